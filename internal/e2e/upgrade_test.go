@@ -54,7 +54,7 @@ func TestRunningTasksSurviveANewBinary(t *testing.T) {
 }
 
 // baseline is the first step of the schema. Programs with another one refuse the schema of this build.
-const baseline = "migrations/0220_schema.sql"
+const baseline = "migrations/0230_schema.sql"
 
 // buildAncestor builds the programs of the newest commit before this one that has the same
 // baseline of the schema and can be built, and returns their folder.

@@ -19,7 +19,8 @@ func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if bind, err := s.q.BudgetsBind(ctx); err != nil || !bind {
 		return nil, translate("look for budgets", err)
 	}
-	if err := s.q.MeterLive(ctx); err != nil {
+	ids, err := s.q.BudgetedSandboxes(ctx)
+	if err = meter(ctx, s.q, ids, err); err != nil {
 		return nil, translate("count what agents have used", err)
 	}
 	if err := s.q.SettleUses(ctx); err != nil {
@@ -59,7 +60,7 @@ func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task
 	if err != nil {
 		return task.Spending{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
 	}
-	if err := s.q.MeterTask(ctx, &organizationID, &id); err != nil {
+	if err := meterTask(ctx, s.q, organizationID, id); err != nil {
 		return task.Spending{}, translate("count what the agents of task "+id+" have used", err)
 	}
 	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_usage($1)`)
@@ -71,7 +72,7 @@ func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (t
 	if err != nil {
 		return task.Spending{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
 	}
-	if err := s.q.MeterProject(ctx, id); err != nil {
+	if err := meterProject(ctx, s.q, id); err != nil {
 		return task.Spending{}, translate("count what the agents of project "+id+" have used", err)
 	}
 	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_usage($1)`)
@@ -118,7 +119,7 @@ func (s *Store) setBudget(
 		if err != nil {
 			return err
 		}
-		if err := q.MeterProject(ctx, projectID); err != nil {
+		if err := meterProject(ctx, q, projectID); err != nil {
 			return err
 		}
 		ids, err := q.ResumeParked(ctx, db.ResumeParkedParams{

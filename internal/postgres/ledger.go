@@ -114,7 +114,7 @@ func (s *Store) RecordSandboxState(ctx context.Context, in contract.RecordSandbo
 	if err := oneRow(step(ctx, in.SandboxID)); err != nil {
 		return translate("settle sandbox "+in.SandboxID+" as "+in.Event, err)
 	}
-	return translate("count what was used in sandbox "+in.SandboxID, s.q.Meter(ctx, in.SandboxID)) // its agent may have spoken after its attempt
+	return translate("count what was used in sandbox "+in.SandboxID, meter(ctx, s.q, []string{in.SandboxID}, nil)) // its agent may have spoken after its attempt
 }
 
 // SandboxUnmade ends the row of a sandbox whose making never began, and reports whether it did:

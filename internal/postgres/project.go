@@ -274,7 +274,7 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 		return err
 	}
 	if w.last != nil {
-		if err := w.q.Meter(ctx, w.last.Attempt.SandboxID); err != nil {
+		if err := meter(ctx, w.q, []string{w.last.Attempt.SandboxID}, nil); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.
 
 // storyOf is the story of one task alone.
 func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (task.Story, error) {
-	if err := s.q.MeterTask(ctx, &organizationID, &taskID); err != nil {
+	if err := meterTask(ctx, s.q, organizationID, taskID); err != nil {
 		return task.Story{}, translate("count what the agents of task "+taskID+" have used", err)
 	}
 	t, err := s.Task(ctx, organizationID, taskID)

@@ -10,6 +10,33 @@ import (
 	"encoding/json"
 )
 
+const budgetedSandboxes = `-- name: BudgetedSandboxes :many
+SELECT s.id FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
+JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.last_sequence > s.metered
+WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id
+`
+
+// Active sandboxes that a budget binds.
+func (q *Queries) BudgetedSandboxes(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, budgetedSandboxes)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const budgetsBind = `-- name: BudgetsBind :one
 SELECT (EXISTS (SELECT FROM tasks WHERE budget <> '{}' AND status NOT IN ('completed', 'failed', 'cancelled'))
     OR EXISTS (SELECT FROM projects WHERE budget <> '{}'))::boolean
@@ -37,40 +64,31 @@ func (q *Queries) CostUnknown(ctx context.Context, id string) (bool, error) {
 }
 
 const meter = `-- name: Meter :exec
-SELECT omoi_meter($1::text)
+UPDATE sandboxes SET metered = $1, cost_usd = $2, input_tokens = $3, output_tokens = $4, cost_unknown = $5
+WHERE id = $6 AND metered = $7
 `
 
-func (q *Queries) Meter(ctx context.Context, sandboxID string) error {
-	_, err := q.db.Exec(ctx, meter, sandboxID)
-	return err
+type MeterParams struct {
+	Until        int64
+	CostUsd      float64
+	InputTokens  int64
+	OutputTokens int64
+	CostUnknown  bool
+	ID           string
+	Metered      int64
 }
 
-const meterLive = `-- name: MeterLive :exec
-SELECT omoi_meter_live()
-`
-
-func (q *Queries) MeterLive(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, meterLive)
-	return err
-}
-
-const meterProject = `-- name: MeterProject :exec
-SELECT omoi_meter(s.id) FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.last_sequence > s.metered
-WHERE h.project_id = $1 ORDER BY s.id
-`
-
-// What has ended is counted.
-func (q *Queries) MeterProject(ctx context.Context, projectID string) error {
-	_, err := q.db.Exec(ctx, meterProject, projectID)
-	return err
-}
-
-const meterTask = `-- name: MeterTask :exec
-SELECT omoi_meter(id) FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND last_sequence > metered ORDER BY id
-`
-
-func (q *Queries) MeterTask(ctx context.Context, organizationID *string, taskID *string) error {
-	_, err := q.db.Exec(ctx, meterTask, organizationID, taskID)
+// Nothing if another process was faster.
+func (q *Queries) Meter(ctx context.Context, arg MeterParams) error {
+	_, err := q.db.Exec(ctx, meter,
+		arg.Until,
+		arg.CostUsd,
+		arg.InputTokens,
+		arg.OutputTokens,
+		arg.CostUnknown,
+		arg.ID,
+		arg.Metered,
+	)
 	return err
 }
 
@@ -92,6 +110,60 @@ func (q *Queries) ProjectBudget(ctx context.Context, organizationID string, iD s
 	var budget json.RawMessage
 	err := row.Scan(&budget)
 	return budget, err
+}
+
+const reportedUsage = `-- name: ReportedUsage :many
+SELECT s.id, s.metered, s.last_sequence, s.cost_usd, s.input_tokens, s.output_tokens, s.cost_unknown, coalesce(e.event_type, '')::text AS event_type,
+    jsonb_build_object('total_cost_usd', e.event_data -> 'total_cost_usd', 'cost_usd', e.event_data -> 'cost_usd',
+        'input_tokens', e.event_data -> 'input_tokens', 'output_tokens', e.event_data -> 'output_tokens',
+        'total_input_tokens', e.event_data #> '{total_usage,input_tokens}', 'total_output_tokens', e.event_data #> '{total_usage,output_tokens}',
+        'cost_unknown', coalesce(e.event_data -> 'cost_unknown' = 'true', false))::jsonb AS report
+FROM sandboxes s LEFT JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence > s.metered
+    AND e.sequence <= s.last_sequence AND e.event_type = ANY ($1::text[])
+WHERE s.id = ANY ($2::text[]) AND s.last_sequence > s.metered ORDER BY s.id, e.sequence
+`
+
+type ReportedUsageRow struct {
+	ID           string
+	Metered      int64
+	LastSequence int64
+	CostUsd      float64
+	InputTokens  int64
+	OutputTokens int64
+	CostUnknown  bool
+	EventType    string
+	Report       json.RawMessage
+}
+
+// What the events of sandboxes report of the use of models beyond what is metered; a sandbox without a report has one row.
+func (q *Queries) ReportedUsage(ctx context.Context, eventTypes []string, ids []string) ([]ReportedUsageRow, error) {
+	rows, err := q.db.Query(ctx, reportedUsage, eventTypes, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReportedUsageRow{}
+	for rows.Next() {
+		var i ReportedUsageRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Metered,
+			&i.LastSequence,
+			&i.CostUsd,
+			&i.InputTokens,
+			&i.OutputTokens,
+			&i.CostUnknown,
+			&i.EventType,
+			&i.Report,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const setProjectBudget = `-- name: SetProjectBudget :one
@@ -149,4 +221,54 @@ func (q *Queries) TaskBudget(ctx context.Context, organizationID string, iD stri
 	var budget json.RawMessage
 	err := row.Scan(&budget)
 	return budget, err
+}
+
+const unmeteredOfProject = `-- name: UnmeteredOfProject :many
+SELECT s.id FROM slots h JOIN sandboxes s ON s.task_id = h.task_id AND s.ended_at IS NULL AND s.last_sequence > s.metered
+WHERE h.project_id = $1 ORDER BY s.id
+`
+
+// What has ended is counted.
+func (q *Queries) UnmeteredOfProject(ctx context.Context, projectID string) ([]string, error) {
+	rows, err := q.db.Query(ctx, unmeteredOfProject, projectID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const unmeteredOfTask = `-- name: UnmeteredOfTask :many
+SELECT id FROM sandboxes WHERE organization_id = $1 AND task_id = $2 AND last_sequence > metered ORDER BY id
+`
+
+func (q *Queries) UnmeteredOfTask(ctx context.Context, organizationID *string, taskID *string) ([]string, error) {
+	rows, err := q.db.Query(ctx, unmeteredOfTask, organizationID, taskID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -210,52 +210,6 @@ CREATE FUNCTION omoi_number(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE P
 $$;
 -- +goose StatementEnd
 
--- omoi_meter adds up what the events of a sandbox report of its use of models. An agent reports sums since its start, so that the largest
--- counts. The sum at an end is the bill and replaces earlier estimates. A model without a known price costs nothing and makes the cost
--- unknown; so do tokens without a price at an end.
--- +goose StatementBegin
-CREATE FUNCTION omoi_meter(box text) RETURNS void LANGUAGE sql AS $$
-    WITH b AS MATERIALIZED (
-        SELECT id, partition_month, metered, last_sequence, cost_usd, input_tokens, output_tokens FROM sandboxes WHERE id = box AND last_sequence > metered
-    ), said AS (
-        SELECT e.sequence, e.event_data AS d, e.event_type IN ('agent.completed', 'agent.error', 'agent.failed', 'continuous.completed') AS ended
-        FROM b JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.metered AND e.sequence <= b.last_sequence
-        WHERE e.event_type IN ('agent.assistant_message', 'agent.completed', 'agent.error', 'agent.failed',
-            'iteration.started', 'iteration.completed', 'iteration.failed', 'continuous.completed')
-    ), told AS (
-        SELECT 0::bigint AS sequence, false AS ended, v.what, v.figure
-        FROM b, LATERAL (VALUES ('usd', b.cost_usd), ('sent', b.input_tokens::float8), ('got', b.output_tokens::float8)) v(what, figure)
-        UNION ALL
-        SELECT s.sequence, s.ended, v.what, v.figure FROM said s, LATERAL (VALUES
-            ('usd', greatest(omoi_number(d -> 'total_cost_usd'), CASE WHEN ended THEN omoi_number(d -> 'cost_usd') END)),
-            ('sent', greatest(omoi_number(d #> '{total_usage,input_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'input_tokens') END)),
-            ('got', greatest(omoi_number(d #> '{total_usage,output_tokens}'), CASE WHEN ended THEN omoi_number(d -> 'output_tokens') END))) v(what, figure)
-        WHERE v.figure > 0
-    ), billed AS (
-        SELECT *, coalesce(max(sequence) FILTER (WHERE ended) OVER (PARTITION BY what), 0) AS bill FROM told
-    ), sums AS (
-        SELECT max(figure) FILTER (WHERE what = 'usd') AS usd, max(figure) FILTER (WHERE what = 'sent') AS sent,
-            max(figure) FILTER (WHERE what = 'got') AS got
-        FROM billed WHERE sequence >= bill
-    )
-    UPDATE sandboxes s SET metered = b.last_sequence, cost_usd = u.usd, input_tokens = u.sent::bigint, output_tokens = u.got::bigint,
-        cost_unknown = s.cost_unknown OR EXISTS (SELECT FROM said WHERE d -> 'cost_unknown' = 'true'
-            OR ended AND 'number' NOT IN (coalesce(jsonb_typeof(d -> 'total_cost_usd'), ''), coalesce(jsonb_typeof(d -> 'cost_usd'), ''))
-            AND greatest(omoi_number(d -> 'input_tokens'), omoi_number(d -> 'output_tokens'),
-                omoi_number(d #> '{total_usage,input_tokens}'), omoi_number(d #> '{total_usage,output_tokens}')) > 0)
-    FROM b, sums u WHERE s.id = b.id AND s.metered = b.metered;
-$$;
--- +goose StatementEnd
-
--- omoi_meter_live runs omoi_meter for the active sandboxes that a budget binds.
--- +goose StatementBegin
-CREATE FUNCTION omoi_meter_live() RETURNS void LANGUAGE sql AS $$
-    SELECT omoi_meter(s.id) FROM slots h JOIN tasks t ON t.id = h.task_id JOIN projects p ON p.id = t.project_id
-    JOIN sandboxes s ON s.task_id = t.id AND s.ended_at IS NULL AND s.last_sequence > s.metered
-    WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id;
-$$;
--- +goose StatementEnd
-
 -- omoi_usage returns the usage of a sandbox by now.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_usage(b sandboxes) RETURNS TABLE (tokens float8, usd float8, alive float8) LANGUAGE sql STABLE AS $$
@@ -933,8 +887,8 @@ CREATE TRIGGER message_accepted AFTER INSERT ON messages FOR EACH ROW
 -- CASCADE drops the triggers and the view task_briefs.
 DROP FUNCTION omoi_ticket_tasks, omoi_brief, omoi_sandbox_state, omoi_active, omoi_token_ended, omoi_lifetime_end,
     omoi_frozen_seconds, omoi_lifetime_seconds, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted_fields,
-    omoi_full_event, omoi_last_phase, omoi_expire_messages, omoi_add_command, omoi_relay_due, omoi_number, omoi_meter,
-    omoi_meter_live, omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
+    omoi_full_event, omoi_last_phase, omoi_expire_messages, omoi_add_command, omoi_relay_due, omoi_number,
+    omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
     omoi_project_limits, omoi_limits, omoi_over_budget, omoi_reason, omoi_budget_reason, omoi_task_budget_reason,
     omoi_project_budget_reason, omoi_budget_room, omoi_active_limits, omoi_near_limits, omoi_suspend_over_budget,
     omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_score, omoi_queue_dependents,

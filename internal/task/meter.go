@@ -1,0 +1,75 @@
+package task
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+)
+
+// Metered is what the agent of a sandbox has reported of its use of models.
+type Metered struct {
+	CostUSD                   float64
+	InputTokens, OutputTokens float64
+	CostUnknown               bool // CostUSD lacks a model without a known price
+}
+
+// UsageReport is what one event reports. A value that is not a JSON number counts as absent.
+type UsageReport struct {
+	Total       json.RawMessage `json:"total_cost_usd"`
+	Cost        json.RawMessage `json:"cost_usd"`
+	Input       json.RawMessage `json:"input_tokens"`
+	Output      json.RawMessage `json:"output_tokens"`
+	TotalInput  json.RawMessage `json:"total_input_tokens"` // of total_usage
+	TotalOutput json.RawMessage `json:"total_output_tokens"`
+	Unknown     bool            `json:"cost_unknown"`
+}
+
+// UsageEvents returns the types of the events that report usage.
+func UsageEvents() []string {
+	return []string{
+		"agent.assistant_message", EventAgentCompleted, EventAgentError, EventAgentFailed,
+		"iteration.started", "iteration.completed", "iteration.failed", EventContinuousCompleted,
+	}
+}
+
+// Add counts the report of the next event. An agent reports sums since its start, so that the largest counts. The sum at
+// an end is the bill and replaces earlier estimates. A model without a known price costs nothing and makes the cost
+// unknown; so do tokens without a price at an end.
+func (m *Metered) Add(eventType string, r UsageReport) {
+	total, priced := number(r.Total)
+	cost, alsoPriced := number(r.Cost)
+	input, _ := number(r.TotalInput)
+	output, _ := number(r.TotalOutput)
+	m.CostUnknown = m.CostUnknown || r.Unknown
+	switch eventType {
+	case EventAgentCompleted, EventAgentError, EventAgentFailed, EventContinuousCompleted:
+		in, _ := number(r.Input)
+		out, _ := number(r.Output)
+		total, input, output = max(total, cost), max(input, in), max(output, out)
+		m.CostUnknown = m.CostUnknown || !priced && !alsoPriced && max(input, output) > 0
+		bill(&m.CostUSD, total)
+		bill(&m.InputTokens, input)
+		bill(&m.OutputTokens, output)
+	default:
+		m.CostUSD, m.InputTokens, m.OutputTokens = max(m.CostUSD, total), max(m.InputTokens, input), max(m.OutputTokens, output)
+	}
+}
+
+// bill replaces a sum by that of an end, if the end reports one.
+func bill(sum *float64, last float64) {
+	if last > 0 {
+		*sum = last
+	}
+}
+
+// number returns a JSON number between 0 and 1e15, and whether raw is a JSON number; anything else counts as 0.
+func number(raw json.RawMessage) (value float64, is bool) {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return 0, false
+	}
+	value, err := strconv.ParseFloat(string(raw), 64)
+	if math.IsInf(value, 0) {
+		err = nil // larger than any limit
+	}
+	return min(max(value, 0), 1e15), err == nil
+}
