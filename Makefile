@@ -40,6 +40,8 @@ PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
 QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
+# Packages that use package explain, and have tests of their own.
+CODES_PACKAGES ?= ./activities ./api ./internal/cli/... ./internal/client ./internal/postgres ./internal/supervise/... ./workflows
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
 	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
@@ -136,8 +138,12 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 .PHONY: test-all
-test-all: verify lint test user-test race fuzz replay sticky-off claude-test release compose-check ## test, and what needs system packages or more time
+test-all: verify lint test user-test race fuzz replay sticky-off claude-test release compose-check codes ## test, and what needs system packages or more time
 	@echo "test-all: everything passed"
+
+.PHONY: codes
+codes: ## run unit tests with codes in the place of sentences: nothing depends on a sentence
+	@time $(call run-tests,-short -tags codes_only -skip '^TestOnServer',$(CODES_PACKAGES))
 
 .PHONY: user-test
 user-test: build temporal ## as root: run the tests that care also as an ordinary user

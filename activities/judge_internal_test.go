@@ -210,7 +210,7 @@ func TestAStoppedSandboxHasEnded(t *testing.T) {
 	e.seen = sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "Daytona says stopped"}
 	out := judge(e)
 	require.Equal(t, contract.ObservedExited, out.Seen)
-	require.Equal(t, "The sandbox does not run any more: Daytona says stopped.", out.Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonSandboxStopped, Detail: "Daytona says stopped"}, out.EndReason)
 	e.began = false
 	require.Equal(t, contract.ObservedUnknown, judge(e).Seen)
 }

@@ -172,7 +172,7 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 	b := newBench(t)
 	b.silent()
 	b.provider.unsure = "no key\nis configured"
-	require.Equal(t, "The provider cannot be asked: no key is configured.", b.observe().Reason)
+	require.Equal(t, task.Reason{Code: task.ReasonProviderUnreachable, Detail: "no key is configured"}, b.observe().EndReason)
 }
 
 // The API of an omoi dev that was started again may be on another port than the one that the agent was told.
@@ -184,7 +184,9 @@ func TestADoubtNamesThePortThatTheAgentWasTold(t *testing.T) {
 		one.files[spec.ConfigPath] = []byte(`{"api_url": "http://127.0.0.1:9"}`)
 		return sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil
 	}
-	require.Contains(t, b.observe().Reason, "The agent works and cannot reach the API: it was told that the API is at http://127.0.0.1:9, and the API is at ")
+	why := b.observe().EndReason
+	require.Equal(t, task.ReasonEventsUnsent, why.Code)
+	require.Contains(t, why.Detail, "it was told that the API is at http://127.0.0.1:9, and the API is at ")
 }
 
 // Asked whether a sandbox has ended, an observation says so however lately it was heard, and nothing else.
@@ -209,7 +211,7 @@ func TestObserveOfAnEnd(t *testing.T) {
 	out := ended()
 	require.Equal(t, contract.ObservedExited, out.Seen)
 	require.Equal(t, task.ClassInfrastructure, out.Class)
-	require.Equal(t, "The agent was killed from outside.", out.Reason)
+	require.Equal(t, task.ReasonKilled, out.EndReason.Code)
 	delete(b.provider.boxes, boxID)
 	require.Equal(t, contract.ObservedGone, ended().Seen)
 }

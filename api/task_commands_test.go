@@ -22,7 +22,6 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 	require.Equal(t, "changed my mind", asked.Command.Reason)
 	require.Equal(t, task.StatusPending, asked.Task.Status, "the workflow writes the status, not the API")
 	require.Equal(t, asked.Command.ID, asked.Task.PendingCommand.ID)
-	require.Contains(t, asked.Task.Why, "cancel is asked for")
 	require.Equal(t, asked.CommandURL, res.header.Get("Location"))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now()`, made.ID))
 
@@ -95,7 +94,6 @@ func TestParkedTaskCanBeRetriedAndQueuedOneNot(t *testing.T) {
 	in.DependsOn = &client.DependsOn{TaskIDs: []string{made.ID}}
 	waiting := w.task(in)
 	require.Equal(t, task.BlockedDependency, waiting.Blocked)
-	require.Contains(t, waiting.Why, "waits for 1 task")
 	w.call(http.MethodPost, "/api/v1/tasks/"+waiting.ID+"/retry", nil).refused(http.StatusConflict, "")
 }
 

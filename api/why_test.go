@@ -38,8 +38,7 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker", NoTasks: true}
 	e, shown = look()
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
-	require.Contains(t, e.Why, "No worker polls q")
-	require.Equal(t, e.Why, shown.Why)
+	require.Contains(t, shown.Why, "No worker polls q")
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi host list"}
 	e, _ = look()
 	require.NotContains(t, e.Why, "host h", "another host can start it")
@@ -60,13 +59,12 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	require.Equal(t, []any{made.ID, task.StatusPending, explain.StandsStarting}, []any{e.TaskID, e.Status, e.State})
 
 	box := w.begin(made)
-	require.Contains(t, w.why(made.ID).Why, "has not reported")
+	require.Equal(t, explain.StandsStarting, w.why(made.ID).State)
 	w.report(box, 1, "agent.started", "agent.message", "agent.heartbeat")
 	w.exec(`UPDATE sandboxes SET last_event_at = now(), last_work_at = now() WHERE id = $1`, box)
 	e = w.why(made.ID)
 	require.Equal(t, explain.StandsWorking, e.State)
 	require.Equal(t, int64(2), e.Evidence[0].Sequence, "a heartbeat shows nothing")
-	require.Contains(t, e.Why, "(event 2 of attempt 1).")
 
 	w.exec(`UPDATE sandboxes SET last_event_at = now() - interval '1 hour' WHERE id = $1`, box)
 	require.Equal(t, explain.StandsUnknown, w.why(made.ID).State)
@@ -81,7 +79,6 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 		FROM tasks WHERE id = $1`, made.ID)
 	e = w.why(made.ID)
 	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
-	require.Contains(t, e.Why, "no compiler (event 4 of attempt 1).")
 	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
 	require.Equal(t, "It failed.", e.Diagnosis.What)
 	page := ok[task.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)

@@ -77,6 +77,9 @@ func Explain(f WhyFacts) Explanation {
 		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
 		e.Next = f.whileAsked(c, e.Next)
 	}
+	if codesOnly {
+		e.Why = e.State
+	}
 	return e
 }
 

@@ -12,7 +12,7 @@ import (
 // Reason returns a condition for users: why a task waits as the end of a sentence that begins with "The task is" or "The task waits",
 // anything else as a sentence. An empty code gives an empty text; a code of a newer server stands for itself.
 func Reason(r task.Reason) string {
-	if text, ok := sentences()[r.Code]; ok {
+	if text, ok := sentences()[r.Code]; ok && !codesOnly {
 		return text(r)
 	}
 	return string(r.Code)
@@ -87,6 +87,9 @@ func slots(r task.Reason, scope string) string {
 
 // Spent returns which budget is spent, for example "its budget is spent, 7 of 7 tokens".
 func Spent(r task.Reason) string {
+	if codesOnly {
+		return string(r.Code)
+	}
 	if r.Code == task.ReasonProjectBudget {
 		return "the budget of its project is spent, " + Amount(r)
 	}

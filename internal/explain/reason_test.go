@@ -1,6 +1,12 @@
 package explain_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -71,6 +77,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonEventsPending:       "The agent beats, and its events are on their way.",
 		task.ReasonVerdictPending:      "Its verdict is accepted and on its way to the task.",
 	}
+	require.ElementsMatch(t, codes(t), slices.Collect(maps.Keys(texts)), "all codes of package task")
 	for code, text := range texts {
 		r := full
 		r.Code = code
@@ -78,6 +85,26 @@ func TestReason_RendersEveryCode(t *testing.T) {
 	}
 	require.Empty(t, explain.Reason(task.Reason{}))
 	require.Equal(t, "newer", explain.Reason(task.Reason{Code: "newer"}), "a code of a newer server")
+}
+
+// codes are the constants of package task.
+func codes(t *testing.T) (all []task.ReasonCode) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../task/reason.go", nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		one, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := one.Type.(*ast.Ident); ok && kind.Name == "ReasonCode" {
+			value, err := strconv.Unquote(one.Values[0].(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			all = append(all, task.ReasonCode(value))
+		}
+		return true
+	})
+	return all
 }
 
 func TestReason_RendersEndsWithoutDetail(t *testing.T) {

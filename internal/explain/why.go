@@ -11,6 +11,9 @@ import (
 // Why says in one sentence what a task is doing or waiting for, and what a person can do
 // about it. It looks at nothing but the row.
 func Why(t task.Task) string {
+	if codesOnly {
+		return string(t.Status)
+	}
 	if asked := t.PendingCommand; asked != nil && asked.Kind == "retry" && t.Status.Final() {
 		return sentence(whyAgain(t), shown(t))
 	}

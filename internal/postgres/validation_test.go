@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -73,7 +72,6 @@ func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
 	review := got.Reviews[0]
 	require.Equal(t, []any{1, validator.SandboxID, 2, false, "add tests"}, []any{review.Round, review.SandboxID, review.Attempt, review.Passed, review.Feedback})
 	require.Equal(t, []string{"one"}, review.Recommendations)
-	require.Equal(t, "round 1 of 3: the validator said no: add tests. The next attempt is about to begin.", explain.Why(got))
 }
 
 // A legacy validator is no attempt of the task, and may speak before the row shows that the agent is assigned.

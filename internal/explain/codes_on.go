@@ -1,0 +1,5 @@
+//go:build codes_only
+
+package explain
+
+const codesOnly = true
