@@ -41,7 +41,7 @@ type Message struct {
 
 // Line is the line to the API.
 type Line interface {
-	Get(ctx context.Context, path string, wait time.Duration) (link.Answer, error)
+	Get(ctx context.Context, path string, timeout time.Duration) (link.Answer, error)
 	Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error)
 }
 

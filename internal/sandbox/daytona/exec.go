@@ -154,8 +154,8 @@ func (e execution) close(ctx context.Context) {
 }
 
 // answer waits for the command and takes what it said.
-func (e execution) answer(ctx context.Context, wait time.Duration, how string) (res sandbox.ExecResult, done bool, err error) {
-	got, err := e.tb.script(ctx, scriptAnswer, e.dir, strconv.FormatInt(roundsOf(wait), 10), how)
+func (e execution) answer(ctx context.Context, longest time.Duration, how string) (res sandbox.ExecResult, done bool, err error) {
+	got, err := e.tb.script(ctx, scriptAnswer, e.dir, strconv.FormatInt(roundsOf(longest), 10), how)
 	if err != nil || got.text == "running" {
 		return sandbox.ExecResult{ExitCode: -1}, false, err
 	}
@@ -164,12 +164,12 @@ func (e execution) answer(ctx context.Context, wait time.Duration, how string) (
 }
 
 // roundsOf is how many rounds of the script answer make up a wait.
-func roundsOf(wait time.Duration) int64 {
+func roundsOf(longest time.Duration) int64 {
 	const quick, slow = time.Second / 50, time.Second / 5
-	if wait <= quickRounds*quick {
-		return max(int64(wait/quick), 1)
+	if longest <= quickRounds*quick {
+		return max(int64(longest/quick), 1)
 	}
-	return quickRounds + int64((wait-quickRounds*quick)/slow)
+	return quickRounds + int64((longest-quickRounds*quick)/slow)
 }
 
 func parseAnswer(got said) (sandbox.ExecResult, error) {
