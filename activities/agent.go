@@ -18,26 +18,26 @@ import (
 
 // StartAgent puts agent, repository and configuration into the sandbox and starts the agent,
 // once. Where an agent outside connects itself there is nothing to start.
-func (a *Activities) StartAgent(ctx context.Context, in contract.SandboxRef) error {
+func (a *Activities) StartAgent(ctx context.Context, in contract.StartAgentInput) (contract.Projected, error) {
 	at, stop := beating[int](ctx)
 	defer stop()
 	p, err := a.here(ctx, in.SandboxID)
 	if err != nil {
-		return err
+		return contract.Projected{}, err
 	}
 	work, err := a.work(ctx, p.row.TaskID)
 	if err != nil {
-		return err
+		return contract.Projected{}, err
 	}
 	if work.Agent != task.AgentExternal && p.exec() {
 		if err := a.launch(ctx, p, work, at); err != nil {
-			return ofSandbox(err)
+			return contract.Projected{}, ofSandbox(err)
 		}
 	}
 	if err := a.deps.Ledger.AgentStarted(ctx, in.SandboxID); err != nil {
-		return fmt.Errorf("write that the agent started: %w", err)
+		return contract.Projected{}, fmt.Errorf("write that the agent started: %w", err)
 	}
-	return nil
+	return a.SaveTaskState(ctx, in.Assignment)
 }
 
 // work reads what a task is about for the agent of its newest attempt.

@@ -65,9 +65,9 @@ func TestStartAgentOnceWhateverGetsLost(t *testing.T) {
 		require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 		b.provider.loseAnswerOf(lost)
 		b.store.loseAnswerOf(lost)
-		app, _ := refused(t, act(b, b.activities().StartAgent, b.ref()))
+		app, _ := refused(t, act(b, b.activities().StartAgent, b.start()))
 		require.False(t, app.NonRetryable(), lost)
-		require.NoError(t, act(b, b.activities().StartAgent, b.ref()), lost)
+		require.NoError(t, act(b, b.activities().StartAgent, b.start()), lost)
 		require.Len(t, b.provider.boxes[boxID].started, 1, lost)
 		require.NotNil(t, b.store.rows[boxID].StartedAt)
 	}
@@ -79,7 +79,7 @@ func TestStartAgentResumesWhereItWasKilled(t *testing.T) {
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 	env := b.env()
 	env.SetHeartbeatDetails(2) // agent and repository are in
-	_, err := execute[any](env, b.activities().StartAgent, b.ref())
+	_, err := execute[any](env, b.activities().StartAgent, b.start())
 	require.NoError(t, err)
 	at := b.provider.boxes[boxID]
 	require.NotContains(t, at.files, sandbox.AgentPath)
@@ -94,7 +94,7 @@ func TestStartAgentTellsHowFarItCame(t *testing.T) {
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 	b.provider.loseAnswerOf("write " + spec.ConfigPath)
 	points := heartbeats[int](b)
-	require.Error(t, act(b, b.activities().StartAgent, b.ref()))
+	require.Error(t, act(b, b.activities().StartAgent, b.start()))
 	told := points()
 	require.Equal(t, 3, told[len(told)-1], "program, repository, cache")
 	require.IsIncreasing(t, append([]int{-1}, slices.Compact(told)...), "never back")
@@ -103,7 +103,7 @@ func TestStartAgentTellsHowFarItCame(t *testing.T) {
 func TestStartAgentInASandboxThatIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	app, details := refused(t, act(b, b.activities().StartAgent, b.ref()))
+	app, details := refused(t, act(b, b.activities().StartAgent, b.start()))
 	require.True(t, app.NonRetryable())
 	require.Equal(t, task.CodeGone, details.Code)
 	require.Equal(t, string(task.ClassInfrastructure), app.Type())
@@ -125,7 +125,7 @@ func TestBundleThatFails(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 	b.git.bundleErr = task.Errorf(task.CodeUnavailable, "the git host is down")
-	app, _ := refused(t, act(b, b.activities().StartAgent, b.ref()))
+	app, _ := refused(t, act(b, b.activities().StartAgent, b.start()))
 	require.Contains(t, app.Message(), "the git host is down")
 	require.Empty(t, b.provider.boxes[boxID].started)
 
@@ -136,7 +136,7 @@ func TestBundleThatFails(t *testing.T) {
 		}
 		return nil
 	}
-	app, _ = refused(t, act(b, b.activities().StartAgent, b.ref()))
+	app, _ = refused(t, act(b, b.activities().StartAgent, b.start()))
 	require.Contains(t, app.Message(), "the disk is full")
 }
 

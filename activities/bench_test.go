@@ -178,11 +178,16 @@ func (b *bench) ref() contract.SandboxRef {
 	return contract.SandboxRef{TaskID: taskID, SandboxID: b.id, Attempt: 1}
 }
 
+// start is what StartAgent is asked.
+func (b *bench) start() contract.StartAgentInput {
+	return contract.StartAgentInput{SandboxRef: b.ref(), Assignment: contract.Projection{TaskID: b.ref().TaskID, Status: task.StatusAssigned}}
+}
+
 // running puts a sandbox with a started agent in place.
 func (b *bench) running() *box {
 	b.Helper()
 	require.NoError(b, act(b, b.activities().EnsureSandbox, b.ref()))
-	require.NoError(b, act(b, b.activities().StartAgent, b.ref()))
+	require.NoError(b, act(b, b.activities().StartAgent, b.start()))
 	return b.provider.boxes[boxID]
 }
 

@@ -109,6 +109,7 @@ type fakeStore struct {
 	overdue  int
 	alarms   map[string]string
 	strays   int
+	foreign  bool     // another run wrote the task last
 	back     []string // were there again
 	alarmErr error
 }
@@ -122,6 +123,9 @@ func (s *fakeStore) SaveTaskState(
 	ctx context.Context, _ contract.Projection, runID string, current func(context.Context) (bool, error),
 ) (contract.Projected, error) {
 	s.runs = append(s.runs, runID)
+	if !s.foreign {
+		return contract.Projected{}, nil
+	}
 	is, err := current(ctx)
 	s.current = append(s.current, is)
 	return contract.Projected{Fenced: !is}, err

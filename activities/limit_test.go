@@ -55,7 +55,7 @@ func TestALimitIsToldWithItsEnd(t *testing.T) {
 		},
 		"bundle": func(b *bench) error {
 			b.git.bundleErr = limit(time.Hour)
-			return act(b, b.activities().StartAgent, b.ref())
+			return act(b, b.activities().StartAgent, b.start())
 		},
 		"gather": func(b *bench) error {
 			b.provider.onExec = func(*box, []string) (sandbox.ExecResult, error) { return sandbox.ExecResult{}, limit(time.Hour) }

@@ -178,7 +178,7 @@ func (g *ground) begin() {
 		made, err := do[contract.SpawnedSandbox](g.bench, g.acts.EnsureSandbox, g.ref())
 		require.NoError(g, err)
 		require.Equal(g, adopted, made.Adopted)
-		require.NoError(g, act(g.bench, g.acts.StartAgent, g.ref()))
+		require.NoError(g, act(g.bench, g.acts.StartAgent, g.start()))
 	}
 }
 

@@ -38,7 +38,7 @@ func TestTheNextSandboxIsLarger(t *testing.T) {
 		begun(b, c.attempt)
 		made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 		require.NoError(t, err)
-		require.NoError(t, act(b, b.activities().StartAgent, b.ref()))
+		require.NoError(t, act(b, b.activities().StartAgent, b.start()))
 		got := b.provider.specs[0].Limits
 		require.Equal(t, []int64{c.memory, c.disk}, []int64{got.MemoryBytes, got.DiskBytes})
 		require.Equal(t, c.ranOut > 0, slices.Contains(made.Isolation, "next size up asked for"))

@@ -45,7 +45,7 @@ func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
 	t.Parallel()
 	for newest, fenced := range map[string]bool{testRun: false, "another": true} {
 		b := newBench(t)
-		b.runs.newest, b.runs.open[taskID] = newest, true
+		b.store.foreign, b.runs.newest, b.runs.open[taskID] = true, newest, true
 		out, err := do[contract.Projected](b, b.activities().SaveTaskState, contract.Projection{TaskID: taskID})
 		require.NoError(t, err)
 		require.Equal(t, fenced, out.Fenced, newest)
@@ -57,7 +57,7 @@ func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
 func TestProjectWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.runs.down = map[string]bool{taskID: true}
+	b.store.foreign, b.runs.down = true, map[string]bool{taskID: true}
 	_, err := do[contract.Projected](b, b.activities().SaveTaskState, contract.Projection{TaskID: taskID})
 	app, _ := refused(t, err)
 	require.False(t, app.NonRetryable())
@@ -103,7 +103,7 @@ func TestWhatAnotherRunLeftIsCleanedUpWithTheTask(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.store.left = map[string][]contract.Orphan{taskID: orphans("o1")}
-		b.runs.newest, b.runs.open[taskID] = testRun, true
+		b.store.foreign, b.runs.newest, b.runs.open[taskID] = true, testRun, true
 		p := contract.Projection{TaskID: taskID, Status: task.StatusCancelled}
 		c.edit(&p, b)
 		_, err := do[contract.Projected](b, b.activities().SaveTaskState, p)

@@ -18,7 +18,7 @@ type Task struct {
 	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
 	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
 	LimitApart       time.Duration `key:"limit_apart" default:"2s" min:"1ms" max:"1h" doc:"Pause between two tasks on one credential that go on after its limit has reset; the gate looks each second, and when a task ends."`
-	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long a task waits for its sandbox to be gone before it goes on or closes."`
+	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long the next attempt waits for the sandbox of the previous one to be deleted."`
 	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
 	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`
 	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"1ms" max:"1h" doc:"How long unsaved work is looked for before a sandbox is deleted."`

@@ -54,7 +54,7 @@ func activityTypes() map[string]any {
 		contract.PublishBranch:      func(ctx, contract.BranchInput) error { panic("type only") },
 		contract.OpenPullRequest:    func(ctx, contract.PullInput) (contract.PullResult, error) { panic("type only") },
 		contract.EnsureSandbox:      func(ctx, contract.SandboxRef) (contract.SpawnedSandbox, error) { panic("type only") },
-		contract.StartAgent:         func(ctx, contract.SandboxRef) error { panic("type only") },
+		contract.StartAgent:         func(ctx, contract.StartAgentInput) (contract.Projected, error) { panic("type only") },
 		contract.StopAgent:          func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.CheckAgent:         func(ctx, contract.CheckAgentInput) (contract.Observation, error) { panic("type only") },
 		contract.CollectWork:        func(ctx, contract.SandboxRef) (contract.Collected, error) { panic("type only") },

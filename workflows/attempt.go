@@ -10,11 +10,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// nextAttempt is what the attempt before leaves to the next one.
+// nextAttempt is what the previous attempt leaves to the next one.
 type nextAttempt struct {
 	kind       string
 	feedbackID string
-	delay      time.Duration
 }
 
 // Kinds of attempts.
@@ -27,43 +26,39 @@ const (
 	kindValidation  = task.KindValidation
 )
 
-// runAttempt begins an attempt, unless one lives already, and watches it to its end.
-func (r *taskRun) runAttempt(ctx workflow.Context) (task.Effects, error) {
+// startAttempt begins an attempt, unless one is live already, creates its sandbox and starts the agent.
+func (r *taskRun) startAttempt(ctx workflow.Context) (stage, error) {
 	if r.attempt == nil {
-		if eff, over, err := r.begin(ctx); over || err != nil {
-			return eff, err
+		if next, err := r.beginAttempt(ctx); next != stay || err != nil {
+			return next, err
 		}
 	}
-	if !r.attempt.Assigned {
-		if eff, over, err := r.spawn(ctx); over || err != nil {
-			return r.leave(ctx, eff, err)
-		}
+	var sandbox contract.SpawnedSandbox
+	if next, err := r.do(ctx, r.spawnCall(contract.EnsureSandbox), r.ref(), &sandbox); next != stay || err != nil {
+		return next, err
 	}
-	eff, err := r.watchAttempt(ctx)
-	return r.leave(ctx, eff, err)
+	r.attempt.Tail = sandbox.Tail
+	return r.startAgent(ctx)
 }
 
-// begin takes the next attempt from the store.
-func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err error) {
-	r.pause(ctx, r.next.delay)
-	kind := r.kind()
+// beginAttempt takes the next attempt from the store, which may have no room for its sandbox yet.
+func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 	r.ordinal++
 	in := contract.BeginAttemptInput{
-		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal, Kind: kind, FeedbackID: r.next.feedbackID,
+		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal, Kind: r.kind(), FeedbackID: r.next.feedbackID,
 	}
 	for {
-		if eff, over, err = r.people(ctx); over || err != nil {
-			return r.between(ctx, eff, over, err)
+		if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
+			return next, err
 		}
-		r.view.enter(ctx, "beginning an attempt")
 		var begun contract.BeginAttemptResult
-		if err = (call{name: contract.BeginAttempt, summary: kind}).get(ctx, in, &begun); err != nil {
-			return r.fail(ctx, err), true, nil
+		if err := (call{name: contract.BeginAttempt, summary: in.Kind}).get(ctx, in, &begun); err != nil {
+			return r.failed(ctx, err), nil
 		}
 		switch {
-		case begun.Fenced: // a reset to mid-run: projecting asks whether this run is the current one
-			if err = r.project(ctx, nil); err != nil {
-				return eff, false, err
+		case begun.Fenced: // a reset to mid-run: writing the state asks whether this run is the current one
+			if _, err := r.saveState(ctx, nil); err != nil {
+				return stay, err
 			}
 		case begun.Wait > 0:
 			r.view.enter(ctx, "waiting: "+begun.Reason)
@@ -72,15 +67,37 @@ func (r *taskRun) begin(ctx workflow.Context) (eff task.Effects, over bool, err 
 			r.adopt(ctx, begun.LiveAttempt)
 			r.judge.Attempts = max(r.judge.Attempts+1, begun.Number)
 			r.next = nextAttempt{}
-			return eff, false, nil
+			return stay, nil
 		}
 	}
 }
 
-// kind is that of the attempt that begins next.
+// startAgent starts the agent. The activity writes the assignment too, which is the outcome of the start.
+func (r *taskRun) startAgent(ctx workflow.Context) (stage, error) {
+	in := contract.StartAgentInput{SandboxRef: r.ref(), Assignment: r.projection(func(p *contract.Projection) {
+		p.Status, p.SandboxID, p.Settle = r.assigned(), r.attempt.SandboxID, nil
+	})}
+	var saved contract.Projected
+	failure := r.step(ctx, r.spawnCall(contract.StartAgent), in, &saved)
+	switch {
+	case saved.Fenced:
+		return stay, errFenced
+	case failure == nil:
+		now := workflow.Now(ctx)
+		r.attempt.Assigned, r.judge.Status = true, in.Assignment.Status
+		r.watch.Assigned, r.watch.LastBeat, r.watch.LastWork = now, now, now
+		r.relayEvents(ctx)
+	}
+	if next, err := r.afterStep(ctx, failure); next != stay || err != nil {
+		return next, err
+	}
+	return running, nil
+}
+
+// kind is the kind of the attempt that begins next.
 func (r *taskRun) kind() string {
 	switch {
-	case r.judge.Handed:
+	case r.judge.Stage == task.StageValidate:
 		return kindValidation
 	case r.next.kind != "":
 		return r.next.kind
@@ -88,6 +105,14 @@ func (r *taskRun) kind() string {
 		return kindResumed
 	}
 	return kindFirst
+}
+
+// assigned is the status of a task whose agent is started.
+func (r *taskRun) assigned() task.Status {
+	if r.attempt.Validates {
+		return task.StatusValidating
+	}
+	return task.StatusAssigned
 }
 
 // adopt makes an attempt the task's current one.
@@ -98,105 +123,18 @@ func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 	r.watch = contract.WatchState{Assigned: now, LastBeat: now, LastWork: now, Started: a.Started}
 }
 
-// resume goes on with an attempt that lived when the task was loaded, and reads what it missed.
-func (r *taskRun) resume(ctx workflow.Context, live contract.LiveAttempt) {
-	r.adopt(ctx, live)
-	r.tail(ctx)
-	if live.Head > 0 {
-		r.readFacts(ctx)
-	}
-}
-
-// catchUp reads what a reset of the run before took from it: digests that were there already.
+// catchUp reads the events that a reset of the previous run took from it.
 func (r *taskRun) catchUp(ctx workflow.Context, live *contract.LiveAttempt) {
 	if live != nil && r.attempt != nil && live.SandboxID == r.attempt.SandboxID && live.Head > r.watch.Seen {
-		r.readFacts(ctx)
+		r.loadEvents(ctx)
 	}
 }
 
-// spawn makes the sandbox, starts the agent and writes the assignment.
-func (r *taskRun) spawn(ctx workflow.Context) (eff task.Effects, over bool, err error) {
-	r.view.enter(ctx, "spawning the sandbox")
-	var made contract.SpawnedSandbox
-	for _, c := range []struct {
-		call
-		out any
-	}{
-		{r.sandboxCall(contract.EnsureSandbox), &made},
-		{r.sandboxCall(contract.StartAgent), nil},
-	} {
-		c.within = r.loaded.Settings.SpawnTimeout
-		serr := r.step(ctx, c.call, r.ref(), c.out)
-		if eff, over, err = r.people(ctx); over || err != nil {
-			return eff, over, err
-		}
-		if serr != nil {
-			return r.fail(ctx, serr), true, nil
-		}
-	}
-	r.attempt.Tail = made.Tail
-	r.tail(ctx)
-	r.attempt.Assigned = true
-	r.judge.Status = r.assigned()
-	r.watch.Assigned = workflow.Now(ctx)
-	r.watch.LastBeat, r.watch.LastWork = r.watch.Assigned, r.watch.Assigned
-	return eff, false, r.project(ctx, nil)
-}
-
-// leave brings an attempt to its end when another one follows. Publish, park and finish do
-// it themselves, since they write more with it.
-func (r *taskRun) leave(ctx workflow.Context, eff task.Effects, err error) (task.Effects, error) {
-	if err != nil || eff.Action != task.ActionBegin {
-		return eff, err
-	}
-	r.next = nextAttempt{kind: kindRetry, feedbackID: r.last.feedbackID, delay: r.backoff(eff.Class)}
-	outcome := "failed"
-	switch {
-	case eff.Status == task.StatusNeedsRevision:
-		r.next.kind, outcome = kindRevision, r.outcome("revised")
-	case r.last.Kind == task.FactHandedIn:
-		outcome = "completed"
-	case r.last.Kind == task.FactReplace:
-		r.next.kind, outcome = kindReplacement, "replaced"
-	}
-	if r.next.feedbackID == "" {
-		r.next.feedbackID = r.last.errorID
-	}
-	return eff, r.endAttempt(ctx, outcome, func(p *contract.Projection) {
-		p.Class, p.Reason, p.ErrorID, p.Quotes = eff.Class, r.last.sentence(), r.last.errorID, r.last.quotes
-	})
-}
-
-// endAttempt writes the end of the live attempt, if there is one, and hands its sandbox over.
-func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*contract.Projection)) error {
-	ended := r.attempt
-	r.attempt = nil
-	r.judge.SandboxID = ""
-	err := r.project(ctx, func(p *contract.Projection) {
-		edit(p)
-		p.EndReason = r.last.endReason
-		if ended != nil {
-			p.Ended = &contract.AttemptEnd{Number: ended.Number, Outcome: outcome, Class: r.endClass(p.Class), Reason: p.Reason, EndReason: p.EndReason, Idle: r.last.idle}
-		}
-	})
-	since := workflow.Now(ctx)
-	if err == nil && ended != nil {
-		r.view.enter(ctx, "cleaning up")
-		err = r.handOver(ctx, *ended, outcome)
-	}
-	if err == nil && r.judge.Status == task.StatusCompleted {
-		err = r.lastLooks(ctx, since.Add(r.loaded.Settings.CleanupWait))
-	}
-	return err
-}
-
-// endClass is why an attempt has ended. One whose work is done and could not be published is told from one that did not get to its
-// end, whatever kept it from being published: a retry goes on from there.
-func (r *taskRun) endClass(class task.FailureClass) task.FailureClass {
-	if r.last.Kind == task.FactPublishFailed {
-		return task.ClassPublish
-	}
-	return class
+// spawnCall is a call that starts something in the sandbox, within the spawn timeout.
+func (r *taskRun) spawnCall(name string) call {
+	c := r.sandboxCall(name)
+	c.within = r.loaded.Settings.SpawnTimeout
+	return c
 }
 
 // sandboxCall is a call that runs where the sandbox is.
@@ -206,4 +144,9 @@ func (r *taskRun) sandboxCall(name string) call {
 
 func (r *taskRun) ref() contract.SandboxRef {
 	return contract.SandboxRef{TaskID: r.id, SandboxID: r.attempt.SandboxID, Attempt: r.attempt.Number}
+}
+
+// timeLeft is the time until t; zero if t has passed.
+func timeLeft(ctx workflow.Context, t time.Time) time.Duration {
+	return max(t.Sub(workflow.Now(ctx)), 0)
 }

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -14,7 +16,7 @@ func (r *taskRun) applyDigest(ctx workflow.Context, d contract.Digest) {
 		return
 	}
 	if d.From > r.watch.Seen+1 || !believable(d) {
-		r.readFacts(ctx)
+		r.loadEvents(ctx)
 		return
 	}
 	r.absorb(ctx, d)
@@ -30,8 +32,8 @@ func believable(d contract.Digest) bool {
 	return events == d.To
 }
 
-// readFacts reads what the store has beyond what is applied.
-func (r *taskRun) readFacts(ctx workflow.Context) {
+// loadEvents reads the events that the store has and that are not applied.
+func (r *taskRun) loadEvents(ctx workflow.Context) {
 	sandboxID := r.attempt.SandboxID
 	var d contract.Digest
 	in := contract.LoadEventsInput{SandboxID: sandboxID, After: r.watch.Seen}
@@ -84,16 +86,7 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		f.Kind = task.FactContinuousCompleted
 		r.validatorDone(ctx)
 	case task.EventAgentError, task.EventAgentFailed:
-		f.Kind = task.FactAgentFailed
-		if f.Class == task.ClassNone {
-			f.Class = task.ClassAgentError
-		}
-		switch {
-		case r.stopped(ctx, m):
-			f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
-		case m.Class == task.ClassStopped && r.reviews(ctx), m.Class != task.ClassStopped && r.reviewsError(ctx, f.Class):
-			f.Kind = task.FactValidatorLimit
-		}
+		f = r.agentFailure(m, f)
 	case task.EventAgentWaiting:
 		r.watch.Waiting = workflow.Now(ctx)
 		return
@@ -101,4 +94,18 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 		return
 	}
 	r.inbox.facts = append(r.inbox.facts, f)
+}
+
+// agentFailure is what it means that an agent reports a failure.
+func (r *taskRun) agentFailure(m contract.Milestone, f fact) fact {
+	f.Kind = task.FactAgentFailed
+	f.Class = cmp.Or(f.Class, task.ClassAgentError)
+	switch {
+	case !r.attempt.Validates:
+	case m.EndReason.Code == task.ReasonInterrupted || m.Class == task.ClassStopped && m.StopReason == stopInterrupted:
+		f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
+	case m.Class == task.ClassStopped, !f.Class.Retryable():
+		f.Kind = task.FactValidatorLimit
+	}
+	return f
 }

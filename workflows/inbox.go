@@ -31,9 +31,9 @@ func (f fact) sentence() string {
 	return f.DefaultReason()
 }
 
-// person reports whether the fact came from outside the sandbox, or was asked for by it: it may
-// interrupt a step, and is told what becomes of it.
-func (f fact) person() bool { return f.SandboxID == "" || f.command != "" }
+// user reports whether the fact is a request of a user, or came as a command of the sandbox: it may interrupt a step, and has
+// a receipt.
+func (f fact) user() bool { return f.SandboxID == "" || f.command != "" }
 
 // inbox collects facts from signals and from the cancel request.
 type inbox struct {
@@ -43,7 +43,7 @@ type inbox struct {
 	admitted bool
 	kept     []contract.Command
 	deaf     bool            // the cancel request that is there was re-applied by a reset
-	gone     map[string]bool // sandboxes of which their cleanups have said so
+	deleted  map[string]bool // sandboxes whose cleanups have signaled the first absence check
 }
 
 // dropReapplied forgets what a reset re-applied before its run began: digests, which are
@@ -77,10 +77,10 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 			b.receiveCommand(ctx, c, r)
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCheck), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveLook(c, r)
+			b.receiveCheck(c, r)
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalSandboxDeleted), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveGone(c)
+			b.receiveDeleted(c)
 		})
 		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
 			c.Receive(ctx, nil)
@@ -122,8 +122,8 @@ func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, 
 	}
 }
 
-// receiveLook notes that the live attempt is to be looked at.
-func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
+// receiveCheck notes that the agent of the live attempt is to be checked.
+func (b *inbox) receiveCheck(c workflow.ReceiveChannel, r *taskRun) {
 	var look contract.CheckSignal
 	if c.ReceiveAsync(&look) {
 		b.signals++
@@ -131,15 +131,15 @@ func (b *inbox) receiveLook(c workflow.ReceiveChannel, r *taskRun) {
 	}
 }
 
-// receiveGone notes that nothing can act in a sandbox any more.
-func (b *inbox) receiveGone(c workflow.ReceiveChannel) {
+// receiveDeleted notes that nothing can act in a sandbox any more.
+func (b *inbox) receiveDeleted(c workflow.ReceiveChannel) {
 	var gone contract.SandboxDeletedSignal
 	if c.ReceiveAsync(&gone) {
 		b.signals++
-		if b.gone == nil {
-			b.gone = make(map[string]bool)
+		if b.deleted == nil {
+			b.deleted = make(map[string]bool)
 		}
-		b.gone[gone.SandboxID] = true
+		b.deleted[gone.SandboxID] = true
 	}
 }
 
@@ -154,10 +154,7 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 		return
 	}
 	if !taken.Settled {
-		f := commandFact(taken)
-		f.Early = f.Kind == task.FactVerdict && !f.OK &&
-			workflow.GetVersion(ctx, "early-verdict", workflow.DefaultVersion, 1) != workflow.DefaultVersion
-		b.facts = append(b.facts, f)
+		b.facts = append(b.facts, commandFact(taken))
 	}
 }
 
@@ -190,7 +187,7 @@ func commandFact(c contract.LoadedCommand) fact {
 // those of people while a step is under way.
 func (b *inbox) waiting(peopleOnly bool) bool {
 	for _, f := range b.facts {
-		if !peopleOnly || f.person() {
+		if !peopleOnly || f.user() {
 			return true
 		}
 	}
@@ -200,7 +197,7 @@ func (b *inbox) waiting(peopleOnly bool) bool {
 // take removes and returns the oldest fact that waiting speaks of.
 func (b *inbox) take(peopleOnly bool) (fact, bool) {
 	for i, f := range b.facts {
-		if !peopleOnly || f.person() {
+		if !peopleOnly || f.user() {
 			b.facts = append(b.facts[:i:i], b.facts[i+1:]...)
 			return f, true
 		}

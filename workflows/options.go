@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -18,6 +19,7 @@ type call struct {
 	queue   string        // empty: the workflow's own
 	summary string        // shown in the Web UI's timeline
 	within  time.Duration // overrides the table's schedule-to-close bound
+	local   bool          // runs in the worker of the workflow task, and is one history event
 	pickup  time.Duration // how long the queue may leave it lying, at each try; zero: for ever
 }
 
@@ -32,7 +34,14 @@ func (c call) start(ctx workflow.Context, in any) workflow.Future {
 	if in != nil {
 		args = append(args, in)
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	if c.local || p.Local {
+		return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, c.localOptions(p)), c.name, args...)
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, c.options(p)), c.name, args...)
+}
+
+func (c call) options(p contract.Policy) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
 		TaskQueue:              c.queue,
 		ScheduleToStartTimeout: c.pickup,
 		StartToCloseTimeout:    p.StartToClose,
@@ -40,13 +49,29 @@ func (c call) start(ctx workflow.Context, in any) workflow.Future {
 		HeartbeatTimeout:       p.Heartbeat,
 		WaitForCancellation:    true,
 		Summary:                c.summary,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    p.Initial,
-			BackoffCoefficient: 2,
-			MaximumInterval:    p.Max,
-			MaximumAttempts:    p.Attempts,
-		},
-	}), c.name, args...)
+		RetryPolicy:            retryPolicy(p),
+	}
+}
+
+// localOptions are the options of an activity that runs in the worker of the workflow task. A pause of more than 10 s between two
+// tries is a timer of the workflow, so that an outage of the database costs few history events.
+func (c call) localOptions(p contract.Policy) workflow.LocalActivityOptions {
+	const unbounded = 10 * 365 * 24 * time.Hour // zero would be one try
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout:    p.StartToClose,
+		ScheduleToCloseTimeout: cmp.Or(p.ScheduleToClose, unbounded),
+		Summary:                c.summary,
+		RetryPolicy:            retryPolicy(p),
+	}
+}
+
+func retryPolicy(p contract.Policy) *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval:    p.Initial,
+		BackoffCoefficient: 2,
+		MaximumInterval:    p.Max,
+		MaximumAttempts:    p.Attempts,
+	}
 }
 
 // get runs the activity and waits for its answer.
@@ -94,9 +119,6 @@ func sentence(err error) string {
 	}
 	return text
 }
-
-// errorID names the stored full text of an activity's error; empty if there is none.
-func errorID(err error) string { return detailsOf(err).ErrorID }
 
 // detailsOf is what an activity told with its error; zero if nothing.
 func detailsOf(err error) contract.ErrorDetails {

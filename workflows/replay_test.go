@@ -42,9 +42,9 @@ func TestReplay(t *testing.T) {
 func TestReplayNoticesAChange(t *testing.T) {
 	t.Parallel()
 	for _, change := range []struct{ old, changed string }{
-		{`"name": "` + contract.LoadTask + `"`, `"name": "LoadTaskOfAnotherBuild"`},
+		{`"name": "` + contract.EnsureBranch + `"`, `"name": "EnsureBranchOfAnotherBuild"`},
 		{`"name": "` + contract.SaveTaskState + `"`, `"name": "SaveTaskStateOfAnotherBuild"`},
-		{`"name": "` + contract.BeginAttempt + `"`, `"name": "BeginAttemptOfAnotherBuild"`},
+		{`"name": "` + contract.StartAgent + `"`, `"name": "StartAgentOfAnotherBuild"`},
 	} {
 		raw, err := os.ReadFile(filepath.Join(histories, "task", "happy.json"))
 		require.NoError(t, err)

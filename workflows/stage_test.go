@@ -122,7 +122,7 @@ func (s *stage) register(registry activityRegistry) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if ref.Continues != "" && !s.overtaken {
-			return contract.LoadedTask{Continues: true, Left: s.loaded.Left}, err
+			return contract.LoadedTask{Continues: true}, err
 		}
 		return s.loaded, err
 	})
@@ -195,17 +195,20 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		return s.turn(ctx, s.count(contract.RelaySandbox))
 	})
 	on(contract.FlushSpool, func(context.Context, contract.SandboxRef) error { return s.called(contract.FlushSpool) })
-	on(contract.StartAgent, func(ctx context.Context, ref contract.SandboxRef) error {
+	on(contract.StartAgent, func(ctx context.Context, in contract.StartAgentInput) (contract.Projected, error) {
 		if err := s.called(contract.StartAgent); err != nil {
-			return err
+			return contract.Projected{}, err
 		}
+		s.mu.Lock()
+		s.projects = append(s.projects, in.Assignment)
+		s.mu.Unlock()
 		if s.starting != nil {
 			s.starting(ctx)
 		}
 		if s.spawned != nil {
-			s.spawned(ref.Attempt, ref.SandboxID)
+			s.spawned(in.Attempt, in.SandboxID)
 		}
-		return nil
+		return contract.Projected{Fenced: s.fenced}, nil
 	})
 	on(contract.StopAgent, func(context.Context, contract.SandboxRef) error { return s.called(contract.StopAgent) })
 	on(contract.CheckAgent, func(_ context.Context, in contract.CheckAgentInput) (contract.Observation, error) {

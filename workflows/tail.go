@@ -35,10 +35,9 @@ func PullRelayWorkflow(ctx workflow.Context, in contract.TailInput) (contract.Ta
 	return result, workflow.NewContinueAsNewError(ctx, contract.PullRelayWorkflow, in)
 }
 
-// tail starts the tail of an attempt whose agent reaches nothing. One that runs is left alone.
-// What it carries comes in as events do, so that a tail that does not start is a silence that
-// is asked about.
-func (r *taskRun) tail(ctx workflow.Context) {
+// relayEvents starts the pull relay of an attempt whose agent cannot reach the API. One that runs is left alone. If it does not
+// start, the agent is silent, and a check finds out why.
+func (r *taskRun) relayEvents(ctx workflow.Context) {
 	if !r.attempt.Tail {
 		return
 	}

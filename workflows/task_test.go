@@ -34,7 +34,7 @@ func TestTaskCompletes(t *testing.T) {
 	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
 	require.Equal(t, []string{
 		contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt, contract.EnsureSandbox, contract.StartAgent,
-		contract.SaveTaskState, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.OpenPullRequest, contract.SaveTaskState,
+		contract.SaveTaskState, contract.CollectWork, contract.OpenPullRequest, contract.SaveTaskState,
 		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
 		"settle gone", contract.VerifyDeleted, "settle verified",
 	}, s.calls)
@@ -43,9 +43,11 @@ func TestTaskCompletes(t *testing.T) {
 	require.Empty(t, last.SandboxID)
 	require.Equal(t, &contract.AttemptEnd{Number: 1, Outcome: "completed", Reason: last.Reason}, last.Ended)
 	require.Equal(t, 7, last.PullNumber)
-	for i, p := range s.projects {
-		require.Equal(t, int64(i+2), p.Ordinal, "ordinals rise by one; BeginAttempt took the first")
+	var ordinals []int64
+	for _, p := range s.projects {
+		ordinals = append(ordinals, p.Ordinal)
 	}
+	require.Equal(t, []int64{2, 2, 3}, ordinals, "BeginAttempt took the first, and progress takes none")
 }
 
 func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
@@ -316,8 +318,9 @@ func TestCancelAfterTheEndIsTooLate(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
-	for range 3 {
-		s.fail[contract.DeleteSandbox] = append(s.fail[contract.DeleteSandbox], errors.New("still there"))
+	s.fail[contract.SaveTaskState] = []error{nil} // of the running agent
+	for range 6 {
+		s.fail[contract.SaveTaskState] = append(s.fail[contract.SaveTaskState], errors.New("the database is away"))
 	}
 	s.after(3*time.Second, func() { s.command(contract.CommandCancel, "late", "") })
 	result, err := s.run()

@@ -452,7 +452,7 @@ func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
-	s.loaded.State.Status, s.loaded.State.Handed = task.StatusPendingValidation, true
+	s.loaded.State.Status, s.loaded.State.Stage = task.StatusPendingValidation, task.StageValidate
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, []string{"validation"}, s.kinds())

@@ -12,7 +12,7 @@ import (
 // view is what people see of a run: the query "state" and the details in the Web UI.
 type view struct {
 	run       *taskRun
-	phase     string
+	detail    string // of the stage; may be empty
 	lastEvent string
 	attribute task.Status // last value of the search attribute
 }
@@ -25,13 +25,24 @@ func (v *view) register(ctx workflow.Context, r *taskRun) error {
 		workflow.QueryHandlerOptions{Description: "Where the task stands and why it waits."})
 }
 
-// enter notes the phase and writes the details that the Web UI shows. It costs no event.
-func (v *view) enter(ctx workflow.Context, phase string) {
-	v.phase = phase
+// enter notes what the stage does and writes the details that the Web UI shows. It costs no event.
+func (v *view) enter(ctx workflow.Context, detail string) {
+	v.detail = detail
 	v.refresh(ctx)
 }
 
-// refresh writes the details anew: what they tell has changed.
+// phase is the stage with its detail, for example "starting: waiting: no_host".
+func (v *view) phase() string {
+	switch {
+	case v.run.stage == stay:
+		return v.detail
+	case v.detail == "":
+		return string(v.run.stage)
+	}
+	return string(v.run.stage) + ": " + v.detail
+}
+
+// refresh writes the details again: what they show has changed.
 func (v *view) refresh(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, v.markdown()) }
 
 // sawEvent notes the newest event of the sandbox.
@@ -43,7 +54,7 @@ func (v *view) sawEvent(ctx workflow.Context, d contract.Digest) {
 func (v *view) answer() contract.TaskView {
 	r := v.run
 	a := contract.TaskView{
-		TaskID: r.id, Phase: v.phase, Status: r.judge.Status, Blocked: r.judge.Blocked,
+		TaskID: r.id, Stage: string(r.stage), Detail: v.detail, Status: r.judge.Status, Blocked: r.judge.Blocked,
 		Branch: r.loaded.Branch, Seen: r.watch.Seen, LastEvent: v.lastEvent, Why: v.why(),
 		Retries: r.judge.Retries, Signals: r.inbox.signals,
 	}
@@ -53,23 +64,23 @@ func (v *view) answer() contract.TaskView {
 	return a
 }
 
-// why is one sentence on what the task is waiting for.
+// why says in one sentence what the task waits for.
 func (v *view) why() string {
 	r := v.run
 	switch {
 	case r.judge.Status.Final():
 		return "The task is " + string(r.judge.Status) + "."
 	case r.judge.Blocked != task.BlockedNone:
-		return "The task is parked: " + string(r.judge.Blocked) + "."
+		return "The task is suspended: " + string(r.judge.Blocked) + "."
 	case r.watch.Unknown > 0:
-		return fmt.Sprintf("%s That alone is no reason to end the attempt. Looked %d times in a row.", r.watch.Doubt, r.watch.Unknown)
+		return fmt.Sprintf("%s The attempt continues. Checked %d times in a row.", r.watch.Doubt, r.watch.Unknown)
 	}
-	return "The workflow is " + v.phase + "."
+	return "The task is " + v.phase() + "."
 }
 
 func (v *view) markdown() string {
 	a := v.answer()
-	text := fmt.Sprintf("**%s** (%s)\n\n%s\n", a.Phase, a.Status, a.Why)
+	text := fmt.Sprintf("**%s** (%s)\n\n%s\n", v.phase(), a.Status, a.Why)
 	if a.Attempt > 0 {
 		text += fmt.Sprintf("\n- attempt %d of at most %d\n- sandbox `%s`\n- last event `%s`, %d applied\n",
 			a.Attempt, v.run.judge.MaxRetries+1, a.SandboxID, a.LastEvent, a.Seen)

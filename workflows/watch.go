@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -9,37 +10,47 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// watchAttempt follows the agent until a fact ends the attempt. Its timer is lazy: it runs
-// for its full length and then looks how much is left.
-func (r *taskRun) watchAttempt(ctx workflow.Context) (task.Effects, error) {
-	r.view.enter(ctx, "watching the agent")
+// watchAttempt watches the agent until a fact ends the attempt. Its timer is lazy: it runs for its full length and then looks how
+// much is left.
+func (r *taskRun) watchAttempt(ctx workflow.Context) (stage, error) {
 	for {
-		eff, over, err := r.judgeWaiting(ctx, false)
-		if over || err != nil {
-			return eff, err
+		if next, err := r.applyFacts(ctx, false); next != stay || err != nil {
+			return next, err
 		}
-		if r.judge.Status == task.StatusRunning {
-			r.watch.Started = true
-		}
+		r.watch.Started = r.watch.Started || r.judge.Status == task.StatusRunning
 		if r.mayContinue(ctx) {
 			if err := r.continueAsNew(ctx); err != nil {
-				return eff, err
+				return stay, err
 			}
 			continue
 		}
-		_, due := r.question()
 		ripe := func() bool { return r.inbox.waiting(false) || r.mayContinue(ctx) }
-		_, err = workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), func() bool { return ripe() || r.hinted() })
-		if err != nil {
-			return eff, err
+		if err := r.awaitDue(ctx, func() bool { return ripe() || r.hinted() }); err != nil {
+			return stay, err
 		}
 		if ripe() {
 			continue
 		}
-		if eff, over, err := r.look(ctx); over || err != nil {
-			return eff, err
+		if next := r.check(ctx); next != stay {
+			return next, nil
 		}
 	}
+}
+
+// awaitDue waits for a condition, or until the next check is due. A timer that fires no later than that is used again: it costs
+// less to wake up early once than to start a timer for each event.
+func (r *taskRun) awaitDue(ctx workflow.Context, condition func() bool) error {
+	_, due := r.question()
+	if r.timer == nil || r.timerAt.After(due) {
+		now := workflow.Now(ctx)
+		r.timerAt = now.Add(min(timeLeft(ctx, due), r.loaded.Settings.HeartbeatTimeout))
+		r.timer = workflow.NewTimerWithOptions(ctx, r.timerAt.Sub(now), workflow.TimerOptions{Summary: "next check of the agent"})
+	}
+	err := workflow.Await(ctx, func() bool { return condition() || r.timer.IsReady() })
+	if r.timer.IsReady() {
+		r.timer = nil
+	}
+	return err
 }
 
 // question answers what is to be asked next, and when.
@@ -62,7 +73,7 @@ func (r *taskRun) question() (string, time.Time) {
 	if due.Before(w.NotBefore) {
 		due = w.NotBefore
 	}
-	if !w.Finished.IsZero() { // it is known to be done, so no look at it tells more
+	if !w.Finished.IsZero() { // it is known to be done, so a check tells nothing more
 		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout+w.Frozen))
@@ -72,61 +83,61 @@ func (r *taskRun) question() (string, time.Time) {
 	return ask, due
 }
 
-// hinted reports whether a look is asked for that could tell something.
+// hinted reports whether a check is asked for that could tell something.
 func (r *taskRun) hinted() bool { return r.watch.Hinted && r.watch.Finished.IsZero() }
 
-// askTooLong is no question to the world: the longest duration is a limit that a person set.
+// askTooLong asks nobody: the longest duration is a limit that a user set.
 const askTooLong = "too_long"
 
-// look is what a fired timer does: it asks, and only an answer that says that the attempt is
-// over ends it.
-func (r *taskRun) look(ctx workflow.Context) (eff task.Effects, over bool, err error) {
+// check is what a fired timer does: it asks, and only an answer that says that the attempt is over ends it.
+func (r *taskRun) check(ctx workflow.Context) stage {
 	question, due := r.question()
 	if due.After(workflow.Now(ctx)) {
-		return eff, false, nil
+		return stay
 	}
-	if question == askTooLong && (r.wasFrozen(ctx) || r.inbox.waiting(false)) {
-		return eff, false, nil
-	}
-	if question == askTooLong {
-		f := fact{Fact: task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0}}
-		f.reason, f.endReason = "the attempt reached its longest duration", task.Reason{Code: task.ReasonMaxDuration}
-		if r.watch.Unknown > 0 && r.watch.Doubt != "" {
-			f.reason += "; the last look said: " + r.watch.Doubt
-		}
-		if f.OK && r.reviews(ctx) {
-			f.Kind = task.FactValidatorLimit
-		}
-		eff = r.decide(f)
-		return eff, decisive(eff), nil
-	}
-	if question == askVerdict {
+	switch question {
+	case askTooLong:
+		return r.checkDuration(ctx)
+	case askVerdict:
 		if r.verdictDue(ctx) {
-			return eff, false, nil
+			return stay
 		}
-		eff = r.unspoken()
-		return eff, decisive(eff), nil
+		return r.endWithoutVerdict()
 	}
 	r.watch.Hinted = false
-	if question != contract.AskEnded { // which a tail that has ended asks for
-		r.tail(ctx) // a person may have ended it
+	if question != contract.AskEnded { // which a relay that has ended asks for
+		r.relayEvents(ctx) // a user may have ended it
 	}
 	seen := r.observe(ctx, question)
 	if seen.Head > r.watch.Seen {
-		r.readFacts(ctx)
+		r.loadEvents(ctx)
 	}
-	if r.inbox.waiting(false) { // what the agent said itself counts first, also if it came while we looked
-		return eff, false, nil
+	if r.inbox.waiting(false) { // what the agent reported itself comes first, also if it came meanwhile
+		return stay
 	}
 	return r.judgeObservation(ctx, question, seen)
 }
 
-// wasFrozen reports whether the sandbox was frozen for a time that is not counted yet. By that the attempt
-// may last longer. Runs that ended such an attempt before replay without the question.
-func (r *taskRun) wasFrozen(ctx workflow.Context) bool {
-	if workflow.GetVersion(ctx, "frozen-time", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return false
+// checkDuration ends an attempt that has reached its longest duration, not counting the time for which its sandbox was frozen.
+func (r *taskRun) checkDuration(ctx workflow.Context) stage {
+	if r.wasFrozen(ctx) || r.inbox.waiting(false) {
+		return stay
 	}
+	f := fact{
+		Fact:   task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0},
+		reason: "the attempt reached its longest duration", endReason: task.Reason{Code: task.ReasonMaxDuration},
+	}
+	if !f.OK && r.watch.Doubt != "" {
+		f.reason += "; the last check said: " + r.watch.Doubt
+	}
+	if f.OK && r.attempt.Validates {
+		f.Kind = task.FactValidatorLimit
+	}
+	return stageAfter(r.decide(f))
+}
+
+// wasFrozen reports whether the sandbox was frozen for a time that is not counted yet.
+func (r *taskRun) wasFrozen(ctx workflow.Context) bool {
 	var box contract.LoadedSandbox
 	ask := call{name: contract.LoadSandbox, summary: "frozen time"}
 	if err := ask.get(ctx, r.ref(), &box); err != nil || box.Frozen <= r.watch.Frozen {
@@ -138,8 +149,8 @@ func (r *taskRun) wasFrozen(ctx workflow.Context) bool {
 
 // observe asks the store, the provider and the sandbox; no answer is unknown.
 func (r *taskRun) observe(ctx workflow.Context, question string) contract.Observation {
-	r.view.enter(ctx, "looking: "+question)
-	defer r.view.enter(ctx, "watching the agent")
+	r.view.enter(ctx, "checking: "+question)
+	defer r.view.enter(ctx, "")
 	var seen contract.Observation
 	c := r.sandboxCall(contract.CheckAgent)
 	c.summary = question
@@ -148,7 +159,7 @@ func (r *taskRun) observe(ctx workflow.Context, question string) contract.Observ
 		Threshold: r.threshold(question), Tool: r.loaded.Settings.ToolTimeout,
 	}, &seen)
 	if err != nil {
-		return contract.Observation{Seen: contract.ObservedUnknown, Reason: sentence(err)}
+		return contract.Observation{Seen: contract.ObservedUnknown, Reason: sentence(err), EndReason: detailsOf(err).EndReason}
 	}
 	return seen
 }
@@ -165,34 +176,36 @@ func (r *taskRun) threshold(question string) time.Duration {
 	return r.loaded.Settings.HeartbeatTimeout
 }
 
-// judgeObservation turns what was seen into a fact, or into the time of the next look.
-func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen contract.Observation) (eff task.Effects, over bool, err error) {
+// judgeObservation turns an observation into a fact, or into the time of the next check.
+func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen contract.Observation) stage {
 	now := workflow.Now(ctx)
 	switch seen.Seen {
 	case contract.ObservedWorking:
 		r.watch.Unknown = 0
-		r.watch.NotBefore = now.Add(max(seen.Next, minLook))
-		return eff, false, nil
+		r.watch.NotBefore = now.Add(max(seen.Next, minCheck))
+		return stay
 	case contract.ObservedStuck, contract.ObservedSilent, contract.ObservedExited, contract.ObservedGone, contract.ObservedIdle:
-		f := fact{Fact: task.Fact{Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: seen.Class}, reason: seen.Reason, endReason: seen.EndReason}
-		f.idle = idleOf(seen.Seen)
-		if f.Class == task.ClassNone {
-			f.Class = task.ClassInfrastructure
-		}
-		if f.reason == "" {
-			f.reason = question + ": " + seen.Seen
-		}
-		eff = r.decide(f)
+		next := stageAfter(r.decide(r.observed(question, seen)))
 		r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry) // if it changes nothing
-		return eff, decisive(eff), nil
+		return next
 	}
 	if question == contract.AskEnded {
-		return eff, false, nil // the timers ask on as they would have
+		return stay // the timers ask on as they would have
 	}
 	r.watch.Unknown++
 	r.watch.Doubt = seen.Reason
 	r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry << min(r.watch.Unknown-1, 5))
-	return eff, false, nil
+	return stay
+}
+
+// observed is the fact that an attempt was found to be over.
+func (r *taskRun) observed(question string, seen contract.Observation) fact {
+	return fact{
+		Fact: task.Fact{
+			Kind: task.FactObserved, SandboxID: r.attempt.SandboxID, Class: cmp.Or(seen.Class, task.ClassInfrastructure),
+		},
+		reason: cmp.Or(seen.Reason, question+": "+seen.Seen), endReason: seen.EndReason, idle: idleOf(seen.Seen),
+	}
 }
 
 func idleOf(seen string) string {
@@ -205,5 +218,5 @@ func idleOf(seen string) string {
 	return ""
 }
 
-// minLook keeps an observation that says "working" from being asked again at once.
-const minLook = time.Second
+// minCheck keeps an observation that says "working" from being asked for again at once.
+const minCheck = time.Second

@@ -44,7 +44,7 @@ func TestAStateOfAValidationDecodes(t *testing.T) {
 	require.NoError(t, err)
 	var s contract.TaskState
 	require.NoError(t, json.Unmarshal(raw, &s))
-	require.Equal(t, []any{3, 1, true}, []any{s.Judge.Rounds, s.Judge.Round, s.Judge.Handed})
+	require.Equal(t, []any{3, 1, task.StageValidate}, []any{s.Judge.Rounds, s.Judge.Round, s.Judge.Stage})
 	require.True(t, s.Attempt.Validates)
 	require.NotZero(t, s.Watch.Finished)
 	again, err := json.Marshal(s)
@@ -56,7 +56,8 @@ func TestAStateOfAValidationDecodes(t *testing.T) {
 	var before contract.TaskState
 	require.NoError(t, json.Unmarshal(old, &before))
 	require.Zero(t, before.Judge.Rounds)
-	require.False(t, before.Judge.Handed || before.Attempt.Validates)
+	require.Equal(t, task.StageWork, before.Judge.Stage)
+	require.False(t, before.Attempt.Validates)
 }
 
 func TestWorkflowIDs(t *testing.T) {

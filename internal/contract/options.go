@@ -10,6 +10,7 @@ type Policy struct {
 	Heartbeat       time.Duration
 	Initial         time.Duration // first pause between tries
 	Max             time.Duration // longest pause
+	Local           bool          // runs in the worker of the workflow task: it only reads, or its repeat with another input is fenced
 	Attempts        int32
 }
 
@@ -50,6 +51,9 @@ func PolicyOf(activity string) Policy {
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
 	case BeginGuardianCycle, EndGuardianCycle, BeginConductorCycle, EndConductorCycle, BeginRetention, ListReaperTargets, StartCleanup, ReconcileTasks, AdmitTasks, PauseIdleReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
+	case LoadTask, BeginAttempt, LoadCommand, LoadEvents, LoadSandbox:
+		// Like the store's other activities below, and short: a workflow task waits for them.
+		return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 30 * time.Second, Local: true}
 	}
 	// The store's activities are short and wait for a database that is down.
 	return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 10 * time.Second}

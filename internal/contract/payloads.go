@@ -105,9 +105,7 @@ type LoadedTask struct {
 	PublishOnly bool `json:"publish_only,omitempty"`
 	// Saved says that [PublishBranch] can bring the work of the last attempt to its branch, if it is not there: to be published,
 	// or where it was to be validated first and could not be handed in, to be judged.
-	Saved bool `json:"saved,omitempty"`
-	// Left are the sandboxes of earlier attempts whose cleanups will look again.
-	Left     []string `json:"left,omitempty"`
+	Saved    bool     `json:"saved,omitempty"`
 	Settings Settings `json:"settings"`
 }
 
@@ -150,22 +148,25 @@ type Projection struct {
 	Status     task.Status        `json:"status"`
 	Blocked    task.BlockedReason `json:"blocked,omitempty"`
 	// SandboxID of the live attempt; empty clears it.
-	SandboxID   string            `json:"sandbox_id,omitempty"`
-	Retries     int               `json:"retries,omitempty"`
-	Revisions   int               `json:"revisions,omitempty"`
-	Class       task.FailureClass `json:"class,omitempty"`
-	ErrorID     string            `json:"error_id,omitempty"` // of a stored error text
-	Quotes      bool              `json:"quotes,omitempty"`   // Reason introduces that text
-	Reason      string            `json:"reason,omitempty"`   // short sentence, scrubbed, at most 200 characters
-	Branch      string            `json:"branch,omitempty"`
-	Base        string            `json:"base,omitempty"`
-	PullURL     string            `json:"pull_url,omitempty"`
-	PullNumber  int               `json:"pull_number,omitempty"`
-	EndReason   task.Reason       `json:"end_reason,omitzero"` // of a task that failed, was cancelled or is suspended
-	Ended       *AttemptEnd       `json:"ended,omitempty"`
-	Settle      []Settlement      `json:"settle,omitempty"`
-	ReleaseSlot bool              `json:"release_slot,omitempty"`
-	RequestSlot bool              `json:"request_slot,omitempty"`
+	SandboxID  string            `json:"sandbox_id,omitempty"`
+	Retries    int               `json:"retries,omitempty"`
+	Revisions  int               `json:"revisions,omitempty"`
+	Class      task.FailureClass `json:"class,omitempty"`
+	ErrorID    string            `json:"error_id,omitempty"` // of a stored error text
+	Quotes     bool              `json:"quotes,omitempty"`   // Reason introduces that text
+	Reason     string            `json:"reason,omitempty"`   // short sentence, scrubbed, at most 200 characters
+	Branch     string            `json:"branch,omitempty"`
+	Base       string            `json:"base,omitempty"`
+	PullURL    string            `json:"pull_url,omitempty"`
+	PullNumber int               `json:"pull_number,omitempty"`
+	EndReason  task.Reason       `json:"end_reason,omitzero"` // of a task that failed, was cancelled or is suspended
+	Ended      *AttemptEnd       `json:"ended,omitempty"`
+	Settle     []Settlement      `json:"settle,omitempty"`
+	// Progress is true for a status that nothing depends on. It is written under the ordinal of the last write, so that a
+	// later one may replace it; Ended, Settle, ReleaseSlot and RequestSlot are empty.
+	Progress    bool `json:"progress,omitempty"`
+	ReleaseSlot bool `json:"release_slot,omitempty"`
+	RequestSlot bool `json:"request_slot,omitempty"`
 }
 
 // AttemptEnd is how an attempt ended.
@@ -303,6 +304,13 @@ type SandboxRef struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	// Claimed is for [CollectWork]: the agent reported a passed validation of its own, so the branch must show the work.
 	Claimed bool `json:"claimed,omitempty"`
+}
+
+// StartAgentInput is the input of [StartAgent].
+type StartAgentInput struct {
+	SandboxRef
+	// Assignment is written once the agent is started, and is answered as [Projected].
+	Assignment Projection `json:"assignment"`
 }
 
 // BranchInput is the input of [EnsureBranch].
@@ -452,7 +460,8 @@ type Orphans struct {
 // TaskView is the answer of [QueryState].
 type TaskView struct {
 	TaskID    string             `json:"task_id"`
-	Phase     string             `json:"phase"`
+	Stage     string             `json:"stage"`            // queued, preparing, starting, running, retrying, submitting, publishing, suspended or done
+	Detail    string             `json:"detail,omitempty"` // what the stage does or waits for
 	Status    task.Status        `json:"status"`
 	Blocked   task.BlockedReason `json:"blocked,omitempty"`
 	Attempt   int                `json:"attempt,omitempty"`

@@ -200,7 +200,7 @@ func TestCancelBeforeItBegins(t *testing.T) {
 	first := r.outside(repo)
 	a := r.agentOf(first.ID, 1)
 	queued := r.outside(repo)
-	r.eventually("the second task waits", func() bool { return r.view(queued.ID).Phase == "waiting for a slot" })
+	r.eventually("the second task waits", func() bool { return r.view(queued.ID).Stage == "queued" })
 	_, settled, err := r.api.Cancel(ctx, queued.ID, "not needed")
 	require.NoError(t, err)
 	require.True(t, settled || r.ends(queued.ID, task.StatusCancelled).Status.Final())

@@ -25,7 +25,7 @@ func TestTerminate(t *testing.T) {
 	first := r.running(running.ID)
 	r.eventually("the first attempt has committed", func() bool { return r.stored(text(first.SandboxID), "agent.tool_use") >= 3 })
 	queued := r.submit(repo, script(stepWrite, stepCommit, stepComplete))
-	r.eventually("the second task waits", func() bool { return r.view(queued.ID).Phase == "waiting for a slot" })
+	r.eventually("the second task waits", func() bool { return r.view(queued.ID).Stage == "queued" })
 	next := r.outside(repo)
 
 	r.terminate(queued.ID)

@@ -36,7 +36,7 @@ func exited(r task.Reason) string {
 func maxDuration(r task.Reason) string {
 	text := "The attempt reached its longest duration"
 	if r.Detail != "" {
-		text += "; the last look said: " + strings.TrimRight(r.Detail, ".")
+		text += "; the last check said: " + strings.TrimRight(r.Detail, ".")
 	}
 	return text + "."
 }

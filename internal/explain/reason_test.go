@@ -62,7 +62,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonSilent:         "The agent has fallen silent.",
 		task.ReasonSandboxGone:    "The provider says that the sandbox is gone.",
 		task.ReasonSandboxStopped: "The sandbox does not run any more: the engine does not answer.",
-		task.ReasonMaxDuration:    "The attempt reached its longest duration; the last look said: the engine does not answer.",
+		task.ReasonMaxDuration:    "The attempt reached its longest duration; the last check said: the engine does not answer.",
 		task.ReasonNoVerdict:      "The validator ended without a verdict.",
 
 		task.ReasonStoreUnreachable:    "The store cannot be asked.",

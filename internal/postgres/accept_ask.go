@@ -177,23 +177,37 @@ func orZero[T any](p *T) T {
 // attempt began means that its work is being published, or brought to a validator, which the row does
 // not say. A sandbox may speak before the row shows it: the attempt is asked.
 func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
-	open, rounds := !task.Status(row.Status).Final(), int(row.ValidationRounds)
+	rounds := int(row.ValidationRounds)
 	blocked := task.BlockedReason(row.BlockedReason)
 	if row.QueuedAt != nil { // the gate's reason to wait: the task is not parked
 		blocked = task.BlockedNone
 	}
 	s := task.State{
 		Status: task.Status(row.Status), Continuous: row.Continuous,
-		Publishing: open && (success.Passed || success.Completed && rounds == 0),
-		Handing:    open && success.Completed && rounds > 0, Handed: rounds > 0 && handed(row.Status, last),
 		Rounds: rounds, Round: roundsSoFar(row.Result),
 		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
 		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
 	}
 	if last != nil && last.EndedAt == nil {
-		s.SandboxID, s.Handing = last.SandboxID, s.Handing && (!s.Handed || !validates(*last))
+		s.SandboxID = last.SandboxID
 	}
+	s.Stage = judgedStage(row, success, last)
 	return s
+}
+
+func judgedStage(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.Stage {
+	open, validated := !task.Status(row.Status).Final(), row.ValidationRounds > 0
+	reviewed := validated && handed(row.Status, last)
+	stale := reviewed && last != nil && last.EndedAt == nil && validates(*last) // a success of the attempt before the validator
+	switch {
+	case open && (success.Passed || success.Completed && !validated):
+		return task.StagePublish
+	case open && success.Completed && !stale:
+		return task.StageSubmit
+	case reviewed:
+		return task.StageValidate
+	}
+	return task.StageWork
 }
 
 // Command answers a command of an organization's task.

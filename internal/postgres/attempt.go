@@ -68,6 +68,9 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return contract.BeginAttemptResult{}, err
 	}
+	if b.in.Ordinal <= b.row.Ordinal { // a late repeat of a workflow task that was lost
+		return contract.BeginAttemptResult{Fenced: true}, nil
+	}
 	if b.row.AttemptCount >= task.MaxAttempts {
 		return contract.BeginAttemptResult{}, task.Errorf(task.CodeConflict,
 			"The task has had %d attempts, those of validators among them; that is the limit. Its branch is kept. Next: omoi run makes another task", task.MaxAttempts)

@@ -61,8 +61,7 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 		if err := l.findLive(ctx); err != nil {
 			return contract.LoadedTask{}, err
 		}
-		left, err := l.left(ctx)
-		return contract.LoadedTask{Continues: true, Live: l.live, Left: left}, err
+		return contract.LoadedTask{Continues: true, Live: l.live}, nil
 	}
 	if task.Status(l.row.Status).Final() {
 		settled, err := l.reopen(ctx)
@@ -78,14 +77,7 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 	if err := l.takeOver(ctx); err != nil {
 		return contract.LoadedTask{}, err
 	}
-	out := l.answer()
-	out.Left, err = l.left(ctx)
-	return out, err
-}
-
-// left are the sandboxes of earlier attempts whose cleanups will look again.
-func (l *loading) left(ctx context.Context) ([]string, error) {
-	return l.q.UnverifiedSandboxes(ctx, l.row.ID, l.settings.CleanupWait)
+	return l.answer(), nil
 }
 
 // claim reports whether this chain carries out the command.
@@ -272,9 +264,11 @@ func (l *loading) state() task.State {
 	s := task.State{
 		Status: task.Status(l.row.Status), Continuous: l.row.Continuous,
 		Rounds: int(l.row.ValidationRounds), Round: roundsSoFar(l.row.Result),
-		Handed:   l.row.ValidationRounds > 0 && handed(l.row.Status, l.last),
 		Attempts: int(l.row.AttemptCount), Retries: int(l.row.RetryCount), MaxRetries: int(l.row.MaxRetries),
 		Revisions: int(l.row.RevisionCount), Replacements: int(l.row.ReplacementCount),
+	}
+	if s.Rounds > 0 && handed(l.row.Status, l.last) {
+		s.Stage = task.StageValidate
 	}
 	if l.live != nil {
 		s.SandboxID = l.live.SandboxID

@@ -101,7 +101,7 @@ func (w *projecting) project(ctx context.Context) (contract.Projected, error) {
 		return contract.Projected{}, &foreignRunError{writer: w.row.RunID}
 	case ours && w.p.Ordinal < w.row.Ordinal:
 		return contract.Projected{Fenced: true}, nil
-	case ours && w.p.Ordinal == w.row.Ordinal:
+	case ours && w.p.Ordinal == w.row.Ordinal && !w.p.Progress:
 		return contract.Projected{HoldsSlot: w.holds}, nil
 	}
 	if err := w.legal(ours); err != nil {

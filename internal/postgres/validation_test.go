@@ -225,7 +225,7 @@ func TestARunThatIsLoadedKnowsThatAVerdictIsDue(t *testing.T) {
 				ref.CommandID = w.command(a.id, contract.CommandRetry, `{}`)
 			}
 			loaded := w.loadAs(ref, "another")
-			require.Equal(t, c.due, loaded.State.Handed)
+			require.Equal(t, c.due, loaded.State.Stage == task.StageValidate)
 			require.Equal(t, []int{3, 1}, []int{loaded.State.Rounds, loaded.State.Round})
 			require.Equal(t, c.outcome == "", loaded.Live != nil && loaded.Live.Validates)
 		})

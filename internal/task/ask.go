@@ -108,7 +108,7 @@ func Judge(s State, a Ask) (Effects, error) {
 	if a.Kind == AskRetry {
 		return judgeRetry(s)
 	}
-	fact := Fact{Kind: factOf(a.Kind), OK: a.OK, Early: true}
+	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
 	if a.Kind == AskComplete || a.Kind == AskReplace || a.Attempt { // other verdicts come from another sandbox than the one they judge
 		fact.SandboxID = a.SandboxID
 	}

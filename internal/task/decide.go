@@ -33,9 +33,6 @@ type Fact struct {
 	SandboxID string // the sandbox that it speaks of; empty if of none
 	OK        bool
 	Class     FailureClass
-	// Early lets a verdict count from the start of an attempt, before its agent is assigned. Runs that refused
-	// such a verdict replay without it.
-	Early bool
 }
 
 // State is what [Decide] needs to know of a task. It travels in histories: fields are only added.
@@ -43,7 +40,7 @@ type State struct {
 	Status       Status        `json:"status"`
 	SandboxID    string        `json:"sandbox_id,omitempty"` // of the live attempt; empty between attempts
 	Continuous   bool          `json:"continuous,omitempty"` // only a passed validation completes the task
-	Publishing   bool          `json:"publishing,omitempty"` // the outcome is accepted and is being published
+	Stage        Stage         `json:"stage,omitempty"`      // how far the work is on its way to the pull request
 	Blocked      BlockedReason `json:"blocked,omitempty"`
 	Attempts     int           `json:"attempts,omitempty"` // begun so far, of every kind
 	Retries      int           `json:"retries,omitempty"`  // begun because one failed
@@ -52,9 +49,21 @@ type State struct {
 	Replacements int           `json:"replacements,omitempty"` // begun because the guardian asked for it
 	Rounds       int           `json:"rounds,omitempty"`       // of validation, at most; 0: nobody validates
 	Round        int           `json:"round,omitempty"`        // verdicts so far
-	Handing      bool          `json:"handing,omitempty"`      // the work is done and is being brought to its branch, to be validated
-	Handed       bool          `json:"handed,omitempty"`       // it is there: the live attempt, or the next one, validates it
 }
+
+// Stage is how far the work of a task is on its way to the pull request.
+type Stage string
+
+// The stages, in their order. A task goes from [StageWork] to [StagePublish] directly if nobody validates its work.
+const (
+	StageWork     Stage = ""           // an agent does the work, or is about to
+	StageSubmit   Stage = "submitting" // the work is done; omoi pushes it to the branch for a validator
+	StageValidate Stage = "validating" // the work is on the branch; the live attempt, or the next one, validates it
+	StagePublish  Stage = "publishing" // the outcome is accepted; omoi pushes the branch and opens the pull request
+)
+
+// leaving reports whether the work is done and on its way to the branch: it no longer depends on the sandbox.
+func (s State) leaving() bool { return s.Stage == StageSubmit || s.Stage == StagePublish }
 
 // Limits on attempts, from WIRE.md: retries are the task's own setting, these are not.
 const (
@@ -148,7 +157,7 @@ func Decide(s State, f Fact) (State, Effects) {
 }
 
 func decideStarted(s State) (State, Effects) {
-	if s.Publishing || !CanMove(s.Status, StatusRunning) || s.Status == StatusRunning {
+	if s.Stage == StagePublish || !CanMove(s.Status, StatusRunning) || s.Status == StatusRunning {
 		return s, ignore(s, ReceiptTooLate)
 	}
 	s.Status = StatusRunning
@@ -157,9 +166,9 @@ func decideStarted(s State) (State, Effects) {
 
 func decideCompleted(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing, s.Handing:
+	case s.leaving():
 		return s, ignore(s, ReceiptTooLate)
-	case s.Handed: // a validator's end is no verdict
+	case s.Stage == StageValidate: // a validator's end is no verdict
 		return s, ignore(s, ReceiptAccepted)
 	case !f.OK:
 		return decideFailure(s, ClassAgentError)
@@ -171,9 +180,9 @@ func decideCompleted(s State, f Fact) (State, Effects) {
 
 func decideContinuous(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing, s.Handing:
+	case s.leaving():
 		return s, ignore(s, ReceiptTooLate)
-	case s.Handed:
+	case s.Stage == StageValidate:
 		return s, ignore(s, ReceiptAccepted)
 	case f.OK:
 		return accept(s)
@@ -186,7 +195,7 @@ func decideContinuous(s State, f Fact) (State, Effects) {
 // decideObserved is a failure that is no word of the agent on its work. Who interrupts a validator stops no work, since that is done
 // and on its branch: another validator begins, and it costs no retry.
 func decideObserved(s State, f Fact) (State, Effects) {
-	if s.Handed && !s.Handing && !s.Publishing && f.Class == ClassStopped && s.Attempts < MaxAttempts {
+	if s.Stage == StageValidate && f.Class == ClassStopped && s.Attempts < MaxAttempts {
 		return begin(s, s.waits(), f.Class)
 	}
 	return decideFailure(s, f.Class)
@@ -195,11 +204,11 @@ func decideObserved(s State, f Fact) (State, Effects) {
 // decideFailure ends the attempt; the class decides whether another one follows. A
 // task whose outcome is accepted no longer depends on its sandbox.
 func decideFailure(s State, class FailureClass) (State, Effects) {
-	if s.Handed && class == ClassAgentError { // a validator that gives up has judged nothing
+	if s.Stage == StageValidate && class == ClassAgentError { // a validator that gives up has judged nothing
 		class = ClassInfrastructure
 	}
 	switch {
-	case s.Publishing, s.Handing:
+	case s.leaving():
 		return s, ignore(s, ReceiptTooLate)
 	case !class.Retryable():
 		return finish(s, StatusFailed, class)
@@ -223,7 +232,7 @@ func decidePublishFailed(s State, f Fact) (State, Effects) {
 
 func decideTooLong(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Stage == StagePublish:
 		return s, ignore(s, ReceiptTooLate)
 	case f.OK:
 		return finish(s, StatusFailed, ClassStopped)
@@ -233,7 +242,7 @@ func decideTooLong(s State, f Fact) (State, Effects) {
 
 func decideComplete(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing, s.Handing, s.Handed:
+	case s.Stage != StageWork:
 		return s, ignore(s, ReceiptTooLate)
 	case !f.OK:
 		return finish(s, StatusFailed, ClassReported)
@@ -252,7 +261,7 @@ func decideRetry(s State) (State, Effects) {
 // decideReplace ends an attempt that is under way; it counts apart from failures.
 func decideReplace(s State) (State, Effects) {
 	switch {
-	case s.Publishing, s.Handing:
+	case s.leaving():
 		return s, ignore(s, ReceiptTooLate)
 	case s.SandboxID == "", s.Replacements >= MaxReplacements, s.Attempts >= MaxAttempts:
 		return s, ignore(s, ReceiptRefused)
@@ -267,11 +276,12 @@ func ignore(s State, r Receipt) Effects {
 
 // leads is where a task stands in the end if nothing more happens to it.
 func leads(s State) Status {
-	switch {
-	case s.Publishing:
+	switch s.Stage {
+	case StagePublish:
 		return StatusCompleted
-	case s.Handing:
+	case StageSubmit:
 		return StatusPendingValidation
+	case StageWork, StageValidate:
 	}
 	return s.Status
 }
@@ -283,16 +293,19 @@ func begin(s State, status Status, class FailureClass) (State, Effects) {
 
 // park ends the attempt. Work that was not on its branch yet is no more on its way there.
 func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
-	s.Status, s.SandboxID, s.Handing, s.Blocked = StatusPending, "", false, why
+	s.Status, s.SandboxID, s.Blocked = StatusPending, "", why
+	if s.Stage == StageSubmit {
+		s.Stage = StageWork
+	}
 	return s, Effects{Action: ActionPark, Status: s.Status, Leads: s.Status, Class: class, Receipt: ReceiptCarriedOut}
 }
 
 func publish(s State) (State, Effects) {
-	s.Publishing, s.Handing, s.Blocked = true, false, BlockedNone
+	s.Stage, s.Blocked = StagePublish, BlockedNone
 	return s, Effects{Action: ActionPublish, Status: s.Status, Leads: StatusCompleted, Receipt: ReceiptCarriedOut}
 }
 
 func finish(s State, status Status, class FailureClass) (State, Effects) {
-	s.Status, s.Publishing, s.Handing, s.Blocked = status, false, false, BlockedNone
+	s.Status, s.Stage, s.Blocked = status, StageWork, BlockedNone
 	return s, Effects{Action: ActionFinish, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }

@@ -28,7 +28,7 @@ func TestDecide(t *testing.T) {
 	person := func(k task.FactKind, ok bool) task.Fact { return task.Fact{Kind: k, OK: ok} }
 	continuous := with(running(), func(s *task.State) { s.Continuous = true })
 	starting := with(running(), func(s *task.State) { s.Status = task.StatusPending })
-	publishing := with(running(), func(s *task.State) { s.Publishing = true })
+	publishing := with(running(), func(s *task.State) { s.Stage = task.StagePublish })
 	tests := []struct {
 		name   string
 		state  task.State
@@ -81,9 +81,8 @@ func TestDecide(t *testing.T) {
 			"the fourth failed verdict ends", with(running(), func(s *task.State) { s.Revisions = 3 }),
 			person(task.FactVerdict, false), task.ActionFinish, task.StatusFailed, task.StatusFailed, task.ClassAgentError,
 		},
-		{"a verdict while the agent starts begins a revision", starting, task.Fact{Kind: task.FactVerdict, Early: true}, task.ActionBegin, task.StatusNeedsRevision, task.StatusNeedsRevision, ""},
-		{"older runs refuse it", starting, person(task.FactVerdict, false), task.ActionIgnore, task.StatusPending, task.StatusPending, ""},
-		{"a verdict before an attempt is refused", task.State{Status: task.StatusPending}, task.Fact{Kind: task.FactVerdict, Early: true}, task.ActionIgnore, task.StatusPending, task.StatusPending, ""},
+		{"a verdict while the agent starts begins a revision", starting, person(task.FactVerdict, false), task.ActionBegin, task.StatusNeedsRevision, task.StatusNeedsRevision, ""},
+		{"a verdict before an attempt is refused", task.State{Status: task.StatusPending}, person(task.FactVerdict, false), task.ActionIgnore, task.StatusPending, task.StatusPending, ""},
 		{"a passed verdict publishes", running(), person(task.FactVerdict, true), task.ActionPublish, task.StatusRunning, task.StatusCompleted, ""},
 		{"retry of a running task is refused", running(), person(task.FactRetry, true), task.ActionIgnore, task.StatusRunning, task.StatusRunning, ""},
 		{

@@ -80,7 +80,7 @@ func TestAReplacementEndsTheAttemptThatIsMeant(t *testing.T) {
 		want task.Receipt
 	}{
 		"another attempt": {func(s *task.State) { s.SandboxID = "other" }, task.ReceiptTooLate},
-		"publishing":      {func(s *task.State) { s.Publishing = true }, task.ReceiptTooLate},
+		"publishing":      {func(s *task.State) { s.Stage = task.StagePublish }, task.ReceiptTooLate},
 		"ended":           {func(s *task.State) { s.Status = task.StatusFailed }, task.ReceiptTooLate},
 		"limit":           {func(s *task.State) { s.Replacements = task.MaxReplacements }, task.ReceiptRefused},
 		"all attempts":    {func(s *task.State) { s.Attempts = task.MaxAttempts }, task.ReceiptRefused},

@@ -9,7 +9,7 @@ const (
 // decidePark ends the attempt and waits for a person. What is being published is past that.
 func decidePark(s State, why BlockedReason, class FailureClass) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Stage == StagePublish:
 		return s, ignore(s, ReceiptTooLate)
 	case s.Blocked != BlockedNone:
 		return s, ignore(s, ReceiptRefused)

@@ -31,12 +31,12 @@ func TestParkingSavesAndWaits(t *testing.T) {
 		require.Equal(t, task.ActionBegin, eff.Action)
 
 		handing := at
-		handing.Handing, handing.Rounds = true, 3
+		handing.Stage, handing.Rounds = task.StageSubmit, 3
 		parked, _ = task.Decide(handing, task.Fact{Kind: c.kind})
-		require.False(t, parked.Handing, "its sandbox is gone before the work was on its branch")
+		require.Equal(t, task.StageWork, parked.Stage, "its sandbox is gone before the work was on its branch")
 
 		publishing := at
-		publishing.Publishing = true
+		publishing.Stage = task.StagePublish
 		_, eff = task.Decide(publishing, task.Fact{Kind: c.kind})
 		require.Equal(t, task.ReceiptTooLate, eff.Receipt)
 	}

@@ -73,16 +73,16 @@ func accept(s State) (State, Effects) {
 	if s.Rounds == 0 {
 		return publish(s)
 	}
-	s.Handing, s.Blocked = true, BlockedNone
+	s.Stage, s.Blocked = StageSubmit, BlockedNone
 	return s, Effects{Action: ActionValidate, Status: s.Status, Leads: leads(s), Receipt: ReceiptCarriedOut}
 }
 
 // decideHandedIn begins the validation of work that is on its branch.
 func decideHandedIn(s State) (State, Effects) {
-	if !s.Handing {
+	if s.Stage != StageSubmit {
 		return s, ignore(s, ReceiptRefused)
 	}
-	s.Handing, s.Handed = false, true
+	s.Stage = StageValidate
 	return begin(s, StatusPendingValidation, ClassNone)
 }
 
@@ -90,9 +90,9 @@ func decideHandedIn(s State) (State, Effects) {
 // person may, at any time.
 func decideVerdict(s State, f Fact) (State, Effects) {
 	switch {
-	case s.Publishing:
+	case s.Stage == StagePublish:
 		return s, ignore(s, ReceiptTooLate)
-	case f.SandboxID != "" && s.Rounds > 0 && !s.Handed:
+	case f.SandboxID != "" && s.Rounds > 0 && s.Stage != StageValidate:
 		return s, ignore(s, ReceiptRefused)
 	case f.OK:
 		s.Round++
@@ -100,23 +100,23 @@ func decideVerdict(s State, f Fact) (State, Effects) {
 	case s.lastRound(), s.Attempts >= MaxAttempts:
 		s.Round++
 		return finish(s, StatusFailed, ClassAgentError)
-	case s.Status == StatusPending && !s.judgeable(f), !CanMove(s.Status, StatusNeedsRevision):
+	case s.Status == StatusPending && !s.judgeable(), !CanMove(s.Status, StatusNeedsRevision):
 		return s, ignore(s, ReceiptRefused)
 	}
 	s.Round++
 	s.Revisions++
-	s.Handing, s.Handed = false, false
+	s.Stage = StageWork
 	return begin(s, StatusNeedsRevision, ClassNone)
 }
 
 // judgeable reports whether a pending task has work to revise: its attempt is starting, or a user reviews it.
-func (s State) judgeable(f Fact) bool {
-	return f.Early && s.SandboxID != "" || s.Blocked == BlockedReview
+func (s State) judgeable() bool {
+	return s.SandboxID != "" || s.Blocked == BlockedReview
 }
 
 // decideValidatorLimit keeps the work, which is done and on its branch, for a user to review.
 func decideValidatorLimit(s State, f Fact) (State, Effects) {
-	if s.Publishing || s.Handing || !s.Handed {
+	if s.Stage != StageValidate {
 		return s, ignore(s, ReceiptTooLate)
 	}
 	return park(s, BlockedReview, cmp.Or(f.Class, ClassStopped))
@@ -134,7 +134,7 @@ func (s State) lastRound() bool {
 
 // waits is where a task stands between attempts: for one that works, or for one that validates.
 func (s State) waits() Status {
-	if s.Handed {
+	if s.Stage == StageValidate {
 		return StatusPendingValidation
 	}
 	return StatusPending

@@ -13,7 +13,7 @@ import (
 func validated() task.State { return with(running(), func(s *task.State) { s.Rounds = 3 }) }
 
 func judged() task.State {
-	return with(validated(), func(s *task.State) { s.Status, s.Handed, s.Attempts = task.StatusValidating, true, 2 })
+	return with(validated(), func(s *task.State) { s.Status, s.Stage, s.Attempts = task.StatusValidating, task.StageValidate, 2 })
 }
 
 func TestDecideOnWorkThatIsValidated(t *testing.T) {
@@ -22,7 +22,7 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 		return task.Fact{Kind: k, SandboxID: box, OK: ok, Class: c}
 	}
 	person := func(k task.FactKind, ok bool) task.Fact { return task.Fact{Kind: k, OK: ok} }
-	handing := with(validated(), func(s *task.State) { s.Handing = true })
+	handing := with(validated(), func(s *task.State) { s.Stage = task.StageSubmit })
 	between := with(judged(), func(s *task.State) { s.Status, s.SandboxID = task.StatusPendingValidation, "" })
 	review, _ := task.Decide(judged(), of(task.FactValidatorLimit, false, ""))
 	last := with(judged(), func(s *task.State) { s.Round = 2 })
@@ -59,7 +59,7 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 			task.ActionBegin, task.StatusPendingValidation, task.ClassStopped,
 		},
 		"nor after its verdict": {
-			with(judged(), func(s *task.State) { s.Publishing = true }), of(task.FactObserved, false, task.ClassStopped),
+			with(judged(), func(s *task.State) { s.Stage = task.StagePublish }), of(task.FactObserved, false, task.ClassStopped),
 			task.ActionIgnore, task.StatusCompleted, "",
 		},
 		"and not for ever": {
@@ -96,7 +96,7 @@ func TestAParkedTaskStillWaitsForItsVerdict(t *testing.T) {
 	parked, _ := task.Decide(judged(), task.Fact{Kind: task.FactAgentFailed, SandboxID: box, Class: task.ClassProviderLimit})
 	again, eff := task.Decide(parked, task.Fact{Kind: task.FactRetry})
 	require.Equal(t, task.ActionBegin, eff.Action)
-	require.True(t, again.Handed)
+	require.Equal(t, task.StageValidate, again.Stage)
 	require.Equal(t, task.StatusPendingValidation, again.Status)
 }
 
@@ -114,7 +114,7 @@ func TestDecideNeverPassesByItself(t *testing.T) {
 		rounds := rapid.IntRange(1, 4).Draw(t, "rounds")
 		s := task.State{Status: task.StatusPending, MaxRetries: 10, Rounds: rounds, Continuous: rapid.Bool().Draw(t, "continuous")}
 		for range rapid.IntRange(1, 60).Draw(t, "facts") {
-			if s.SandboxID == "" && !s.Status.Final() && !s.Handing {
+			if s.SandboxID == "" && !s.Status.Final() && s.Stage != task.StageSubmit {
 				s = begun(s)
 			}
 			f := task.Fact{
@@ -136,7 +136,7 @@ func TestDecideNeverPassesByItself(t *testing.T) {
 // begun is what the workflow makes of a task between two attempts.
 func begun(s task.State) task.State {
 	s.SandboxID, s.Attempts, s.Blocked, s.Status = box, s.Attempts+1, task.BlockedNone, task.StatusAssigned
-	if s.Handed {
+	if s.Stage == task.StageValidate {
 		s.Status = task.StatusValidating
 	}
 	return s

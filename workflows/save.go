@@ -8,27 +8,43 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// project writes where the task stands. edit adds what this projection tells beyond that;
-// nil adds nothing. It answers errFenced if another run owns the task.
-func (r *taskRun) project(ctx workflow.Context, edit func(*contract.Projection)) error {
-	_, err := r.projectAnswer(ctx, edit)
-	return err
+// projection takes the next ordinal and returns the state of the task for the store. edit adds to it; nil adds nothing.
+func (r *taskRun) projection(edit func(*contract.Projection)) contract.Projection {
+	r.ordinal++
+	p := r.state()
+	if edit != nil {
+		edit(&p)
+	}
+	return p
 }
 
-func (r *taskRun) projectAnswer(ctx workflow.Context, edit func(*contract.Projection)) (contract.Projected, error) {
-	r.ordinal++
-	p := contract.Projection{
+func (r *taskRun) state() contract.Projection {
+	return contract.Projection{
 		TaskID: r.id, FirstRunID: r.first, Ordinal: r.ordinal,
 		Status: r.judge.Status, Blocked: r.judge.Blocked, SandboxID: r.shownSandbox(),
 		Retries: r.judge.Retries, Revisions: r.judge.Revisions,
 		Branch: r.loaded.Branch, Base: r.loaded.Base, Settle: r.settle,
 	}
-	if edit != nil {
-		edit(&p)
-	}
+}
+
+// saveState writes the state of the task. It returns errFenced if another run owns the task.
+func (r *taskRun) saveState(ctx workflow.Context, edit func(*contract.Projection)) (contract.Projected, error) {
+	p := r.projection(edit)
+	return r.save(ctx, call{name: contract.SaveTaskState, summary: string(p.Status)}, p)
+}
+
+// saveProgress writes a status that nothing depends on, without an ordinal of its own: if the workflow task is lost, the next one
+// may write another status in its place. So it may be a local activity, which costs one history event.
+func (r *taskRun) saveProgress(ctx workflow.Context) error {
+	p := r.state()
+	p.Progress = true
+	_, err := r.save(ctx, call{name: contract.SaveTaskState, summary: string(p.Status), local: true}, p)
+	return err
+}
+
+func (r *taskRun) save(ctx workflow.Context, c call, p contract.Projection) (contract.Projected, error) {
 	var answer contract.Projected
-	err := call{name: contract.SaveTaskState, summary: string(p.Status)}.get(ctx, p, &answer)
-	if err != nil {
+	if err := c.get(ctx, p, &answer); err != nil {
 		return answer, err
 	}
 	if answer.Fenced {
@@ -39,7 +55,7 @@ func (r *taskRun) projectAnswer(ctx workflow.Context, edit func(*contract.Projec
 	return answer, r.publishStatus(ctx)
 }
 
-// shownSandbox is the sandbox id that the row names: only from the assignment on.
+// shownSandbox is the sandbox ID in the task's row: set from the assignment on.
 func (r *taskRun) shownSandbox() string {
 	if r.attempt == nil || !r.attempt.Assigned {
 		return ""
@@ -47,7 +63,7 @@ func (r *taskRun) shownSandbox() string {
 	return r.attempt.SandboxID
 }
 
-// publishStatus keeps the search attribute in step with the status.
+// publishStatus keeps the search attribute in step with the status. A status that lasts for a moment is left out.
 func (r *taskRun) publishStatus(ctx workflow.Context) error {
 	if !r.in.SearchAttributes || r.view.attribute == r.judge.Status {
 		return nil
@@ -60,10 +76,9 @@ func (r *taskRun) publishStatus(ctx workflow.Context) error {
 	)
 }
 
-// settleCommand notes the outcome of a command for the next projection, with the reason if
-// it came to nothing.
+// settleCommand notes the outcome of a command for the next write of the state, with the reason if it was refused.
 func (r *taskRun) settleCommand(id string, eff task.Effects) {
-	if eff.Action == task.ActionPublish { // carried out once it is published, and not before
+	if eff.Action == task.ActionPublish { // applied when the work is published
 		r.kept = append(r.kept, id)
 		return
 	}
@@ -74,12 +89,12 @@ func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	r.settle = append(r.settle, s)
 }
 
-// settleKept settles the commands whose success was accepted, as the task has ended.
-func (r *taskRun) settleKept(eff task.Effects) {
+// settleKept settles the commands whose success was accepted, by the status with which the task ends.
+func (r *taskRun) settleKept(status task.Status) {
 	for _, id := range r.kept {
 		s := contract.Settlement{CommandID: id, Receipt: task.ReceiptCarriedOut}
-		if eff.Status != task.StatusCompleted {
-			s.Receipt, s.Reason = task.ReceiptRefused, "The task ended as "+string(eff.Status)+" before its work was published."
+		if status != task.StatusCompleted {
+			s.Receipt, s.Reason = task.ReceiptRefused, "The task ended as "+string(status)+" before its work was published."
 		}
 		r.settle = append(r.settle, s)
 	}
@@ -96,7 +111,7 @@ func (r *taskRun) refuseLate(ctx workflow.Context) error {
 		if !r.inbox.waiting(true) {
 			return nil
 		}
-		if _, _, err := r.judgeWaiting(ctx, true); err != nil {
+		if _, err := r.applyUserFacts(ctx); err != nil {
 			return err
 		}
 	}

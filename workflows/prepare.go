@@ -1,0 +1,116 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// waitForSlot waits until the admission controller assigns a slot to the task.
+func (r *taskRun) waitForSlot(ctx workflow.Context) (stage, error) {
+	for !r.loaded.HoldsSlot {
+		if err := workflow.Await(ctx, func() bool { return r.inbox.admitted || r.inbox.waiting(true) }); err != nil {
+			return stay, err
+		}
+		if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
+			return next, err
+		}
+		if r.inbox.admitted {
+			if err := r.claimSlot(ctx); err != nil {
+				return stay, err
+			}
+		}
+	}
+	if r.loaded.PublishOnly {
+		r.loaded.PublishOnly, r.judge.Stage = false, task.StagePublish
+	}
+	return r.nextStage(), nil
+}
+
+// claimSlot asks the store whether the task holds a slot: the signal may be an old one.
+func (r *taskRun) claimSlot(ctx workflow.Context) error {
+	r.inbox.admitted = false
+	answer, err := r.saveState(ctx, func(p *contract.Projection) { p.RequestSlot = true })
+	r.loaded.HoldsSlot = answer.HoldsSlot
+	return err
+}
+
+// ensureBranch finds or creates the task's branch, once a run: a user may have removed it since. A Git host that is down costs
+// retries, as an attempt would. The task never continues without its branch.
+func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
+	if r.loaded.Live != nil {
+		return r.resumeAttempt(ctx)
+	}
+	if !r.loaded.HasRepo {
+		r.branched = true
+		return r.orNextStage(r.applyUserFacts(ctx))
+	}
+	var branch contract.BranchResult
+	if next, err := r.do(ctx, call{name: contract.EnsureBranch}, contract.BranchInput{TaskID: r.id}, &branch); next != stay || err != nil {
+		return next, err
+	}
+	r.branched, r.loaded.Branch, r.loaded.Base = true, branch.Branch, branch.Base
+	return r.nextStage(), nil
+}
+
+// resumeAttempt continues with the attempt that was live when the task was loaded, and reads the events that this run missed.
+func (r *taskRun) resumeAttempt(ctx workflow.Context) (stage, error) {
+	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
+		return next, err
+	}
+	live := *r.loaded.Live
+	r.loaded.Live, r.branched = nil, true
+	r.adopt(ctx, live)
+	r.relayEvents(ctx)
+	if live.Head > 0 {
+		r.loadEvents(ctx)
+	}
+	if live.Assigned {
+		return running, nil
+	}
+	return starting, nil
+}
+
+// orNextStage replaces stay by the stage that follows.
+func (r *taskRun) orNextStage(next stage, err error) (stage, error) {
+	if next == stay && err == nil {
+		next = r.nextStage()
+	}
+	return next, err
+}
+
+// suspend releases the slot and waits, for a limit to reset or for a user. The task then waits for a slot again.
+func (r *taskRun) suspend(ctx workflow.Context) (stage, error) {
+	until := r.last.resetAt
+	if err := r.endAttempt(ctx, "suspended", func(p *contract.Projection) { p.ReleaseSlot = true }); err != nil {
+		return stay, err
+	}
+	r.view.enter(ctx, string(r.judge.Blocked))
+	if r.judge.Blocked == task.BlockedProviderLimit {
+		if until.IsZero() {
+			until = workflow.Now(ctx).Add(r.loaded.Settings.LimitSleep)
+		}
+		r.pause(ctx, until.Sub(workflow.Now(ctx)))
+	} else if err := workflow.Await(ctx, r.interrupted); err != nil {
+		return stay, err
+	}
+	next, err := r.applyUserFacts(ctx)
+	if err != nil || next == publishing || next == suspended || next == done {
+		return next, err
+	}
+	if next == retrying && r.effects.Status == task.StatusNeedsRevision {
+		if err := r.planRetry(ctx); err != nil {
+			return stay, err
+		}
+	}
+	r.judge.Blocked, r.loaded.HoldsSlot = task.BlockedNone, false
+	return queued, r.claimSlot(ctx)
+}
+
+// backoff is the pause before the attempt that follows a failure.
+func (r *taskRun) backoff(class task.FailureClass) time.Duration {
+	return task.RetryDelay(class, r.judge.Retries, r.loaded.Settings.RetryBase)
+}

@@ -1,0 +1,113 @@
+package workflows
+
+import (
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// endForRetry ends the attempt, waits until nothing can act in its sandbox any more, and pauses before the next one.
+func (r *taskRun) endForRetry(ctx workflow.Context) (stage, error) {
+	if r.attempt != nil || r.effects.Status == task.StatusNeedsRevision {
+		if err := r.planRetry(ctx); err != nil {
+			return stay, err
+		}
+	}
+	r.pause(ctx, r.backoff(r.effects.Class))
+	return r.nextStage(), nil
+}
+
+// planRetry says what the next attempt is for, and ends the current one.
+func (r *taskRun) planRetry(ctx workflow.Context) error {
+	r.next = nextAttempt{kind: kindRetry, feedbackID: r.last.feedbackID}
+	outcome := "failed"
+	switch {
+	case r.effects.Status == task.StatusNeedsRevision:
+		r.next.kind, outcome = kindRevision, r.outcome("revised")
+	case r.last.Kind == task.FactHandedIn:
+		outcome = "completed"
+	case r.last.Kind == task.FactReplace:
+		r.next.kind, outcome = kindReplacement, "replaced"
+	}
+	if r.next.feedbackID == "" {
+		r.next.feedbackID = r.last.errorID
+	}
+	ended := r.attempt
+	if err := r.endAttempt(ctx, outcome, nil); err != nil || ended == nil {
+		return err
+	}
+	r.view.enter(ctx, "waiting for the cleanup of sandbox "+ended.SandboxID)
+	return r.awaitCleanup(ctx, ended.SandboxID)
+}
+
+// endAttempt records the end of the live attempt, if there is one, and starts the cleanup of its sandbox.
+func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*contract.Projection)) error {
+	ended := r.attempt
+	r.attempt, r.judge.SandboxID = nil, ""
+	_, err := r.saveState(ctx, func(p *contract.Projection) {
+		p.Class, p.Reason, p.ErrorID, p.Quotes = r.effects.Class, r.last.sentence(), r.last.errorID, r.last.quotes
+		p.EndReason = r.last.endReason
+		if edit != nil {
+			edit(p)
+		}
+		if ended != nil {
+			p.Ended = r.attemptEnd(*ended, outcome, *p)
+		}
+	})
+	if err != nil || ended == nil {
+		return err
+	}
+	return r.startCleanup(ctx, *ended, outcome)
+}
+
+// attemptEnd is how an attempt ended. The class of an attempt whose work is done and could not be published is that of the
+// publishing, whatever the task's: a retry continues from there.
+func (r *taskRun) attemptEnd(ended contract.LiveAttempt, outcome string, p contract.Projection) *contract.AttemptEnd {
+	class := p.Class
+	if r.last.Kind == task.FactPublishFailed {
+		class = task.ClassPublish
+	}
+	return &contract.AttemptEnd{
+		Number: ended.Number, Outcome: outcome, Class: class, Reason: p.Reason, EndReason: p.EndReason, Idle: r.last.idle,
+	}
+}
+
+// outcome is how an attempt ended. A validator that rejects the work has done its own.
+func (r *taskRun) outcome(otherwise string) string {
+	if r.attempt != nil && r.attempt.Validates && r.last.Kind == task.FactVerdict && !r.last.OK {
+		return "rejected"
+	}
+	return otherwise
+}
+
+// startCleanup starts the cleanup workflow of a sandbox, which outlives this one. The reaper, or the run that this one was reset
+// from, may have started it before.
+func (r *taskRun) startCleanup(ctx workflow.Context, a contract.LiveAttempt, reason string) error {
+	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            contract.CleanupWorkflowID(a.SandboxID),
+		TaskQueue:             contract.QueueTasks,
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
+		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		StaticSummary:         reason,
+	}), contract.CleanupWorkflow, contract.CleanupInput{
+		SandboxID: a.SandboxID, TaskID: r.id, Attempt: a.Number, Reason: reason, Tell: contract.TaskWorkflowID(r.id),
+	})
+	r.cleanup = child
+	err := child.GetChildWorkflowExecution().Get(ctx, nil)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return nil
+	}
+	return err
+}
+
+// awaitCleanup waits until the sandbox is deleted and its work is saved: for its cleanup's end, or for the signal that tells of
+// the first absence check. After the timeout the store holds back the next attempt for as long as it takes.
+func (r *taskRun) awaitCleanup(ctx workflow.Context, sandboxID string) error {
+	_, err := workflow.AwaitWithTimeout(ctx, r.loaded.Settings.CleanupWait, func() bool {
+		return r.cleanup.IsReady() || r.inbox.deleted[sandboxID]
+	})
+	return err
+}
