@@ -60,6 +60,8 @@ func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 			if _, err := r.saveState(ctx, nil); err != nil {
 				return stay, err
 			}
+			r.ordinal++
+			in.Ordinal = r.ordinal // a write has passed the one before
 		case begun.Wait > 0:
 			r.view.enter(ctx, "waiting: "+begun.Reason)
 			r.pause(ctx, begun.Wait)
