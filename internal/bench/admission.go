@@ -66,7 +66,7 @@ func (s *server) queue(ctx context.Context, waiting int) error {
 	}
 	for _, then := range []string{
 		`INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM (
-			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach),
+			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach) + ` ON CONFLICT DO NOTHING`, // the server may have been quicker
 		`UPDATE tasks SET queued_at = NULL WHERE id IN (SELECT task_id FROM slots)`,
 		`SELECT omoi_admit_all(organization_id) FROM projects LIMIT 1`,
 		`ANALYZE tasks, slots, projects`,

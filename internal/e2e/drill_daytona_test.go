@@ -19,7 +19,7 @@ func openCloud(t *testing.T) ground {
 // cloudVictims are the answers of the provider, and the daemon in the sandbox.
 func cloudVictims() []victim {
 	all := []string{
-		contract.EnsureSandbox, contract.StartAgent, contract.StopAgent, contract.CollectWork, contract.Salvage,
+		contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.Salvage,
 		contract.DeleteSandbox, contract.VerifyDeleted,
 	}
 	return []victim{
@@ -82,7 +82,7 @@ func (d *drill) isMet(b *bout, fault string, times int) bool {
 func daemonVictim() victim {
 	return victim{
 		name: "daemon", retries: true,
-		steps: []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.Salvage},
+		steps: []string{contract.StartAgent, contract.CollectWork, contract.SaveTaskState, contract.Salvage},
 		strike: func(d *drill, b *bout) bool {
 			box := task.SandboxName(d.boxOf(b))
 			return d.hunt(b, func() bool {

@@ -29,7 +29,7 @@ func dockerStage() stage {
 		provider: task.ProviderDocker, each: 1,
 		victims: append(ourParts(),
 			victim{name: "container", retries: true, inside: true, strike: strikeContainer, steps: []string{
-				contract.StartAgent, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.Salvage,
+				contract.StartAgent, contract.CollectWork, contract.SaveTaskState, contract.Salvage,
 			}},
 			victim{name: "engine", retries: true, steps: steps(), strike: func(d *drill, b *bout) bool {
 				if !d.moment(b) {

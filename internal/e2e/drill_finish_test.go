@@ -68,7 +68,7 @@ func replaces(ctx context.Context, d *drill, id string) error {
 
 // script is what the agent of a bout does. One that is to be stopped alive waits for messages when it is done.
 func (b *bout) script() json.RawMessage {
-	waits := b.victim.inside && b.step == contract.StopAgent
+	waits := b.victim.inside && b.step == contract.CollectWork
 	return json.RawMessage(fmt.Sprintf(`{"script":{"steps":[%s]},"wait_for_messages":%t}`, strings.Join(b.finish.steps, ","), waits))
 }
 

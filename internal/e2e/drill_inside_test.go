@@ -19,15 +19,15 @@ import (
 // insideVictims are the process that holds a local sandbox together, or runs a command in it, and the agent's program.
 func insideVictims() []victim {
 	return []victim{
-		insideVictim("shim", []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.Salvage}, isShim),
-		insideVictim("agent", []string{contract.StartAgent, contract.SaveTaskState, contract.StopAgent}, isAgent),
+		insideVictim("shim", []string{contract.StartAgent, contract.CollectWork, contract.Salvage}, isShim),
+		insideVictim("agent", []string{contract.StartAgent, contract.CollectWork}, isAgent),
 	}
 }
 
 func insideAbsent() map[string]string {
 	return map[string]string{
 		"shim":  "it runs with the agent, or with a command in the sandbox: before StartAgent and after Salvage, which ends whatever is left, there is none",
-		"agent": "it runs from StartAgent until it is done or StopAgent has ended it",
+		"agent": "it runs from StartAgent until it is done or CollectWork has ended it",
 	}
 }
 
@@ -70,10 +70,10 @@ func (d *drill) boxOf(b *bout) string {
 	return id
 }
 
-// hold freezes an agent that is to be found alive by StopAgent once it has said that it is done. It would end at the
+// hold freezes an agent that is to be found alive by CollectWork once it has said that it is done. It would end at the
 // first word otherwise; so the step has to end it by force.
 func (d *drill) hold(b *bout, processes func() []int) {
-	if b.step != contract.StopAgent {
+	if b.step != contract.CollectWork {
 		return
 	}
 	done := func() bool {

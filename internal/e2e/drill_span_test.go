@@ -113,5 +113,5 @@ func (b *bout) fell(ctx context.Context) string {
 
 // onlyCompleting are the steps of tasks that are published.
 func onlyCompleting(step string) bool {
-	return slices.Contains([]string{contract.StopAgent, contract.CollectWork, contract.OpenPullRequest}, step)
+	return slices.Contains([]string{contract.CollectWork, contract.OpenPullRequest}, step)
 }

@@ -37,7 +37,7 @@ func TestAHostIsLostAndComesBack(t *testing.T) {
 	require.Contains(t, r.omoi("host", "list").stdout, "offline")
 	res := r.omoi("host", "mark-lost", "one", "--yes")
 	require.Zero(t, res.code, res.stderr)
-	require.Contains(t, res.stdout, "Sandboxes lost with it: 2")
+	require.Contains(t, res.stdout, "Marked host one as lost, with 2 sandboxes.")
 
 	got := r.until(lives.ID, "has a second attempt at work", func(t task.Task) bool { return t.AttemptCount == 2 && t.Status == task.StatusRunning })
 	require.Equal(t, task.ClassInfrastructure, got.Attempts[0].FailureClass)

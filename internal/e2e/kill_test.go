@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,19 +12,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// steps are the activities of a task and of its cleanup, in their order.
+// steps are the activities of a task and of its cleanup, in their order. Local activities are not among them.
 func steps() []string {
 	return []string{
-		contract.LoadTask, contract.EnsureBranch, contract.BeginAttempt, contract.EnsureSandbox, contract.StartAgent,
-		contract.SaveTaskState, contract.StopAgent, contract.CollectWork, contract.OpenPullRequest,
-		contract.LoadSandbox, contract.Salvage, contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState,
+		contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.OpenPullRequest,
+		contract.SaveTaskState, contract.Salvage, contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState,
 	}
+}
+
+// localSteps are the local activities of a task and of its cleanup. A history tells of them once they are over.
+func localSteps() []string {
+	return []string{contract.LoadTask, contract.BeginAttempt, contract.LoadSandbox}
+}
+
+// activityOf is the activity that an event schedules, or tells of if it was a local one; empty for other events.
+func activityOf(e *history.HistoryEvent) string {
+	marker := e.GetMarkerRecordedEventAttributes()
+	if marker.GetMarkerName() != "LocalActivity" {
+		return e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+	}
+	var local struct{ ActivityType string }
+	_ = json.Unmarshal(marker.GetDetails()["data"].GetPayloads()[0].GetData(), &local)
+	return local.ActivityType
 }
 
 // TestWorkerKilledAtEachStep kills the worker with SIGKILL as soon as a step is scheduled,
@@ -32,7 +49,8 @@ func TestWorkerKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil).up()
 	repo := r.repo()
-	for _, step := range steps() {
+	all := append(steps(), localSteps()...)
+	for _, step := range all {
 		made := r.submit(repo, script(stepWrite, stepCommit, stepUnsaved, stepComplete)) // something to salvage
 		r.scheduled(made.ID, step)
 		r.kill("worker")
@@ -41,7 +59,7 @@ func TestWorkerKilledAtEachStep(t *testing.T) {
 		require.Equal(t, 1, got.AttemptCount, "killed at %s", step)
 		r.noLeaks()
 	}
-	require.Equal(t, len(steps()), r.count(`SELECT count(*) FROM sandboxes`), "one sandbox an attempt")
+	require.Equal(t, len(all), r.count(`SELECT count(*) FROM sandboxes`), "one sandbox an attempt")
 	r.gapless()
 }
 
@@ -73,7 +91,7 @@ func (r *rig) follows(ctx context.Context, workflowID, activity string) bool {
 	for events.HasNext() {
 		e, err := events.Next()
 		require.NoError(r.t, err)
-		if e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == activity {
+		if activityOf(e) == activity {
 			return true
 		}
 		if e.GetEventType() == enums.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED {

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -160,13 +162,25 @@ func (r *rig) projected(taskID string) map[string]int {
 	for events.HasNext() {
 		e, err := events.Next()
 		require.NoError(r.t, err)
-		a := e.GetActivityTaskScheduledEventAttributes()
-		if a.GetActivityType().GetName() != contract.SaveTaskState {
-			continue
+		if name := activityOf(e); name == contract.SaveTaskState || name == contract.StartAgent {
+			counts[r.statusOf(e)]++
 		}
-		var p contract.Projection
-		require.NoError(r.t, json.Unmarshal(a.GetInput().GetPayloads()[0].GetData(), &p))
-		counts[string(p.Status)]++
 	}
 	return counts
+}
+
+// statusOf is the status that an event writes: SaveTaskState, as a local activity with its summary alone, or StartAgent.
+func (r *rig) statusOf(e *history.HistoryEvent) string {
+	var status string
+	if e.GetMarkerRecordedEventAttributes() != nil {
+		require.NoError(r.t, json.Unmarshal(e.GetUserMetadata().GetSummary().GetData(), &status))
+		return status
+	}
+	var in struct {
+		contract.Projection
+		Assignment contract.Projection
+	}
+	raw := e.GetActivityTaskScheduledEventAttributes().GetInput().GetPayloads()[0].GetData()
+	require.NoError(r.t, json.Unmarshal(raw, &in))
+	return string(cmp.Or(in.Status, in.Assignment.Status))
 }

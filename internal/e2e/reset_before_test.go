@@ -20,8 +20,10 @@ func (r *rig) before(taskID, activity string) string {
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(r.t, err)
-		if asked := event.GetActivityTaskScheduledEventAttributes(); asked.GetActivityType().GetName() == activity {
-			return strconv.FormatInt(asked.GetWorkflowTaskCompletedEventId(), 10)
+		if activityOf(event) == activity {
+			end := max(event.GetActivityTaskScheduledEventAttributes().GetWorkflowTaskCompletedEventId(),
+				event.GetMarkerRecordedEventAttributes().GetWorkflowTaskCompletedEventId())
+			return strconv.FormatInt(end, 10)
 		}
 	}
 	require.FailNow(r.t, "the task's history has no "+activity)

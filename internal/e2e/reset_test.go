@@ -239,6 +239,7 @@ func TestResetAroundContinueAsNew(t *testing.T) {
 			require.Equal(t, 1, r.ends(made.ID, task.StatusCompleted).AttemptCount, "%s, %s", how, which)
 			r.closed(made.ID)
 
+			require.NoError(t, r.temporal.GetWorkflow(context.Background(), contract.CleanupWorkflowID(a.box), "").Get(context.Background(), nil))
 			snapshot := r.snapshot(made.ID)
 			got := r.result(made.ID, r.reset(made.ID, pick(before), flags...))
 			require.Equal(t, "already completed", got.Reason, "%s, %s", how, which)

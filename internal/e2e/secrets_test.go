@@ -79,7 +79,7 @@ func allowed() map[string][]string {
 		// the agent printed it: it stands in its events, in its transcript, and in the answer that it chose to give; the script is a person's
 		plantedOutput: {"tasks.execution_config", "sandbox_events.event_data", "transcripts.content", "tasks.result"},
 		// the agent's own words for why it failed
-		plantedFailure: {"tasks.execution_config", "sandbox_events.event_data", "transcripts.content", "tasks.error_message", "attempts.reason", "texts.content", "bus_events.payload", "diagnoses.said"},
+		plantedFailure: {"tasks.execution_config", "sandbox_events.event_data", "transcripts.content", "tasks.error_message", "attempts.reason", "stored_texts.content", "bus_events.payload", "diagnoses.said"},
 		// a person wrote it into the title, which stands where titles stand; the agent says at its start what it was given
 		plantedTitle: {"tasks.title", "tickets.title", "sandbox_events.event_data"},
 	}
