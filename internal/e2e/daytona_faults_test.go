@@ -81,7 +81,7 @@ func troubles() []trouble {
 		},
 		{
 			name: "answer that the key may not", fault: times(answering(http.StatusForbidden, "Organization is suspended"), 1),
-			exit: 4, show: []string{"Organization is suspended", "omoi retry"}, receipt: []string{"never made"},
+			exit: 4, show: []string{"Organization is suspended", "omoi retry"}, receipt: []string{"never created"},
 		},
 		{name: "502 without a body", fault: times(creating(daytonatest.BadGateway), 2), receipt: []string{madeWord}},
 		{name: "429", fault: tooMany, meets: (*onlooker).isTriedAtOnce, receipt: []string{madeWord}, retried: true},
@@ -263,7 +263,7 @@ func (w *onlooker) isSentOn() {
 	w.t.Helper()
 	w.until(w.id, "the first attempt ends", func(t task.Task) bool { return t.AttemptCount > 1 })
 	w.eventually("an agent goes on", func() bool {
-		if strings.Contains(w.omoi("show", w.id).stdout, "(waits for a message)") {
+		if strings.Contains(w.omoi("show", w.id).stdout, "(waiting for message)") {
 			w.omoi("send", w.id, "go on")
 		}
 		return w.task(w.id).Status.Final()
