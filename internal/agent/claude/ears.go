@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -25,7 +25,7 @@ func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Contex
 		case <-done:
 			return
 		case <-t.limits.time:
-			end.stop = rounds.StopTime
+			end.stop = continuous.StopTime
 			stop()
 		case m, ok := <-heard:
 			switch {

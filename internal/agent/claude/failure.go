@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -30,10 +30,10 @@ const statusOverloaded = 529
 func (t *talk) failure(end *turn) *failed {
 	r := end.result
 	switch {
-	case end.stop == rounds.StopTurns, r != nil && r.Subtype == "error_max_turns":
-		return &failed{class: task.ClassStopped, kind: "max_turns", reason: rounds.StopTurns, text: t.atLimit("MAX_TURNS")}
-	case end.stop == rounds.StopCost, r != nil && r.Subtype == "error_max_budget_usd":
-		return &failed{class: task.ClassStopped, kind: "max_budget", reason: rounds.StopCost, text: t.atLimit("MAX_BUDGET_USD")}
+	case end.stop == continuous.StopTurns, r != nil && r.Subtype == "error_max_turns":
+		return &failed{class: task.ClassStopped, kind: "max_turns", reason: continuous.StopTurns, text: t.atLimit("MAX_TURNS")}
+	case end.stop == continuous.StopCost, r != nil && r.Subtype == "error_max_budget_usd":
+		return &failed{class: task.ClassStopped, kind: "max_budget", reason: continuous.StopCost, text: t.atLimit("MAX_BUDGET_USD")}
 	case r == nil:
 		return t.died(end)
 	case r.Subtype != "success" || r.IsError:
@@ -46,7 +46,7 @@ func (t *talk) failure(end *turn) *failed {
 
 // atLimit says that a limit of the attempt was reached, and how far the agent came.
 func (t *talk) atLimit(name string) string {
-	return rounds.Stopped(t.rec.at().Turn, t.rec.cost(), name)
+	return continuous.Stopped(t.rec.at().Turn, t.rec.cost(), name)
 }
 
 // refused is a result that says that it went wrong.

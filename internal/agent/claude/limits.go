@@ -2,19 +2,19 @@ package claude
 
 import (
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // limits also end a turn that is under way.
 type limits struct {
-	rounds.Limits
+	continuous.Limits
 
 	time <-chan struct{} // of what is left of the time of continuous mode
 }
 
 func limitsOf(env agent.Env, vars variables, p *place) limits {
-	l := limits{Limits: rounds.Read(vars, env.Config.Continuous)}
+	l := limits{Limits: continuous.Read(vars, env.Config.Continuous)}
 	if env.Config.Continuous {
 		l.time = uptime.After(l.Left(&p.State))
 	}
@@ -25,9 +25,9 @@ func limitsOf(env agent.Env, vars variables, p *place) limits {
 func (t *talk) reached() string {
 	switch {
 	case t.limits.Cost > 0 && t.rec.beyond(t.limits.Cost):
-		return rounds.StopCost
+		return continuous.StopCost
 	case t.limits.Turns > 0 && t.rec.used() >= t.limits.Turns:
-		return rounds.StopTurns
+		return continuous.StopTurns
 	}
 	return ""
 }

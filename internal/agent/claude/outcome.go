@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -65,7 +65,7 @@ func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	return true
 }
 
-func (t *talk) completed(end *turn, w rounds.Work) {
+func (t *talk) completed(end *turn, w continuous.Work) {
 	t.save()
 	at := t.rec.at()
 	data := map[string]any{

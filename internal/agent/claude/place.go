@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -24,7 +24,7 @@ type place struct {
 
 	TurnsBefore int `json:"turns_before"` // the round that is under way
 
-	rounds.State
+	continuous.State
 
 	path string
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -20,7 +20,7 @@ func systemPrompt(env agent.Env, vars variables) string {
 	}
 	switch {
 	case cfg.Repo == nil:
-	case rounds.Writes(cfg.Mode):
+	case continuous.Writes(cfg.Mode):
 		parts = append(parts, fmt.Sprintf("It is a git checkout on the branch %s. Commit all of your work on this branch, in commits with a clear message, and push it with `git push origin HEAD`. Open no pull request and change no other branch: that is done for you afterwards.", cfg.Repo.Branch))
 	case cfg.Mode == task.ModeValidation:
 		parts = append(parts, fmt.Sprintf("It is a git checkout of the branch %s. Commit nothing and push nothing: what you change here to try things out is no part of the work.", cfg.Repo.Branch))

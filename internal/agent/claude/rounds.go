@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // loop is continuous mode as it stands.
-func (t *talk) loop() *rounds.Loop {
-	return &rounds.Loop{Env: t.env, Asks: rounds.AsksOf(t.vars), Limits: t.limits.Limits, State: &t.place.State, Agent: t}
+func (t *talk) loop() *continuous.Loop {
+	return &continuous.Loop{Env: t.env, Asks: continuous.AsksOf(t.vars), Limits: t.limits.Limits, State: &t.place.State, Agent: t}
 }
 
 // Cost is what the attempt has cost so far.
@@ -48,10 +48,10 @@ func (t *talk) round(text string) string {
 func (t *talk) judgeRound(ctx context.Context, end *turn) (*step, agent.Result, error) {
 	f := t.failure(end)
 	switch {
-	case end.stop == rounds.StopTime:
-		return nil, t.finish(rounds.StopTime, rounds.Work{}), nil
-	case f != nil && f.reason == rounds.StopCost:
-		return nil, t.finish(rounds.StopCost, rounds.Work{}), nil
+	case end.stop == continuous.StopTime:
+		return nil, t.finish(continuous.StopTime, continuous.Work{}), nil
+	case f != nil && f.reason == continuous.StopCost:
+		return nil, t.finish(continuous.StopCost, continuous.Work{}), nil
 	case f != nil && f.class != task.ClassAgentError && f.kind != "max_turns":
 		return nil, t.fail(f), nil
 	case f != nil && f.kind != "max_turns":
@@ -59,7 +59,7 @@ func (t *talk) judgeRound(ctx context.Context, end *turn) (*step, agent.Result, 
 	}
 	t.place.Failed = 0
 	if f != nil || !strings.Contains(end.result.Result, t.limits.Signal) {
-		return t.another(rounds.Work{}, "Go on with what is left of the task.")
+		return t.another(continuous.Work{}, "Go on with what is left of the task.")
 	}
 	return t.signalled(ctx, end)
 }
@@ -85,15 +85,15 @@ func (t *talk) signalled(ctx context.Context, end *turn) (*step, agent.Result, e
 
 // accepted ends continuous mode with work that passes, unless somebody has something to add, and
 // there is a round left for it. What is said too late does not take back that the work passes.
-func (t *talk) accepted(ctx context.Context, end *turn, w rounds.Work) (*step, agent.Result, error) {
+func (t *talk) accepted(ctx context.Context, end *turn, w continuous.Work) (*step, agent.Result, error) {
 	next, f, err := t.addition(ctx, end)
 	switch {
 	case err != nil:
 		return nil, agent.Result{}, err
 	case end.interrupted:
 		return t.stand(ctx)
-	case next == nil && f != nil && f.reason == rounds.StopCost:
-		return nil, t.finish(rounds.StopCost, w), nil
+	case next == nil && f != nil && f.reason == continuous.StopCost:
+		return nil, t.finish(continuous.StopCost, w), nil
 	case next == nil && f != nil:
 		return t.failedRound(f)
 	}
@@ -106,7 +106,7 @@ func (t *talk) accepted(ctx context.Context, end *turn, w rounds.Work) (*step, a
 		t.later = slices.Insert(t.later, 0, next.of)
 	}
 	t.completed(end, w)
-	return nil, t.finish(rounds.StopPassed, w), nil
+	return nil, t.finish(continuous.StopPassed, w), nil
 }
 
 // addition is what is said of work that passes, before the program has ended.
@@ -121,19 +121,19 @@ func (t *talk) addition(ctx context.Context, end *turn) (*step, *failed, error) 
 }
 
 // another ends an iteration that was not the last, unless there are no more of them.
-func (t *talk) another(w rounds.Work, text string) (*step, agent.Result, error) {
+func (t *talk) another(w continuous.Work, text string) (*step, agent.Result, error) {
 	t.loop().Completed(w)
 	return t.unlessOver(w, text)
 }
 
 func (t *talk) failedRound(f *failed) (*step, agent.Result, error) {
 	if t.loop().Failed(f.text, f.kind) {
-		return nil, t.finish(rounds.StopErrors, rounds.Work{}), nil
+		return nil, t.finish(continuous.StopErrors, continuous.Work{}), nil
 	}
-	return t.unlessOver(rounds.Work{}, "The last round failed: "+clip(f.text, resultBytes)+"\n\nGo on with the task.")
+	return t.unlessOver(continuous.Work{}, "The last round failed: "+clip(f.text, resultBytes)+"\n\nGo on with the task.")
 }
 
-func (t *talk) unlessOver(w rounds.Work, text string) (*step, agent.Result, error) {
+func (t *talk) unlessOver(w continuous.Work, text string) (*step, agent.Result, error) {
 	t.save()
 	if reason := t.loop().Over(); reason != "" {
 		return nil, t.finish(reason, w), nil
@@ -142,7 +142,7 @@ func (t *talk) unlessOver(w rounds.Work, text string) (*step, agent.Result, erro
 }
 
 // finish reports the end of continuous mode.
-func (t *talk) finish(reason string, w rounds.Work) agent.Result {
+func (t *talk) finish(reason string, w continuous.Work) agent.Result {
 	t.save()
 	return t.loop().Finish(reason, w)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
@@ -29,7 +29,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if vars[Bin] == "" {
 		vars[Bin] = env.Config.ClaudeBin
 	}
-	if err := cmp.Or(checkCredentials(vars), rounds.Check(vars)); err != nil {
+	if err := cmp.Or(checkCredentials(vars), continuous.Check(vars)); err != nil {
 		return agent.Result{}, err
 	}
 	path, version, err := find(ctx, env, vars)
@@ -123,7 +123,7 @@ func (t *talk) after(ctx context.Context, end *turn) (*step, agent.Result, error
 	case f != nil:
 		return nil, t.fail(f), nil
 	}
-	w := rounds.Look(ctx, t.env, rounds.AsksOf(t.vars))
+	w := continuous.Look(ctx, t.env, continuous.AsksOf(t.vars))
 	if err := ctx.Err(); err != nil { // nobody knows what could not be looked at
 		return nil, agent.Result{}, err
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -76,7 +76,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 		case l := <-t.prog.notices:
 			t.noticed(end, l)
 		case <-t.limits.time:
-			t.stop(end, rounds.StopTime)
+			t.stop(end, continuous.StopTime)
 		case <-end.late:
 			t.prog.stop()
 		case <-t.prog.done:
@@ -180,7 +180,7 @@ func (t *talk) noticed(end *turn, l *line) {
 		}
 	}
 	if l.Type == "user" && end.late == nil {
-		if reason := t.reached(); reason == rounds.StopCost || reason == rounds.StopTurns && !t.rec.calling() {
+		if reason := t.reached(); reason == continuous.StopCost || reason == continuous.StopTurns && !t.rec.calling() {
 			t.stop(end, reason)
 		}
 	}

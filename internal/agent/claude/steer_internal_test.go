@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -27,19 +27,19 @@ func TestALimitHoldsForWhatIsWaiting(t *testing.T) {
 	t.Parallel()
 	success := parse([]byte(`{"type":"result","subtype":"success","result":"Done."}`))
 	alone := newTestTalk(t)
-	end := &turn{stop: rounds.StopTime}
+	end := &turn{stop: continuous.StopTime}
 	alone.noticed(end, success)
 	require.Empty(t, end.stop)
 	require.True(t, alone.over(end))
 
 	spoken := newTestTalk(t)
 	spoken.unheard["u"] = inbox.Message{}
-	end = &turn{stop: rounds.StopTime}
+	end = &turn{stop: continuous.StopTime}
 	spoken.noticed(end, success)
 	require.False(t, spoken.over(end))
 	spoken.noticed(end, parse([]byte(`{"type":"user","uuid":"u","isReplay":true}`)))
 	require.True(t, spoken.over(end))
-	require.Equal(t, rounds.StopTime, end.stop)
+	require.Equal(t, continuous.StopTime, end.stop)
 }
 
 // However often it is saved, no time of work is lost: a limit of time would be found not reached.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/link"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
@@ -44,7 +44,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, task.Invalid("command", "the command agent was given no command")
 	}
 	vars := agent.Variables(env.Environ)
-	if err := rounds.Check(vars); err != nil {
+	if err := continuous.Check(vars); err != nil {
 		return agent.Result{}, err
 	}
 	environ, closeRelay, err := relayed(env)
@@ -64,7 +64,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 
 func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
 	r := &run{
-		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: rounds.Read(vars, env.Config.Continuous), began: uptime.Now(),
+		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: continuous.Read(vars, env.Config.Continuous), began: uptime.Now(),
 	}
 	if r.log == nil {
 		r.log = os.Stderr

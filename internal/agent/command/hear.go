@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -125,7 +125,7 @@ func (r *run) attend(ctx context.Context, e *end, do func(ctx context.Context)) 
 			}
 			return
 		case <-r.time:
-			e.stop = rounds.StopTime
+			e.stop = continuous.StopTime
 			stop()
 		case m, ok := <-heard:
 			switch {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -31,7 +31,7 @@ func (r *run) after(ctx context.Context, e *end) (*step, agent.Result, error) {
 		return nil, r.gaveUp(said), nil
 	case e.interrupted:
 		return r.stand(ctx)
-	case e.stop != "" && (e.stop != rounds.StopTurns || !r.env.Config.Continuous):
+	case e.stop != "" && (e.stop != continuous.StopTurns || !r.env.Config.Continuous):
 		return nil, r.atLimit(e.stop), nil
 	case r.env.Config.Continuous:
 		return r.judgeRound(ctx, e)
@@ -53,7 +53,7 @@ func (r *run) gaveUp(said *event) agent.Result {
 
 // succeed ends a single run that went well, unless somebody has something to add.
 func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) {
-	w := rounds.Look(ctx, r.env, rounds.Asks{})
+	w := continuous.Look(ctx, r.env, continuous.Asks{})
 	if err := ctx.Err(); err != nil { // nobody knows what could not be looked at
 		return nil, agent.Result{}, err
 	}
@@ -72,7 +72,7 @@ func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) 
 }
 
 // completed tells that the work is done, in the program's words where it has any.
-func (r *run) completed(e *end, w rounds.Work) {
+func (r *run) completed(e *end, w continuous.Work) {
 	kind, data := task.EventAgentCompleted, map[string]any{
 		"stop_reason": "exit_0", "duration_ms": e.Duration.Milliseconds(), "tests_passed": w.Tested,
 	}
@@ -88,14 +88,14 @@ func (r *run) completed(e *end, w rounds.Work) {
 // atLimit ends an attempt that has used up what it was given.
 func (r *run) atLimit(reason string) agent.Result {
 	if r.env.Config.Continuous {
-		return r.loop().Finish(reason, rounds.Work{})
+		return r.loop().Finish(reason, continuous.Work{})
 	}
 	kind, name := "max_budget", "MAX_BUDGET_USD"
-	if reason == rounds.StopTurns {
+	if reason == continuous.StopTurns {
 		kind, name = "max_turns", "MAX_TURNS"
 	}
 	return r.fail(map[string]any{
-		"error": rounds.Stopped(r.rec.Turns(), r.rec.Cost(), name), "error_type": kind, "failure_class": string(task.ClassStopped),
+		"error": continuous.Stopped(r.rec.Turns(), r.rec.Cost(), name), "error_type": kind, "failure_class": string(task.ClassStopped),
 		"phase": "initial_task", "stop_reason": reason,
 	})
 }

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
 type place struct {
-	rounds.State
+	continuous.State
 
 	Turn  int   `json:"turn"`
 	Files int   `json:"files"` // that were changed

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -19,7 +19,7 @@ const maxEdits = 100
 // nobody holds it while something is reported or the work tree is looked at.
 type recorder struct {
 	env     agent.Env
-	limits  rounds.Limits
+	limits  continuous.Limits
 	changes func(limit int) (found []diff.Change, total int, skipped []string)
 	begin   func()      // a round of continuous mode, of a program that speaks
 	full    chan string // the limit that was reached
@@ -44,7 +44,7 @@ type recorder struct {
 	ended   *event          // by which it told the end of a round
 }
 
-func newRecorder(ctx context.Context, env agent.Env, p *place, limits rounds.Limits) *recorder {
+func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous.Limits) *recorder {
 	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
 	turns := 0
 	if env.Config.Continuous {
@@ -204,13 +204,13 @@ func (r *recorder) reached() string {
 	switch {
 	case r.outcome != nil:
 	case r.place.Spent.Cost+r.now.Cost >= r.limits.Cost:
-		return rounds.StopCost
+		return continuous.StopCost
 	case r.limits.Turns > 0 && r.place.Turn-r.turns >= r.limits.Turns:
-		return rounds.StopTurns
+		return continuous.StopTurns
 	case r.goes && r.place.Iteration > r.limits.Iterations:
-		return rounds.StopIterations
+		return continuous.StopIterations
 	case r.goes && r.place.Failed >= r.limits.Errors:
-		return rounds.StopErrors
+		return continuous.StopErrors
 	}
 	return ""
 }

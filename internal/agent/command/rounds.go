@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -19,8 +19,8 @@ func (r *run) judgeRound(ctx context.Context, e *end) (*step, agent.Result, erro
 	r.rec.counted()
 	gaveUp, failed := r.rec.gaveUp()
 	switch {
-	case e.stop == rounds.StopTurns:
-		return r.another(rounds.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")
+	case e.stop == continuous.StopTurns:
+		return r.another(continuous.Work{}, "The round was ended at its limit of turns. Go on with what is left of the task.")
 	case failed:
 		return r.failedRound(gaveUp)
 	case r.rec.claim() != nil, e.Outcome == proc.Exited && e.ExitCode == 0:
@@ -63,8 +63,8 @@ func (r *run) talks() bool {
 
 // validate judges the work: by the repository, and by the task's own test command, which is stopped
 // as the program is. Pushing and the pull request are omoi's own.
-func (r *run) validate(ctx context.Context, e *end) (rounds.Work, error) {
-	w := rounds.Look(ctx, r.env, r.loop().Asks).Asked(r.env, r.vars)
+func (r *run) validate(ctx context.Context, e *end) (continuous.Work, error) {
+	w := continuous.Look(ctx, r.env, r.loop().Asks).Asked(r.env, r.vars)
 	if r.env.Config.TestCommand == "" {
 		return w, ctx.Err()
 	}
@@ -72,14 +72,14 @@ func (r *run) validate(ctx context.Context, e *end) (rounds.Work, error) {
 	defer done()
 	var res proc.Result
 	var err error
-	r.attend(ctx, e, func(ctx context.Context) { res, err = r.env.Procs.Run(ctx, rounds.Test(r.env, r.environ)) })
+	r.attend(ctx, e, func(ctx context.Context) { res, err = r.env.Procs.Run(ctx, continuous.Test(r.env, r.environ)) })
 	r.began = r.rec.save(r.began)
 	return w.Judged(res, err), ctx.Err()
 }
 
 // accepted ends continuous mode with work that passes, unless somebody has something to add, and there is a
 // round left for it.
-func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent.Result, error) {
+func (r *run) accepted(ctx context.Context, e *end, w continuous.Work) (*step, agent.Result, error) {
 	var next *step
 	if r.loop().Over() == "" {
 		var err error
@@ -99,7 +99,7 @@ func (r *run) accepted(ctx context.Context, e *end, w rounds.Work) (*step, agent
 	if !r.saidSo() {
 		r.completed(e, w)
 	}
-	return nil, r.loop().Finish(rounds.StopPassed, w), nil
+	return nil, r.loop().Finish(continuous.StopPassed, w), nil
 }
 
 // saidSo reports whether the program has said itself that its round is complete, or all.
@@ -111,20 +111,20 @@ func (r *run) saidSo() bool {
 
 func (r *run) failedRound(text string) (*step, agent.Result, error) {
 	if r.loop().Failed(text, "command_failed") {
-		return nil, r.loop().Finish(rounds.StopErrors, rounds.Work{}), nil
+		return nil, r.loop().Finish(continuous.StopErrors, continuous.Work{}), nil
 	}
-	return r.unlessOver(rounds.Work{}, "The last round failed: "+text)
+	return r.unlessOver(continuous.Work{}, "The last round failed: "+text)
 }
 
 // another ends a round that was not the last, unless there are no more of them.
-func (r *run) another(w rounds.Work, text string) (*step, agent.Result, error) {
+func (r *run) another(w continuous.Work, text string) (*step, agent.Result, error) {
 	if r.speaks() {
 		r.loop().Completed(w)
 	}
 	return r.unlessOver(w, text)
 }
 
-func (r *run) unlessOver(w rounds.Work, text string) (*step, agent.Result, error) {
+func (r *run) unlessOver(w continuous.Work, text string) (*step, agent.Result, error) {
 	r.began = r.rec.save(r.began)
 	if reason := r.loop().Over(); reason != "" {
 		return nil, r.loop().Finish(reason, w), nil

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -24,7 +24,7 @@ type run struct {
 	environ []string
 	log     io.Writer
 	every   time.Duration // between two looks at the work tree
-	limits  rounds.Limits
+	limits  continuous.Limits
 	rec     *recorder
 	ears    *agent.Ears
 	later   []inbox.Message // what the next run is told
@@ -45,10 +45,10 @@ type end struct {
 	interrupted bool
 }
 
-func (r *run) loop() *rounds.Loop {
-	asks := rounds.AsksOf(r.vars)
+func (r *run) loop() *continuous.Loop {
+	asks := continuous.AsksOf(r.vars)
 	asks.Pushed = false // omoi pushes what is committed
-	return &rounds.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Agent: r.rec, Told: r.rec.words()}
+	return &continuous.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Agent: r.rec, Told: r.rec.words()}
 }
 
 // work runs the program until the task has an outcome.
@@ -175,7 +175,7 @@ func (r *run) follow(p *program) *end {
 			e.stop = cmp.Or(e.stop, reason)
 			p.stop()
 		case <-r.time:
-			e.stop = cmp.Or(e.stop, rounds.StopTime)
+			e.stop = cmp.Or(e.stop, continuous.StopTime)
 			p.stop()
 		case <-r.rec.told: // nothing more is expected of it
 			late = time.After(r.env.Config.Grace)

@@ -1,4 +1,4 @@
-package rounds_test
+package continuous_test
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/rounds"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -56,7 +56,7 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 			base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
 			shell(t, dir, c.does)
 			env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
-			w := rounds.Look(t.Context(), env, rounds.Asks{})
+			w := continuous.Look(t.Context(), env, continuous.Asks{})
 			require.Equal(t, c.done, w.Committed)
 			why := w.Undone(env, nil)
 			require.Equal(t, c.done, why == "", why)
@@ -83,7 +83,7 @@ func TestATaskMayChangeNothing(t *testing.T) {
 		base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
 		shell(t, dir, does)
 		env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
-		w := rounds.Look(t.Context(), env, rounds.Asks{})
+		w := continuous.Look(t.Context(), env, continuous.Asks{})
 		require.Equal(t, idle, w.Idle(), does)
 		require.Equal(t, idle, w.Found()["changed_nothing"], does)
 		require.Equal(t, idle || w.Committed, w.Undone(env, map[string]string{task.EnvRequireChanges: "false"}) == "", does)
@@ -101,10 +101,10 @@ func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
 	base := shell(t, dir, `git init -q -b main; echo 1 > calc.py; git add .; commit first; git switch -qc feature/x; git rev-parse HEAD`)
 	shell(t, dir, "echo 2 > calc.py; echo 3 > new.py")
 	env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
-	w := rounds.Look(t.Context(), env, rounds.Asks{Clean: true}).Asked(env, nil)
+	w := continuous.Look(t.Context(), env, continuous.Asks{Clean: true}).Asked(env, nil)
 	require.Equal(t, "Not committed: M calc.py, ?? new.py. The branch feature/x has no commit of this task, and only what is committed is work: commit it.", w.Feedback())
 	shell(t, dir, "git commit -qam mended")
-	w = rounds.Look(t.Context(), env, rounds.Asks{Clean: true}).Asked(env, nil)
+	w = continuous.Look(t.Context(), env, continuous.Asks{Clean: true}).Asked(env, nil)
 	require.Contains(t, w.Feedback(), "Not committed: ?? new.py. Commit it, or add what is no work to .gitignore and commit that.")
 }
 

@@ -1,6 +1,6 @@
-// Package rounds is continuous mode, whichever agent goes round: its limits, what its work is
+// Package continuous is continuous mode, whichever agent goes round: its limits, what its work is
 // judged by, and its events.
-package rounds
+package continuous
 
 import (
 	"fmt"
