@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
@@ -201,7 +201,7 @@ func TestTakerProcess(t *testing.T) {
 	}
 	seed, err := strconv.ParseUint(args[0], 10, 64)
 	require.NoError(t, err)
-	line, err := link.New(link.Config{APIURL: args[1], SandboxID: args[2]})
+	line, err := apiclient.New(apiclient.Config{APIURL: args[1], SandboxID: args[2]})
 	require.NoError(t, err)
 	defer line.Close()
 	hostile := &hostileLine{Client: line, seed: seed, dice: rand.New(rand.NewPCG(seed, seed))}
@@ -248,7 +248,7 @@ func (u unheard) Emit(string, map[string]any) { u.line.mayDie() } // won, and no
 
 // hostileLine ends the process, loses what is sent and what is answered, and repeats, at random.
 type hostileLine struct {
-	*link.Client
+	*apiclient.Client
 
 	seed uint64
 	mu   sync.Mutex
@@ -269,7 +269,7 @@ func (l *hostileLine) mayDie() {
 	}
 }
 
-func (l *hostileLine) Get(ctx context.Context, path string, wait time.Duration) (link.Answer, error) {
+func (l *hostileLine) Get(ctx context.Context, path string, wait time.Duration) (apiclient.Answer, error) {
 	answer, err := l.Client.Get(ctx, path, wait)
 	if len(answer.Body) > len("[]\n") {
 		l.mayDie() // given, and nothing done
@@ -279,10 +279,10 @@ func (l *hostileLine) Get(ctx context.Context, path string, wait time.Duration) 
 
 var errLost = errors.New("lost on the way")
 
-func (l *hostileLine) Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error) {
+func (l *hostileLine) Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error) {
 	l.mayDie()
 	if l.happens(5) {
-		return link.Answer{}, errLost
+		return apiclient.Answer{}, errLost
 	}
 	if l.happens(5) {
 		_, _ = l.Client.Post(ctx, path, body, compress) // and once more below
@@ -290,7 +290,7 @@ func (l *hostileLine) Post(ctx context.Context, path string, body []byte, compre
 	answer, err := l.Client.Post(ctx, path, body, compress)
 	l.mayDie() // won, and not heard
 	if l.happens(5) {
-		return link.Answer{}, errLost
+		return apiclient.Answer{}, errLost
 	}
 	return answer, err
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
@@ -21,7 +21,7 @@ func Flush(ctx context.Context, cfg spec.Config, deps Deps) error {
 		return err
 	}
 	defer func() { _ = sp.Close() }()
-	line, err := link.New(link.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
+	line, err := apiclient.New(apiclient.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
 	if err != nil {
 		return err
 	}

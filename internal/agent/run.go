@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err err
 		return 1, err
 	}
 	defer func() { _ = sp.Close() }()
-	line, err := link.New(link.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
+	line, err := apiclient.New(apiclient.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
 	if err != nil {
 		return 1, err
 	}
@@ -91,7 +91,7 @@ func agentID(cfg spec.Config) string {
 type session struct {
 	cfg     spec.Config
 	deps    Deps
-	line    *link.Client
+	line    *apiclient.Client
 	spool   *spool.Spool
 	secrets *redact.Hider
 	report  *reporter.Reporter

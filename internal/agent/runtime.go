@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
@@ -49,7 +49,7 @@ type Env struct {
 	Keep    func(path, sessionID string)
 	Environ []string
 	Report  Emitter
-	Line    *link.Client // to the API
+	Line    *apiclient.Client // to the API
 	Inbox   Messages
 	Doing   *reporter.Activity
 	Procs   *proc.Runner

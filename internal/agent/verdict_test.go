@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -30,7 +30,7 @@ func giving(t *testing.T, answer func(n int64, w http.ResponseWriter, said map[s
 		answer(n.Add(1), w, said)
 	}))
 	t.Cleanup(server.Close)
-	line, err := link.New(link.Config{APIURL: server.URL, SandboxID: "box"})
+	line, err := apiclient.New(apiclient.Config{APIURL: server.URL, SandboxID: "box"})
 	require.NoError(t, err)
 	t.Cleanup(line.Close)
 	return agent.Env{Config: spec.Config{TaskID: "task-1"}, Line: line}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 )
@@ -81,7 +81,7 @@ func (a *teller) live(n int) int {
 		return a.p.events + 1
 	}
 	defer sp.Close()
-	line, err := link.New(link.Config{APIURL: a.p.net.URL(), SandboxID: a.box, Timeout: 3 * time.Second})
+	line, err := apiclient.New(apiclient.Config{APIURL: a.p.net.URL(), SandboxID: a.box, Timeout: 3 * time.Second})
 	if err != nil {
 		a.p.t.Errorf("%s: %v", a.name, err)
 		return a.p.events + 1
@@ -109,12 +109,12 @@ func (a *teller) live(n int) int {
 
 // witness notes what the reporter is answered.
 type witness struct {
-	*link.Client
+	*apiclient.Client
 
 	a *teller
 }
 
-func (w witness) Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error) {
+func (w witness) Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error) {
 	answer, err := w.Client.Post(ctx, path, body, compress)
 	if err == nil {
 		w.a.p.saw(w.a.name, answer.Status, answer.RetryAfter > 0, answer.Body)

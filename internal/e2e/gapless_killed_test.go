@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 )
@@ -48,7 +48,7 @@ func tell() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	line, err := link.New(link.Config{APIURL: job.URL, SandboxID: job.Box, Timeout: 3 * time.Second})
+	line, err := apiclient.New(apiclient.Config{APIURL: job.URL, SandboxID: job.Box, Timeout: 3 * time.Second})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
@@ -106,7 +106,7 @@ func reported(ctx context.Context, env agent.Env) (bool, error) {
 	return false, nil
 }
 
-func count(ctx context.Context, line *link.Client, eventType string) (int, error) {
+func count(ctx context.Context, line *apiclient.Client, eventType string) (int, error) {
 	wait := 200 * time.Millisecond
 	for {
 		answer, err := line.Get(ctx, "/events?limit=1&event_type="+eventType, 0)

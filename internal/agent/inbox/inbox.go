@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -41,8 +41,8 @@ type Message struct {
 
 // Line is the line to the API.
 type Line interface {
-	Get(ctx context.Context, path string, timeout time.Duration) (link.Answer, error)
-	Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error)
+	Get(ctx context.Context, path string, timeout time.Duration) (apiclient.Answer, error)
+	Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error)
 }
 
 // Reporter takes the receipts.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -33,7 +33,7 @@ func (r *receipts) Emit(eventType string, data map[string]any) {
 
 func begin(t *testing.T, server *agenttest.Server, dir string) (*inbox.Inbox, *receipts, func()) {
 	t.Helper()
-	line, err := link.New(link.Config{APIURL: server.URL, SandboxID: "sbx"})
+	line, err := apiclient.New(apiclient.Config{APIURL: server.URL, SandboxID: "sbx"})
 	require.NoError(t, err)
 	rep := &receipts{}
 	box, err := inbox.New(inbox.Config{
@@ -131,18 +131,18 @@ type answers struct {
 
 	mu    sync.Mutex
 	paths []string
-	say   func(n int) (link.Answer, error)
+	say   func(n int) (apiclient.Answer, error)
 }
 
-func (a *answers) Post(_ context.Context, path string, _ []byte, _ bool) (link.Answer, error) {
+func (a *answers) Post(_ context.Context, path string, _ []byte, _ bool) (apiclient.Answer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.paths = append(a.paths, path)
 	return a.say(len(a.paths))
 }
 
-func (a *answers) Get(context.Context, string, time.Duration) (link.Answer, error) {
-	return link.Answer{Status: 200, Body: []byte(`[{"id":"1","content":"a","message_type":"user_message"},{"id":"2","content":"b","message_type":"user_message"}]`)}, nil
+func (a *answers) Get(context.Context, string, time.Duration) (apiclient.Answer, error) {
+	return apiclient.Answer{Status: 200, Body: []byte(`[{"id":"1","content":"a","message_type":"user_message"},{"id":"2","content":"b","message_type":"user_message"}]`)}, nil
 }
 
 func over(t *testing.T, a *answers, dir string) (*inbox.Inbox, *receipts, func()) {
@@ -163,11 +163,11 @@ func over(t *testing.T, a *answers, dir string) (*inbox.Inbox, *receipts, func()
 // What another taker has won, or what has expired, is not used here.
 func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
 	t.Parallel()
-	a := &answers{say: func(n int) (link.Answer, error) {
+	a := &answers{say: func(n int) (apiclient.Answer, error) {
 		if n == 1 {
-			return link.Answer{Status: 200, Body: []byte(`{"settled":false}`)}, nil
+			return apiclient.Answer{Status: 200, Body: []byte(`{"settled":false}`)}, nil
 		}
-		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+		return apiclient.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
 	}}
 	box, rep, _ := over(t, a, t.TempDir())
 	m, err := box.Take(t.Context())
@@ -181,14 +181,14 @@ func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
 // An answer that is lost is asked for again, under the same name, before the message is used.
 func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	t.Parallel()
-	a := &answers{say: func(n int) (link.Answer, error) {
+	a := &answers{say: func(n int) (apiclient.Answer, error) {
 		switch n {
 		case 1:
-			return link.Answer{}, errors.New("connection reset")
+			return apiclient.Answer{}, errors.New("connection reset")
 		case 2:
-			return link.Answer{Status: 503}, nil
+			return apiclient.Answer{Status: 503}, nil
 		}
-		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+		return apiclient.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
 	}}
 	box, _, _ := over(t, a, t.TempDir())
 	m, err := box.Take(t.Context())
@@ -207,9 +207,9 @@ func TestAKilledTakerAsksAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	asked := make(chan struct{}, 100)
-	dumb := &answers{say: func(int) (link.Answer, error) {
+	dumb := &answers{say: func(int) (apiclient.Answer, error) {
 		asked <- struct{}{}
-		return link.Answer{}, errors.New("connection reset")
+		return apiclient.Answer{}, errors.New("connection reset")
 	}}
 	box, rep, stop := over(t, dumb, dir)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -219,7 +219,9 @@ func TestAKilledTakerAsksAgain(t *testing.T) {
 	stop()
 	require.Empty(t, rep.data)
 
-	good := &answers{say: func(int) (link.Answer, error) { return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil }}
+	good := &answers{say: func(int) (apiclient.Answer, error) {
+		return apiclient.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+	}}
 	silent := &silence{good}
 	again, err := inbox.New(inbox.Config{UsedFile: filepath.Join(dir, "used"), MinBackoff: time.Millisecond}, silent, rep, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -236,9 +238,9 @@ func TestAKilledTakerAsksAgain(t *testing.T) {
 func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
 	t.Parallel()
 	dir, answered := t.TempDir(), 0
-	a := &answers{say: func(n int) (link.Answer, error) {
+	a := &answers{say: func(n int) (apiclient.Answer, error) {
 		answered = n
-		return link.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
+		return apiclient.Answer{Status: 200, Body: []byte(`{"settled":true}`)}, nil
 	}}
 	box, _, stop := over(t, a, dir)
 	for range 2 {
@@ -271,7 +273,7 @@ func TestWhatIsWonAndNotUsedIsHandedOutAgain(t *testing.T) {
 // silence gives no messages.
 type silence struct{ *answers }
 
-func (silence) Get(ctx context.Context, _ string, _ time.Duration) (link.Answer, error) {
+func (silence) Get(ctx context.Context, _ string, _ time.Duration) (apiclient.Answer, error) {
 	<-ctx.Done()
-	return link.Answer{}, ctx.Err()
+	return apiclient.Answer{}, ctx.Err()
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 )
 
 // deadLine is an API that never answers.
@@ -21,15 +21,15 @@ type deadLine struct {
 	asked []time.Time
 }
 
-func (d *deadLine) Get(context.Context, string, time.Duration) (link.Answer, error) {
+func (d *deadLine) Get(context.Context, string, time.Duration) (apiclient.Answer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, time.Now())
-	return link.Answer{}, errors.New("connection reset by peer")
+	return apiclient.Answer{}, errors.New("connection reset by peer")
 }
 
-func (d *deadLine) Post(context.Context, string, []byte, bool) (link.Answer, error) {
-	return link.Answer{}, errors.New("connection reset by peer")
+func (d *deadLine) Post(context.Context, string, []byte, bool) (apiclient.Answer, error) {
+	return apiclient.Answer{}, errors.New("connection reset by peer")
 }
 
 type mute struct{}

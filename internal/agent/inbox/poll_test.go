@@ -11,27 +11,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/link"
 )
 
 // polls answers the polls of an inbox, and notes by which name each was asked.
 type polls struct {
 	inbox.Line
 
-	answers []link.Answer // status 0: the answer is lost
+	answers []apiclient.Answer // status 0: the answer is lost
 	names   chan string
 }
 
-func (p *polls) Get(ctx context.Context, path string, _ time.Duration) (link.Answer, error) {
+func (p *polls) Get(ctx context.Context, path string, _ time.Duration) (apiclient.Answer, error) {
 	asked, err := url.Parse(path)
 	if err != nil {
-		return link.Answer{}, err
+		return apiclient.Answer{}, err
 	}
 	p.names <- asked.Query().Get("poll")
 	if len(p.answers) == 0 {
 		<-ctx.Done()
-		return link.Answer{}, ctx.Err()
+		return apiclient.Answer{}, ctx.Err()
 	}
 	answer := p.answers[0]
 	p.answers = p.answers[1:]
@@ -44,7 +44,7 @@ func (p *polls) Get(ctx context.Context, path string, _ time.Duration) (link.Ans
 // TestRun_RepeatsPoll asks again by the same name until an answer came, and then by another.
 func TestRun_RepeatsPoll(t *testing.T) {
 	t.Parallel()
-	line := &polls{names: make(chan string, 8), answers: []link.Answer{
+	line := &polls{names: make(chan string, 8), answers: []apiclient.Answer{
 		{}, {Status: http.StatusBadGateway}, {Status: http.StatusOK, Body: []byte("[{")}, {Status: http.StatusOK, Body: []byte("[]")},
 	}}
 	box, err := inbox.New(inbox.Config{MinBackoff: time.Millisecond}, line, &receipts{}, slog.New(slog.DiscardHandler))

@@ -6,14 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // What something on the way answers settles nothing, while the API is away for instance.
 func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 	t.Parallel()
-	foreign := []link.Answer{
+	foreign := []apiclient.Answer{
 		{Status: http.StatusNotFound, Body: []byte("404 page not found")},
 		{Status: http.StatusMethodNotAllowed},
 		{Status: http.StatusBadRequest},
@@ -23,21 +23,21 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 		{Status: http.StatusRequestTimeout, Code: task.CodeUnavailable},
 	}
 	for _, last := range []struct {
-		answer link.Answer
+		answer apiclient.Answer
 		used   string
 	}{
-		{link.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, "1"},
-		{link.Answer{Status: http.StatusOK, Body: []byte(`{"settled":false}`)}, "2"},
-		{link.Answer{Status: http.StatusNotFound, Code: task.CodeNotFound}, "2"},
+		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, "1"},
+		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":false}`)}, "2"},
+		{apiclient.Answer{Status: http.StatusNotFound, Code: task.CodeNotFound}, "2"},
 	} {
-		a := &answers{say: func(n int) (link.Answer, error) {
+		a := &answers{say: func(n int) (apiclient.Answer, error) {
 			switch {
 			case n <= len(foreign):
 				return foreign[n-1], nil
 			case n == len(foreign)+1:
 				return last.answer, nil
 			}
-			return link.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, nil
+			return apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, nil
 		}}
 		box, _, stop := over(t, a, t.TempDir())
 		m, err := box.Take(t.Context())

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
@@ -25,14 +25,14 @@ import (
 // wire is an API without a network, so that a test may live in a time of its own.
 type wire struct {
 	mu     sync.Mutex
-	down   func() (link.Answer, error) // nil: it works
-	most   int                         // bytes of a body that get through; 0: all of them
-	over   func() (link.Answer, error) // what longer ones get
+	down   func() (apiclient.Answer, error) // nil: it works
+	most   int                              // bytes of a body that get through; 0: all of them
+	over   func() (apiclient.Answer, error) // what longer ones get
 	asked  []time.Time
 	events []agenttest.Event
 }
 
-func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (link.Answer, error) {
+func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (apiclient.Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, time.Now())
@@ -47,17 +47,17 @@ func (w *wire) Post(_ context.Context, _ string, body []byte, _ bool) (link.Answ
 		Events []agenttest.Event `json:"events"`
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return link.Answer{}, err
+		return apiclient.Answer{}, err
 	}
 	if in.First != int64(len(w.events))+1 {
-		return link.Answer{Status: http.StatusConflict, Body: acknowledged(len(w.events))}, nil
+		return apiclient.Answer{Status: http.StatusConflict, Body: acknowledged(len(w.events))}, nil
 	}
 	w.events = append(w.events, in.Events...)
-	return link.Answer{Status: http.StatusOK, Body: acknowledged(len(w.events))}, nil
+	return apiclient.Answer{Status: http.StatusOK, Body: acknowledged(len(w.events))}, nil
 }
 
 // fails makes every post fail from now on; nil ends that.
-func (w *wire) fails(down func() (link.Answer, error)) {
+func (w *wire) fails(down func() (apiclient.Answer, error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = down
@@ -112,10 +112,12 @@ func aside(t *testing.T, cfg reporter.Config, body func(t *testing.T, w *wire, r
 
 func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 	t.Parallel()
-	for name, down := range map[string]func() (link.Answer, error){
-		"502":   func() (link.Answer, error) { return link.Answer{Status: http.StatusBadGateway}, nil },
-		"reset": func() (link.Answer, error) { return link.Answer{}, errors.New("connection reset by peer") },
-		"503":   func() (link.Answer, error) { return link.Answer{Status: 503, RetryAfter: 5 * time.Second}, nil },
+	for name, down := range map[string]func() (apiclient.Answer, error){
+		"502":   func() (apiclient.Answer, error) { return apiclient.Answer{Status: http.StatusBadGateway}, nil },
+		"reset": func() (apiclient.Answer, error) { return apiclient.Answer{}, errors.New("connection reset by peer") },
+		"503": func() (apiclient.Answer, error) {
+			return apiclient.Answer{Status: 503, RetryAfter: 5 * time.Second}, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,9 +149,9 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 // meanwhile; an API whose room for long bodies is taken would let the heartbeats in it wait.
 func TestSmallerBatchesAreTriedWhereLargeOnesGetLost(t *testing.T) {
 	t.Parallel()
-	for name, over := range map[string]func() (link.Answer, error){
-		"cut":  func() (link.Answer, error) { return link.Answer{}, errors.New("connection reset by peer") },
-		"busy": func() (link.Answer, error) { return link.Answer{Status: 503, RetryAfter: time.Second}, nil },
+	for name, over := range map[string]func() (apiclient.Answer, error){
+		"cut":  func() (apiclient.Answer, error) { return apiclient.Answer{}, errors.New("connection reset by peer") },
+		"busy": func() (apiclient.Answer, error) { return apiclient.Answer{Status: 503, RetryAfter: time.Second}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,8 +186,8 @@ func TestAgentsDoNotComeBackTogether(t *testing.T) {
 	for range 5 {
 		aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
 			t.Helper()
-			w.fails(func() (link.Answer, error) {
-				return link.Answer{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second}, nil
+			w.fails(func() (apiclient.Answer, error) {
+				return apiclient.Answer{Status: http.StatusServiceUnavailable, RetryAfter: 30 * time.Second}, nil
 			})
 			r.Emit("agent.message", nil)
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
@@ -216,7 +218,7 @@ func TestSettingTheClockChangesNothing(t *testing.T) {
 		defer still()
 		for _, hours := range []int64{0, 7, -9, 3} {
 			jump.Store(hours * int64(time.Hour))
-			w.fails(func() (link.Answer, error) { return link.Answer{Status: http.StatusBadGateway}, nil })
+			w.fails(func() (apiclient.Answer, error) { return apiclient.Answer{Status: http.StatusBadGateway}, nil })
 			before := len(w.posts())
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()
@@ -282,7 +284,7 @@ func TestItIsToldWhenTheLineIsBack(t *testing.T) {
 		r.Emit("agent.message", nil)
 		require.NoError(t, r.Flush(t.Context()))
 		require.True(t, open(back), "it was never away")
-		w.fails(func() (link.Answer, error) { return link.Answer{}, errors.New("connection reset by peer") })
+		w.fails(func() (apiclient.Answer, error) { return apiclient.Answer{}, errors.New("connection reset by peer") })
 		r.Emit("agent.message", nil)
 		<-time.After(time.Minute) // of the bubble, which takes none
 		require.True(t, open(back))

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/redact"
 )
@@ -19,7 +19,7 @@ var ErrGone = errors.New("the API says that this sandbox is gone")
 
 // Poster is the line to the API.
 type Poster interface {
-	Post(ctx context.Context, path string, body []byte, compress bool) (link.Answer, error)
+	Post(ctx context.Context, path string, body []byte, compress bool) (apiclient.Answer, error)
 }
 
 // Config says who speaks and how patiently. Zero durations and sizes mean the defaults.

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/redact"
@@ -30,7 +30,7 @@ type rig struct {
 	*reporter.Reporter
 	server *agenttest.Server
 	spool  *spool.Spool
-	line   *link.Client
+	line   *apiclient.Client
 	stop   func() error
 }
 
@@ -46,7 +46,7 @@ func begin(t *testing.T, server *agenttest.Server, dir string, cfg reporter.Conf
 	t.Helper()
 	sp, err := spool.Open(dir, spool.Config{Limit: limit})
 	require.NoError(t, err)
-	line, err := link.New(link.Config{APIURL: server.URL, Token: "secret", SandboxID: "sbx", Timeout: 5 * time.Second})
+	line, err := apiclient.New(apiclient.Config{APIURL: server.URL, Token: "secret", SandboxID: "sbx", Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	rep := reporter.New(cfg, sp, line, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())

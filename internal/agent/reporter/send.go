@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -141,7 +141,7 @@ func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, tim
 	return s.judge(answer, base, records), answer.RetryAfter
 }
 
-func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) verdict {
+func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Record) verdict {
 	switch answer.Status {
 	case http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusConflict:
 		return s.acknowledge(answer, base, records)
@@ -166,7 +166,7 @@ func (s *sender) judge(answer link.Answer, base int64, records []spool.Record) v
 // acknowledge believes the server's number, also where it has fallen back behind what it
 // once acknowledged. Below what is still kept, or beyond what was ever numbered, the two no
 // longer speak of the same spool: it goes on under a new id.
-func (s *sender) acknowledge(answer link.Answer, base int64, records []spool.Record) verdict {
+func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spool.Record) verdict {
 	mark, told := acknowledgedOf(answer)
 	if !told {
 		return again
@@ -186,7 +186,7 @@ func (s *sender) acknowledge(answer link.Answer, base int64, records []spool.Rec
 	return taken
 }
 
-func acknowledgedOf(answer link.Answer) (mark int64, told bool) {
+func acknowledgedOf(answer apiclient.Answer) (mark int64, told bool) {
 	var said struct {
 		Acknowledged *int64 `json:"acknowledged"`
 	}

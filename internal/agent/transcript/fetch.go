@@ -12,13 +12,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Fetcher is the line to the API.
 type Fetcher interface {
-	Fetch(ctx context.Context, path string, w io.Writer) (link.Answer, error)
+	Fetch(ctx context.Context, path string, w io.Writer) (apiclient.Answer, error)
 }
 
 // Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -21,7 +21,7 @@ import (
 
 // Putter is the line to the API.
 type Putter interface {
-	Put(ctx context.Context, path string, body []byte) (link.Answer, error)
+	Put(ctx context.Context, path string, body []byte) (apiclient.Answer, error)
 }
 
 // Config names the run. Zero durations mean the defaults.
@@ -181,7 +181,7 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.Transcr
 
 // final are the refusals of omoi itself that no repeat changes. A token that is not known yet
 // is none.
-func final(answer link.Answer) bool {
+func final(answer apiclient.Answer) bool {
 	if answer.Code == "" {
 		return false
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/omoi-dev/omoi/internal/agent/link"
+	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/redact"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
@@ -27,14 +27,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	t      *testing.T
 	server *agenttest.Server
-	line   *link.Client
+	line   *apiclient.Client
 	path   string
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, server: agenttest.New(t), path: filepath.Join(t.TempDir(), "session.jsonl")}
-	line, err := link.New(link.Config{APIURL: r.server.URL, SandboxID: "sbx"})
+	line, err := apiclient.New(apiclient.Config{APIURL: r.server.URL, SandboxID: "sbx"})
 	require.NoError(t, err)
 	t.Cleanup(line.Close)
 	r.line = line

@@ -1,6 +1,6 @@
-// Package link is the agent's line to the API: plain JSON over HTTP, by TCP, by a Unix socket
+// Package apiclient is the agent's line to the API: plain JSON over HTTP, by TCP, by a Unix socket
 // or by files, with the sandbox's token. It judges no answer; its callers do.
-package link
+package apiclient
 
 import (
 	"bytes"
