@@ -29,7 +29,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -75,7 +75,7 @@ type core struct {
 	logins       api.Logins // nil: no JWT is taken
 	hosts        scm.Hosts
 	hub          *github.Hub
-	scratch      *scratch.Dir
+	scratch      *tempdir.Dir
 	metrics      *metrics.Metrics
 	tracing      *tracing.Tracing // nil: off
 	inlet        *inlet           // of a worker; nil elsewhere
@@ -91,7 +91,7 @@ type core struct {
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
 func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
-	c = &core{cfg: cfg, log: log, scratch: scratch.Open("")}
+	c = &core{cfg: cfg, log: log, scratch: tempdir.Open("")}
 	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch, History: history(c.cfg)})
 	defer func() {
 		if err != nil {

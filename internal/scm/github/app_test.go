@@ -16,7 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
@@ -77,7 +77,7 @@ func (b *bench) appHost(id int64, key *rsa.PrivateKey, owners people) *github.Ho
 	b.t.Helper()
 	app, err := github.NewApp(github.AppConfig{ID: id, Key: pemOf(key), URL: b.server.URL, Owners: owners})
 	require.NoError(b.t, err)
-	hub, err := github.New(github.Config{URL: b.server.URL, Scratch: scratch.Open(b.temp), App: app}, owners)
+	hub, err := github.New(github.Config{URL: b.server.URL, Scratch: tempdir.Open(b.temp), App: app}, owners)
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who})
 }
@@ -282,7 +282,7 @@ func TestATokenOpensOneRepositoryOnly(t *testing.T) {
 		require.Equal(t, []string{full}, opens)
 		require.Equal(t, plain, may)
 	}
-	first, err := github.New(github.Config{URL: b.server.URL, Scratch: scratch.Open(b.temp)}, users{who: tokens[0]})
+	first, err := github.New(github.Config{URL: b.server.URL, Scratch: tempdir.Open(b.temp)}, users{who: tokens[0]})
 	require.NoError(t, err)
 	require.Error(t, first.As(scm.Owner{UserID: who}).Check(t.Context(), other), "it is as if that was not there")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 	// URL is where people find the server, https://github.com or that of an Enterprise server; empty: [Web].
 	URL string
 	// Scratch holds throw-away copies of repositories; nil: where the system has such.
-	Scratch *scratch.Dir
+	Scratch *tempdir.Dir
 	// Mirrors keeps what was fetched for the next time; nil: nothing is kept.
 	Mirrors *mirror.Store
 	// History is how much of it sandboxes get.

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/mirror"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
@@ -39,7 +39,7 @@ func (b *bench) meteredWith(cfg github.Config) (*github.Host, *atomic.Int64) {
 	}
 	proxy := httptest.NewServer(next)
 	b.t.Cleanup(proxy.Close)
-	cfg.URL, cfg.Scratch = proxy.URL, scratch.Open(b.temp)
+	cfg.URL, cfg.Scratch = proxy.URL, tempdir.Open(b.temp)
 	hub, err := github.New(cfg, users{who: token})
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who}), &bytes

@@ -15,7 +15,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -26,7 +26,7 @@ type Config struct {
 	// MaxBundle is the most that a bundle from a sandbox may weigh, in bytes; 0: 2 GiB.
 	MaxBundle int64
 	// Scratch holds bundles while they are checked; nil: where the system has such.
-	Scratch *scratch.Dir
+	Scratch *tempdir.Dir
 	// History is how much of it sandboxes get.
 	History scm.History
 }

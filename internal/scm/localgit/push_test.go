@@ -12,7 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -173,7 +173,7 @@ func TestPushLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	temp := realTemp(t)
-	host := localgit.New(localgit.Config{Scratch: scratch.Open(temp)})
+	host := localgit.New(localgit.Config{Scratch: tempdir.Open(temp)})
 	branch := b.ensure("t1")
 	work := b.sandbox(branch.Name)
 	b.commit(work, "a.txt", "a")

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -94,8 +94,8 @@ const dirPrefix = "omoi-emulator-"
 // else looks into it.
 func (s *Server) makeDir() (err error) {
 	parent := or(s.opts.Dir, os.TempDir())
-	scratch.Sweep(parent, dirPrefix)
-	if s.dir, s.lock, err = scratch.Begin(parent, dirPrefix); err != nil {
+	tempdir.Sweep(parent, dirPrefix)
+	if s.dir, s.lock, err = tempdir.Begin(parent, dirPrefix); err != nil {
 		return fmt.Errorf("make the folder of the Daytona emulator: %w", err)
 	}
 	for name, mode := range map[string]os.FileMode{"": 0o711, "boxes": 0o711, "s": 0o700} {

@@ -1,6 +1,6 @@
-// Package scratch gives a process a folder for what is thrown away, as copies of repositories. The folder is locked for as long as
+// Package tempdir gives a process a folder for what is thrown away, as copies of repositories. The folder is locked for as long as
 // the process lives, and the kernel drops the lock when it dies: what a killed process left behind is removed by the next one that starts.
-package scratch
+package tempdir
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package scratch_test
+package tempdir_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/scm/scratch"
+	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 )
 
 // TestMain plays the process that is killed.
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	dir := scratch.Open(parent)
+	dir := tempdir.Open(parent)
 	path, err := dir.Make("copy-")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(path, "pack"), []byte("x"), 0o600)
@@ -56,11 +56,11 @@ func TestWhatAKilledProcessLeftIsRemovedAtTheNextStart(t *testing.T) {
 	dead, kill := other(t, parent)
 	alive, stop := other(t, parent)
 	t.Cleanup(stop)
-	scratch.Open(parent)
+	tempdir.Open(parent)
 	require.FileExists(t, filepath.Join(dead, "pack"), "it lives")
 	kill()
 	require.FileExists(t, filepath.Join(dead, "pack"))
-	scratch.Open(parent)
+	tempdir.Open(parent)
 	require.NoDirExists(t, filepath.Dir(dead))
 	require.FileExists(t, filepath.Join(alive, "pack"), "another lives, however old its copy is")
 }
@@ -68,7 +68,7 @@ func TestWhatAKilledProcessLeftIsRemovedAtTheNextStart(t *testing.T) {
 func TestAFolderThatIsTakenAwayIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
-	dir := scratch.Open(parent)
+	dir := tempdir.Open(parent)
 	first, err := dir.Make("copy-")
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(filepath.Dir(first)))
@@ -88,7 +88,7 @@ func TestOnlyFoldersOfOursAreRemoved(t *testing.T) {
 	require.NoError(t, os.Symlink(precious, filepath.Join(parent, "omoi-scratch-1")))
 	require.NoError(t, os.WriteFile(filepath.Join(parent, "omoi-scratch-2"), nil, 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(parent, "omoi-github-3"), 0o700))
-	scratch.Open(parent)
+	tempdir.Open(parent)
 	left, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	require.Len(t, left, 3)
@@ -97,7 +97,7 @@ func TestOnlyFoldersOfOursAreRemoved(t *testing.T) {
 
 func TestWithoutAFolderOfItsOwn(t *testing.T) {
 	t.Parallel()
-	var none *scratch.Dir
+	var none *tempdir.Dir
 	path, err := none.Make("omoi-test-")
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(path))
