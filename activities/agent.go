@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -69,7 +69,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 		}
 		at.set(i + 1)
 	}
-	start := sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", spec.ConfigPath}}
+	start := sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath}}
 	if err := p.provider.Start(ctx, p.labels, start); err != nil {
 		return fmt.Errorf("start agent: %w", err)
 	}
@@ -113,7 +113,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 		w.CloseWithError(err) // always nil; the reader sees err, or the end
 		bundled <- err
 	}()
-	err = p.provider.WriteFile(ctx, p.labels, spec.InBundle, 0o644, r)
+	err = p.provider.WriteFile(ctx, p.labels, agentconfig.InBundle, 0o644, r)
 	r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
 	if bundleErr := <-bundled; bundleErr != nil && err == nil {
 		err = bundleErr
@@ -138,7 +138,7 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 	if err != nil {
 		return fmt.Errorf("encode agent configuration: %w", err)
 	}
-	if err := p.provider.WriteFile(ctx, p.labels, spec.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
+	if err := p.provider.WriteFile(ctx, p.labels, agentconfig.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
 		return fmt.Errorf("write agent configuration: %w", err)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 
 // resume names the newest transcript of an earlier attempt; the agent fetches it itself. What
 // began the attempt does not matter: a retry, a revision and a replacement all go on.
-func (a *Activities) resume(ctx context.Context, p place) (*spec.Resume, error) {
+func (a *Activities) resume(ctx context.Context, p place) (*agentconfig.Resume, error) {
 	from, ok, err := a.deps.Tasks.EarlierTranscript(ctx, p.row.TaskID, p.row.Attempt)
 	if err != nil {
 		return nil, fmt.Errorf("look for the transcript of an earlier attempt: %w", err)
@@ -154,18 +154,18 @@ func (a *Activities) resume(ctx context.Context, p place) (*spec.Resume, error) 
 	if !ok {
 		return nil, nil //nolint:nilnil // a first attempt has nothing to go on from
 	}
-	return &spec.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}, nil
+	return &agentconfig.Resume{RunID: from.RunID, SessionID: from.SessionID, Attempt: from.Attempt}, nil
 }
 
-func (a *Activities) agentConfig(p place, work task.Work, given map[string]string) spec.Config {
+func (a *Activities) agentConfig(p place, work task.Work, given map[string]string) agentconfig.Config {
 	token := a.deps.Tokens.Mint(p.row.ID)
 	api := a.apiURL(p)
 	paths := p.provider.Paths(p.labels)
 	if a.pulled(p.row) { // whoever carries has the token
 		api, token = mailbox.URL(paths.Dir), ""
 	}
-	return spec.Config{
-		Protocol:        spec.Protocol,
+	return agentconfig.Config{
+		Protocol:        agentconfig.Protocol,
 		SandboxID:       p.row.ID,
 		TaskID:          work.TaskID,
 		Attempt:         p.row.Attempt,
@@ -208,13 +208,13 @@ func setupOf(work task.Work) string {
 	return work.Setup
 }
 
-func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *spec.Repo {
+func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *agentconfig.Repo {
 	if work.Repo == "" {
 		return nil
 	}
-	return &spec.Repo{
+	return &agentconfig.Repo{
 		Branch: work.Branch, Base: work.Base,
-		Bundle:     paths.Dir + strings.TrimPrefix(spec.InBundle, sandbox.Dir),
+		Bundle:     paths.Dir + strings.TrimPrefix(agentconfig.InBundle, sandbox.Dir),
 		AuthorName: a.cfg.AuthorName, AuthorEmail: a.cfg.AuthorEmail,
 	}
 }
@@ -222,7 +222,7 @@ func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *spec.Repo {
 // apiURL is where a sandbox finds the API: a socket where it has no network, unless its
 // provider knows better.
 func (a *Activities) apiURL(p place) string {
-	configured, socket := strings.TrimSuffix(a.cfg.APIURL, "/"), "unix://"+spec.SocketPath
+	configured, socket := strings.TrimSuffix(a.cfg.APIURL, "/"), "unix://"+agentconfig.SocketPath
 	if r, ok := p.provider.(sandbox.Reacher); ok {
 		return r.APIURL(a.cfg.Network, configured, socket)
 	}

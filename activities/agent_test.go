@@ -12,16 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/activities"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (b *bench) agentConfig() spec.Config {
+func (b *bench) agentConfig() agentconfig.Config {
 	b.Helper()
-	var cfg spec.Config
-	require.NoError(b, json.Unmarshal(b.provider.boxes[boxID].files[spec.ConfigPath], &cfg))
+	var cfg agentconfig.Config
+	require.NoError(b, json.Unmarshal(b.provider.boxes[boxID].files[agentconfig.ConfigPath], &cfg))
 	return cfg
 }
 
@@ -34,9 +34,9 @@ func TestStartAgentFurnishesAndStarts(t *testing.T) {
 	at := b.running()
 	require.Equal(t, "program for riscv64", string(at.files[sandbox.AgentPath]))
 	require.Equal(t, uint32(0o755), at.modes[sandbox.AgentPath])
-	require.Equal(t, "bundle of feature/tick-1", string(at.files[spec.InBundle]))
-	require.Equal(t, uint32(0o600), at.modes[spec.ConfigPath])
-	require.Equal(t, []string{sandbox.AgentPath, "run", "--config", spec.ConfigPath}, at.started[0].Args)
+	require.Equal(t, "bundle of feature/tick-1", string(at.files[agentconfig.InBundle]))
+	require.Equal(t, uint32(0o600), at.modes[agentconfig.ConfigPath])
+	require.Equal(t, []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath}, at.started[0].Args)
 	require.Empty(t, at.started[0].Env)
 	require.NotNil(t, b.store.rows[boxID].StartedAt)
 
@@ -51,8 +51,8 @@ func TestStartAgentFurnishesAndStarts(t *testing.T) {
 	require.Equal(t, 1, cfg.Attempt)
 	require.Equal(t, 30*time.Second, cfg.Heartbeat)
 	require.Equal(t, 30*time.Minute, cfg.ToolTimeout)
-	require.Equal(t, &spec.Repo{
-		Branch: "feature/tick-1", Base: "base0", Bundle: spec.InBundle, AuthorName: "omoi", AuthorEmail: "omoi@localhost",
+	require.Equal(t, &agentconfig.Repo{
+		Branch: "feature/tick-1", Base: "base0", Bundle: agentconfig.InBundle, AuthorName: "omoi", AuthorEmail: "omoi@localhost",
 	}, cfg.Repo)
 	require.Equal(t, "1", cfg.Env["FOO"])
 	require.Equal(t, taskID, cfg.Env["TASK_ID"], "who it is cannot be changed")
@@ -60,7 +60,7 @@ func TestStartAgentFurnishesAndStarts(t *testing.T) {
 
 func TestStartAgentOnceWhateverGetsLost(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []string{"write " + sandbox.AgentPath, "write " + spec.InBundle, "write " + spec.ConfigPath, "start", "agent_started"} {
+	for _, lost := range []string{"write " + sandbox.AgentPath, "write " + agentconfig.InBundle, "write " + agentconfig.ConfigPath, "start", "agent_started"} {
 		b := newBench(t)
 		require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 		b.provider.loseAnswerOf(lost)
@@ -83,8 +83,8 @@ func TestStartAgentResumesWhereItWasKilled(t *testing.T) {
 	require.NoError(t, err)
 	at := b.provider.boxes[boxID]
 	require.NotContains(t, at.files, sandbox.AgentPath)
-	require.NotContains(t, at.files, spec.InBundle)
-	require.Contains(t, at.files, spec.ConfigPath)
+	require.NotContains(t, at.files, agentconfig.InBundle)
+	require.Contains(t, at.files, agentconfig.ConfigPath)
 	require.Len(t, at.started, 1)
 }
 
@@ -92,7 +92,7 @@ func TestStartAgentTellsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
-	b.provider.loseAnswerOf("write " + spec.ConfigPath)
+	b.provider.loseAnswerOf("write " + agentconfig.ConfigPath)
 	points := heartbeats[int](b)
 	require.Error(t, act(b, b.activities().StartAgent, b.start()))
 	told := points()
@@ -131,7 +131,7 @@ func TestBundleThatFails(t *testing.T) {
 
 	b.git.bundleErr = nil
 	b.provider.onWrite = func(path string) error { // gives up without reading
-		if path == spec.InBundle {
+		if path == agentconfig.InBundle {
 			return task.Errorf(task.CodeExhausted, "the disk is full")
 		}
 		return nil
@@ -234,7 +234,7 @@ func TestALaterAttemptIsToldOfTheEarlierTranscript(t *testing.T) {
 		1: {RunID: "run-1", SessionID: "s1", Attempt: 1}, 2: {RunID: "run-2", SessionID: "s2", Attempt: 2}, 3: {RunID: "run-3"},
 	}
 	b.running()
-	require.Equal(t, &spec.Resume{RunID: "run-2", SessionID: "s2", Attempt: 2}, b.agentConfig().Resume)
+	require.Equal(t, &agentconfig.Resume{RunID: "run-2", SessionID: "s2", Attempt: 2}, b.agentConfig().Resume)
 }
 
 func TestStopAgent(t *testing.T) {
@@ -278,9 +278,9 @@ func TestTheCacheOfAProjectGoesFromSandboxToSandbox(t *testing.T) {
 		b.cfg.CacheBytes, b.caches = 100, kept
 		b.store.work.ProjectID, b.store.work.Setup = project, setup
 		at := b.running()
-		given = string(at.files[spec.InCache])
+		given = string(at.files[agentconfig.InCache])
 		b.collects(committed())
-		at.files[spec.OutCache] = []byte(made)
+		at.files[agentconfig.OutCache] = []byte(made)
 		_, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
 		require.NoError(t, err)
 		return given

@@ -20,7 +20,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/omoi-dev/omoi/activities"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -192,12 +192,12 @@ func (b *bench) running() *box {
 }
 
 // collects has `omoi-agent collect` answer got, with a bundle and a patch in place.
-func (b *bench) collects(got spec.Collected) {
+func (b *bench) collects(got agentconfig.Collected) {
 	b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
 		if args[1] != "collect" {
 			return sandbox.ExecResult{ExitCode: 2}, nil
 		}
-		at.files[spec.OutBundle], at.files[spec.OutPatch] = []byte("work"), []byte("patch")
+		at.files[agentconfig.OutBundle], at.files[agentconfig.OutPatch] = []byte("work"), []byte("patch")
 		text, err := json.Marshal(got)
 		return sandbox.ExecResult{Stdout: text}, err
 	}

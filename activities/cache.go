@@ -6,7 +6,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -31,7 +31,7 @@ func (a *Activities) putCache(ctx context.Context, p place, work task.Work) erro
 	}
 	archive, err := a.deps.Caches.Open(work.ProjectID)
 	if err == nil {
-		err = p.provider.WriteFile(ctx, p.labels, spec.InCache, 0o600, archive)
+		err = p.provider.WriteFile(ctx, p.labels, agentconfig.InCache, 0o600, archive)
 		_ = archive.Close()
 	}
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {
@@ -45,7 +45,7 @@ func (a *Activities) keepCache(ctx context.Context, p place, work task.Work) {
 	if !a.caches(work) {
 		return
 	}
-	err := a.file(ctx, p, spec.OutCache, a.cfg.CacheBytes, func(r io.Reader) error {
+	err := a.file(ctx, p, agentconfig.OutCache, a.cfg.CacheBytes, func(r io.Reader) error {
 		return a.deps.Caches.Keep(work.ProjectID, r)
 	})
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {

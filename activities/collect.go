@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -18,8 +18,8 @@ import (
 
 // collectPoint is the resume point of [Activities.CollectWork] and [Activities.Salvage].
 type collectPoint struct {
-	Stopped bool            `json:"stopped,omitempty"`
-	Work    *spec.Collected `json:"work,omitempty"` // gathered: the bundle lies in the sandbox
+	Stopped bool                   `json:"stopped,omitempty"`
+	Work    *agentconfig.Collected `json:"work,omitempty"` // gathered: the bundle lies in the sandbox
 }
 
 // CollectWork brings the agent's commits from the sandbox to the task's branch, fast-forward
@@ -76,13 +76,13 @@ func (a *Activities) still(ctx context.Context, p place, at *progress[collectPoi
 }
 
 // clean reports whether the branch holds all that was gathered.
-func clean(got spec.Collected) bool {
+func clean(got agentconfig.Collected) bool {
 	all := got.Bundle != "" || got.Commits == 0
 	return all && got.Repo && got.Files == 0 && got.Rescue == "" && got.Patch == "" && len(got.Notes) == 0
 }
 
 // publish pushes the bundle and writes down where the branch stands then.
-func (a *Activities) publish(ctx context.Context, p place, work task.Work, got spec.Collected) (contract.Collected, error) {
+func (a *Activities) publish(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (contract.Collected, error) {
 	if got.Commits == 0 { // the branch holds all there is; a retry need not begin anew
 		return contract.Collected{}, a.saveHead(ctx, p, work, work.Base)
 	}
@@ -123,19 +123,19 @@ func (a *Activities) push(ctx context.Context, p place, work task.Work) (head st
 
 // gather has the agent's program make bundle and receipt inside the sandbox, where its git
 // may trust the workspace. A try that gathered already is not repeated.
-func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *progress[collectPoint]) (spec.Collected, error) {
+func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *progress[collectPoint]) (agentconfig.Collected, error) {
 	if done := at.get().Work; done != nil {
 		return *done, nil
 	}
 	got, err := a.collect(ctx, p)
 	if errors.Is(err, errSpoilt) { // what runs inside may have removed or changed its program
 		if err := a.refurnish(ctx, p, work); err != nil {
-			return spec.Collected{}, err
+			return agentconfig.Collected{}, err
 		}
 		got, err = a.collect(ctx, p)
 	}
 	if err != nil {
-		return spec.Collected{}, err
+		return agentconfig.Collected{}, err
 	}
 	if at.get().Stopped {
 		a.sendRest(ctx, p, got.Unsent)
@@ -149,19 +149,19 @@ func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *pr
 var errSpoilt = errors.New("collect work")
 
 // collect runs the program inside.
-func (a *Activities) collect(ctx context.Context, p place) (spec.Collected, error) {
+func (a *Activities) collect(ctx context.Context, p place) (agentconfig.Collected, error) {
 	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
-		Args: []string{sandbox.AgentPath, "collect", "--config", spec.ConfigPath}, Timeout: a.cfg.CollectTimeout,
+		Args: []string{sandbox.AgentPath, "collect", "--config", agentconfig.ConfigPath}, Timeout: a.cfg.CollectTimeout,
 	})
 	if err != nil {
-		return spec.Collected{}, fmt.Errorf("collect work: %w", err)
+		return agentconfig.Collected{}, fmt.Errorf("collect work: %w", err)
 	}
 	if res.ExitCode != 0 {
-		return spec.Collected{}, fmt.Errorf("%w: exit code %d: %s", errSpoilt, res.ExitCode, a.brief(string(res.Stderr)))
+		return agentconfig.Collected{}, fmt.Errorf("%w: exit code %d: %s", errSpoilt, res.ExitCode, a.brief(string(res.Stderr)))
 	}
-	var got spec.Collected
+	var got agentconfig.Collected
 	if err := json.Unmarshal(res.Stdout, &got); err != nil {
-		return spec.Collected{}, fmt.Errorf("%w: read its receipt: %w", errSpoilt, err)
+		return agentconfig.Collected{}, fmt.Errorf("%w: read its receipt: %w", errSpoilt, err)
 	}
 	return got, nil
 }
@@ -172,14 +172,14 @@ func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) err
 		return err
 	}
 	paths := p.provider.Paths(p.labels)
-	text, err := json.Marshal(spec.Config{
-		Protocol: spec.Protocol, SandboxID: p.row.ID, TaskID: work.TaskID, Attempt: p.row.Attempt,
+	text, err := json.Marshal(agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: p.row.ID, TaskID: work.TaskID, Attempt: p.row.Attempt,
 		Workspace: paths.Workspace, Dir: paths.Dir, Repo: a.agentRepo(work, paths), Env: work.Execution.Env,
 	})
 	if err != nil {
 		return fmt.Errorf("encode agent configuration: %w", err)
 	}
-	if err := p.provider.WriteFile(ctx, p.labels, spec.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
+	if err := p.provider.WriteFile(ctx, p.labels, agentconfig.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
 		return fmt.Errorf("write agent configuration: %w", err)
 	}
 	return nil
@@ -189,7 +189,7 @@ func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) err
 const maxNotes = 25
 
 // receipt keeps what later steps need: the workspace is hostile, and this goes into a heartbeat.
-func (a *Activities) receipt(got spec.Collected) *spec.Collected {
+func (a *Activities) receipt(got agentconfig.Collected) *agentconfig.Collected {
 	notes := got.Notes[:min(len(got.Notes), maxNotes)]
 	got.Notes = nil
 	for _, note := range notes {
@@ -202,7 +202,7 @@ func (a *Activities) receipt(got spec.Collected) *spec.Collected {
 
 // bundle opens the bundle in the sandbox, at the one place where it may lie, for use.
 func (a *Activities) bundle(ctx context.Context, p place, use func(io.Reader) error) error {
-	return a.file(ctx, p, spec.OutBundle, a.cfg.MaxBundleBytes, use)
+	return a.file(ctx, p, agentconfig.OutBundle, a.cfg.MaxBundleBytes, use)
 }
 
 // file opens a file in the sandbox for use and refuses it beyond limit bytes.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -13,17 +13,17 @@ import (
 
 // point is a resume point, as a history shows it.
 type point struct {
-	Stopped bool            `json:"stopped"`
-	Work    *spec.Collected `json:"work"`
+	Stopped bool                   `json:"stopped"`
+	Work    *agentconfig.Collected `json:"work"`
 }
 
-func committed() spec.Collected {
-	return spec.Collected{Repo: true, Head: "c2", Commits: 2, Bundle: spec.OutBundle}
+func committed() agentconfig.Collected {
+	return agentconfig.Collected{Repo: true, Head: "c2", Commits: 2, Bundle: agentconfig.OutBundle}
 }
 
 func TestCollectWorkBringsCommitsToTheBranch(t *testing.T) {
 	t.Parallel()
-	for _, lost := range []string{"exec collect", "read " + spec.OutBundle, "push", "save_head"} {
+	for _, lost := range []string{"exec collect", "read " + agentconfig.OutBundle, "push", "save_head"} {
 		b := newBench(t)
 		b.running()
 		b.collects(committed())
@@ -98,8 +98,10 @@ func TestNothingToCollect(t *testing.T) {
 		"no repository":     func(b *bench) { b.store.work.Repo = "" },
 		"outside agent":     func(b *bench) { b.store.work.Agent = task.AgentExternal },
 		"no machine":        func(b *bench) { b.provider.caps = sandbox.Capabilities{} },
-		"nothing committed": func(b *bench) { b.collects(spec.Collected{Repo: true, Head: "base0"}) },
-		"only uncommitted":  func(b *bench) { b.collects(spec.Collected{Repo: true, Rescue: "c9", Bundle: spec.OutBundle, Files: 1}) },
+		"nothing committed": func(b *bench) { b.collects(agentconfig.Collected{Repo: true, Head: "base0"}) },
+		"only uncommitted": func(b *bench) {
+			b.collects(agentconfig.Collected{Repo: true, Rescue: "c9", Bundle: agentconfig.OutBundle, Files: 1})
+		},
 	} {
 		b := newBench(t)
 		b.running()
@@ -125,7 +127,7 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 		"outside, changes optional":   {func(b *bench) { b.store.work.Agent = task.AgentExternal; b.requires(task.EnvRequireChanges, "false") }, false},
 		"uncommitted files, optional": {func(b *bench) {
 			b.requires(task.EnvRequireChanges, "false")
-			b.collects(spec.Collected{Repo: true, Files: 1, Rescue: "c9"})
+			b.collects(agentconfig.Collected{Repo: true, Files: 1, Rescue: "c9"})
 		}, true},
 		"no push required":            {func(b *bench) { b.requires("REQUIRE_CODE_PUSHED", "false") }, false},
 		"outside, no push required":   {func(b *bench) { b.store.work.Agent = task.AgentExternal; b.requires("REQUIRE_CODE_PUSHED", "false") }, false},
@@ -140,7 +142,7 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 		b := newBench(t)
 		b.running()
 		b.claims, b.git.ahead, b.store.work.Agent = true, 0, task.AgentCommand
-		b.collects(spec.Collected{Repo: true, Head: "base0"})
+		b.collects(agentconfig.Collected{Repo: true, Head: "base0"})
 		c.arrange(b)
 		in := b.ref()
 		in.Claimed = b.claims
@@ -175,7 +177,7 @@ func TestNothingNewIsWorkOnTheBranch(t *testing.T) {
 	b := newBench(t)
 	b.running()
 	b.store.work.Base = "base0"
-	b.collects(spec.Collected{Repo: true, Head: "base0"})
+	b.collects(agentconfig.Collected{Repo: true, Head: "base0"})
 	require.NoError(t, act(b, b.activities().CollectWork, b.ref()))
 	require.Equal(t, map[int]string{1: "base0"}, b.store.heads)
 }
@@ -184,7 +186,7 @@ func TestCommitsWithoutABundleAreAFailedPublish(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
-	b.collects(spec.Collected{Repo: true, Head: "c2", Commits: 2, Notes: []string{"No bundle could be made: disk full"}})
+	b.collects(agentconfig.Collected{Repo: true, Head: "c2", Commits: 2, Notes: []string{"No bundle could be made: disk full"}})
 	app, _ := refused(t, act(b, b.activities().CollectWork, b.ref()))
 	require.True(t, app.NonRetryable())
 	require.Equal(t, string(task.ClassPublish), app.Type())
@@ -209,12 +211,12 @@ func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 
 func TestCollectWorkSparesSalvageASecondLook(t *testing.T) {
 	t.Parallel()
-	untouched := spec.Collected{Repo: true}
+	untouched := agentconfig.Collected{Repo: true}
 	dirty, unread := committed(), committed()
 	dirty.Files, dirty.Rescue = 1, "c3"
 	unread.Notes = []string{"One file was left out."}
 	for name, c := range map[string]struct {
-		got   spec.Collected
+		got   agentconfig.Collected
 		alive bool
 		saved bool
 	}{

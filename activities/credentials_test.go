@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -31,7 +31,7 @@ func TestASandboxIsGivenItsOwnersCredentials(t *testing.T) {
 	b.credentials, b.store.work.UserID = own, "alice"
 	b.store.work.Execution.Env = map[string]string{"OPENAI_API_KEY": "of-the-task", "USER_ID": "mallory"}
 	at := b.running()
-	require.Equal(t, uint32(0o600), at.modes[spec.ConfigPath])
+	require.Equal(t, uint32(0o600), at.modes[agentconfig.ConfigPath])
 	env := b.agentConfig().Env
 	require.Equal(t, "sk-alice", env["ANTHROPIC_API_KEY"])
 	require.Equal(t, "of-the-task", env["OPENAI_API_KEY"], "what the task sets wins")

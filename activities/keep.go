@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -31,7 +31,7 @@ func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err er
 	}
 	defer spool.Close() //nolint:errcheck // what it held is stored, or not needed
 	encoder := base64.NewEncoder(base64.StdEncoding, spool)
-	err = a.file(ctx, p, spec.OutBundle, max(a.cfg.MaxPatchBytes, maxKeptBundle), func(r io.Reader) error {
+	err = a.file(ctx, p, agentconfig.OutBundle, max(a.cfg.MaxPatchBytes, maxKeptBundle), func(r io.Reader) error {
 		_, err := io.Copy(encoder, r)
 		return err
 	})
@@ -85,9 +85,9 @@ func (a *Activities) keepPatch(ctx context.Context, p place, out task.Salvage) (
 
 // patchOf reads the patch, or the files of it that are whole within its limit.
 func (a *Activities) patchOf(ctx context.Context, p place) (content []byte, cut bool, err error) {
-	f, err := p.provider.ReadFile(ctx, p.labels, spec.OutPatch)
+	f, err := p.provider.ReadFile(ctx, p.labels, agentconfig.OutPatch)
 	if err != nil {
-		return nil, false, fmt.Errorf("open %s in the sandbox: %w", spec.OutPatch, err)
+		return nil, false, fmt.Errorf("open %s in the sandbox: %w", agentconfig.OutPatch, err)
 	}
 	defer f.Close() //nolint:errcheck // read only
 	content, err = io.ReadAll(io.LimitReader(f, a.cfg.MaxPatchBytes+1))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -31,7 +31,7 @@ func TestALargeBundleIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // 
 	b.collects(dirty())
 	b.git.rescueErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch: GH001: Large files detected.")
 	const size = 100 << 20
-	b.holds(at, spec.OutBundle, make([]byte, size))
+	b.holds(at, agentconfig.OutBundle, make([]byte, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	require.Equal(t, task.SalvagePatch, b.salvage().Kind)
@@ -47,7 +47,7 @@ func TestABundleThatIsTooLargeToKeepIsSaidToBeLost(t *testing.T) {
 	at := b.running()
 	b.collects(dirty())
 	b.git.rescueErr = task.Errorf(task.CodeConflict, "GitHub does not take the branch: GH001: Large files detected.")
-	b.holds(at, spec.OutBundle, make([]byte, 128<<20+1))
+	b.holds(at, agentconfig.OutBundle, make([]byte, 128<<20+1))
 	require.Equal(t, task.SalvageLost, b.salvage().Kind)
 	kept := b.store.rows[boxID].Salvage
 	require.NotNil(t, kept.LostSince)
@@ -72,8 +72,8 @@ func TestALongPatchIsKeptUpToItsLimit(t *testing.T) {
 		b := newBench(t)
 		b.cfg.MaxPatchBytes = 1 << 20
 		at := b.running()
-		b.collects(spec.Collected{Repo: true, Files: 3, Patch: spec.OutPatch})
-		b.holds(at, spec.OutPatch, bytes.Clone([]byte(c.patch)))
+		b.collects(agentconfig.Collected{Repo: true, Files: 3, Patch: agentconfig.OutPatch})
+		b.holds(at, agentconfig.OutPatch, bytes.Clone([]byte(c.patch)))
 		require.Equal(t, c.kind, b.salvage().Kind, name)
 		saved := b.store.rows[boxID].Salvage
 		require.Equal(t, c.notes, saved.Notes, name)

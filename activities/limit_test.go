@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -180,7 +180,7 @@ func TestABundleThatGitHubTakesUnderNoNameIsKept(t *testing.T) {
 	answer := b.provider.onExec
 	b.provider.onExec = func(at *box, args []string) (sandbox.ExecResult, error) {
 		res, err := answer(at, args)
-		made.files[spec.OutBundle] = make([]byte, 20<<20)
+		made.files[agentconfig.OutBundle] = make([]byte, 20<<20)
 		return res, err
 	}
 	require.Equal(t, task.SalvagePatch, b.salvage().Kind)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -85,7 +85,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 // started again may have another port. The file is the sandbox's, so that of it nothing but an address is shown.
 func (a *Activities) toldElsewhere(ctx context.Context, p place) string {
 	const most = 1 << 20
-	file, err := p.provider.ReadFile(ctx, p.labels, spec.ConfigPath)
+	file, err := p.provider.ReadFile(ctx, p.labels, agentconfig.ConfigPath)
 	if err != nil {
 		return ""
 	}

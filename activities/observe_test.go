@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -181,7 +181,7 @@ func TestADoubtNamesThePortThatTheAgentWasTold(t *testing.T) {
 	b := newBench(t)
 	b.silent()
 	b.provider.onExec = func(one *box, _ []string) (sandbox.ExecResult, error) {
-		one.files[spec.ConfigPath] = []byte(`{"api_url": "http://127.0.0.1:9"}`)
+		one.files[agentconfig.ConfigPath] = []byte(`{"api_url": "http://127.0.0.1:9"}`)
 		return sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil
 	}
 	why := b.observe().EndReason

@@ -11,7 +11,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -90,7 +90,7 @@ func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoi
 
 // save keeps gathered work: commits on the task's branch, changes under a rescue ref, and
 // what no repository takes as a text.
-func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec.Collected) (task.Salvage, error) {
+func (a *Activities) save(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (task.Salvage, error) {
 	out := task.Salvage{Kind: task.SalvageNone, Files: max(got.Files, 0), Bytes: max(got.Bytes, 0), Notes: got.Notes}
 	if got.Bundle != "" && work.Repo != "" {
 		ref, err := a.bringHome(ctx, p, work, got)
@@ -109,7 +109,7 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got spec
 
 // bringHome brings commits to the branch, where this is the newest attempt and nobody else
 // moved the branch; those and everything uncommitted to a rescue ref else.
-func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got spec.Collected) (ref string, err error) {
+func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (ref string, err error) {
 	rescue := got.Rescue != ""
 	if got.Commits > 0 && !untouched(work, got) {
 		pushed, err := a.pushNewest(ctx, p, work)
@@ -137,7 +137,7 @@ func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got
 }
 
 // unpushed is the commit that the branch should have come to; empty if it holds all.
-func unpushed(got spec.Collected) string {
+func unpushed(got agentconfig.Collected) string {
 	if got.Commits == 0 {
 		return ""
 	}
@@ -145,7 +145,7 @@ func unpushed(got spec.Collected) string {
 }
 
 // untouched reports whether a validator has left the branch as it found it.
-func untouched(work task.Work, got spec.Collected) bool {
+func untouched(work task.Work, got agentconfig.Collected) bool {
 	return work.Validates && got.Head != "" && got.Head == work.WorkHead
 }
 
@@ -171,7 +171,7 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 
 // fallback keeps the bundle itself when the repository does not take it: at once if it never
 // will, else in the second half of the window.
-func (a *Activities) fallback(ctx context.Context, p place, got spec.Collected, out task.Salvage, cause error) (task.Salvage, error) {
+func (a *Activities) fallback(ctx context.Context, p place, got agentconfig.Collected, out task.Salvage, cause error) (task.Salvage, error) {
 	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx)+task.AfterOf(cause) < a.cfg.SalvageWindow/2) {
 		return out, cause
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -16,8 +16,8 @@ import (
 
 const rescueRef = "refs/omoi/rescue/" + taskID + "/1"
 
-func dirty() spec.Collected {
-	return spec.Collected{Repo: true, Head: "base0", Bundle: spec.OutBundle, Rescue: "c9", Files: 3, Bytes: 42}
+func dirty() agentconfig.Collected {
+	return agentconfig.Collected{Repo: true, Head: "base0", Bundle: agentconfig.OutBundle, Rescue: "c9", Files: 3, Bytes: 42}
 }
 
 func (b *bench) salvage() contract.SalvageResult {
@@ -42,7 +42,7 @@ func TestSalvageOnceWhateverGetsLost(t *testing.T) {
 	t.Parallel()
 	got := dirty()
 	got.Commits = 1
-	for _, lost := range []string{"inspect", "stop", "exec collect", "read " + spec.OutBundle, "push", "rescue", "save_head", "save_salvage"} {
+	for _, lost := range []string{"inspect", "stop", "exec collect", "read " + agentconfig.OutBundle, "push", "rescue", "save_head", "save_salvage"} {
 		b := newBench(t)
 		b.running()
 		b.collects(got)
@@ -110,7 +110,7 @@ func TestSalvageNeverMovesABranchUnderALaterAttempt(t *testing.T) {
 
 func TestSalvageAsAPatch(t *testing.T) {
 	t.Parallel()
-	got := spec.Collected{Repo: true, Files: 2, Bytes: 5, Patch: spec.OutPatch}
+	got := agentconfig.Collected{Repo: true, Files: 2, Bytes: 5, Patch: agentconfig.OutPatch}
 	b := newBench(t)
 	b.running()
 	b.collects(got)
@@ -122,11 +122,11 @@ func TestBinaryPatchIsKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	at := b.running()
-	b.collects(spec.Collected{Files: 1, Patch: spec.OutPatch})
+	b.collects(agentconfig.Collected{Files: 1, Patch: agentconfig.OutPatch})
 	collect := b.provider.onExec
 	b.provider.onExec = func(in *box, args []string) (sandbox.ExecResult, error) {
 		res, err := collect(in, args)
-		at.files[spec.OutPatch] = []byte("a\x00\xff")
+		at.files[agentconfig.OutPatch] = []byte("a\x00\xff")
 		return res, err
 	}
 	b.salvage()
@@ -193,7 +193,7 @@ func TestNothingToSalvage(t *testing.T) {
 		"never started": func(b *bench) { require.NoError(b, act(b, b.activities().EnsureSandbox, b.ref())) },
 		"no machine":    func(b *bench) { b.running(); b.provider.caps = sandbox.Capabilities{} },
 		"outside agent": func(b *bench) { b.store.work.Agent = task.AgentExternal; b.running() },
-		"clean":         func(b *bench) { b.running(); b.collects(spec.Collected{Repo: true, Head: "base0"}) },
+		"clean":         func(b *bench) { b.running(); b.collects(agentconfig.Collected{Repo: true, Head: "base0"}) },
 	} {
 		b := newBench(t)
 		arrange(b)
@@ -210,7 +210,7 @@ func TestSalvagePutsItsProgramInAnewWhereItIsSpoilt(t *testing.T) {
 		at := b.running()
 		b.collects(dirty())
 		collect := b.provider.onExec
-		at.files[sandbox.AgentPath], at.files[spec.ConfigPath] = []byte("spoilt"), []byte("spoilt")
+		at.files[sandbox.AgentPath], at.files[agentconfig.ConfigPath] = []byte("spoilt"), []byte("spoilt")
 		b.provider.onExec = func(in *box, args []string) (sandbox.ExecResult, error) {
 			if string(in.files[sandbox.AgentPath]) == "spoilt" {
 				return spoilt, nil
@@ -221,7 +221,7 @@ func TestSalvagePutsItsProgramInAnewWhereItIsSpoilt(t *testing.T) {
 		cfg := b.agentConfig()
 		require.Empty(t, cfg.Token, name)
 		require.Equal(t, "feature/tick-1", cfg.Repo.Branch, name)
-		require.Equal(t, uint32(0o600), at.modes[spec.ConfigPath], name)
+		require.Equal(t, uint32(0o600), at.modes[agentconfig.ConfigPath], name)
 	}
 }
 

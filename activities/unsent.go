@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -40,7 +40,7 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 // somebody has to carry meanwhile.
 func (p place) flush(ctx context.Context, within time.Duration) error {
 	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
-		Args: []string{sandbox.AgentPath, "flush", "--config", spec.ConfigPath}, Timeout: within,
+		Args: []string{sandbox.AgentPath, "flush", "--config", agentconfig.ConfigPath}, Timeout: within,
 	})
 	if err != nil {
 		return fmt.Errorf("read the rest of a spool: %w", err)

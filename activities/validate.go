@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -25,11 +25,11 @@ func asGiven(work task.Work) task.Work {
 }
 
 // validation tells the agent that it validates, and in which round; nil: it does not.
-func validation(work task.Work) *spec.Validation {
+func validation(work task.Work) *agentconfig.Validation {
 	if !work.Validates {
 		return nil
 	}
-	return &spec.Validation{Round: work.Round, Rounds: max(work.Rounds, work.Round)}
+	return &agentconfig.Validation{Round: work.Round, Rounds: max(work.Rounds, work.Round)}
 }
 
 // validatorEnv is what workers of the replaced system are told where they validate.
@@ -43,7 +43,7 @@ func validatorEnv(work task.Work) map[string]string {
 		"VALIDATION_ITERATION": strconv.Itoa(work.Round),
 		"ORIGINAL_TASK_ID":     work.TaskID,
 		"ORIGINAL_SANDBOX_ID":  work.WorkSandbox,
-		"INITIAL_PROMPT":       spec.ValidatorPrompt(work.Title, work.Description, work.Feedback),
+		"INITIAL_PROMPT":       agentconfig.ValidatorPrompt(work.Title, work.Description, work.Feedback),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -25,7 +25,7 @@ func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
 	require.Equal(t, []any{task.ModeValidation, task.AgentCommand, false, false}, []any{work.Mode, work.Agent, work.Continuous, work.Execution.WaitForMessages})
 	require.Equal(t, []string{"check"}, work.Execution.Command)
 	require.Empty(t, work.Execution.Script)
-	require.Equal(t, &spec.Validation{Round: 2, Rounds: 3}, validation(work))
+	require.Equal(t, &agentconfig.Validation{Round: 2, Rounds: 3}, validation(work))
 	work.Execution.Env = map[string]string{"AGENT_TYPE": "mine", "VALIDATION_ITERATION": "9"}
 	env := workerEnv(work, Phase{AgentType: "planner"}, nil, "", reportsTo{"box", "http://x"})
 	for name, want := range map[string]string{
@@ -58,9 +58,9 @@ func TestWhoWorksAndWhatIsAskedForIsByPhaseAndMode(t *testing.T) {
 
 func TestAValidatorThatLeftTheBranchAsItWasLeavesNothing(t *testing.T) {
 	t.Parallel()
-	require.True(t, untouched(validating(), spec.Collected{Head: "beef", Commits: 2}))
-	require.False(t, untouched(validating(), spec.Collected{Head: "f00d", Commits: 3}))
-	require.False(t, untouched(task.Work{WorkHead: "beef"}, spec.Collected{Head: "beef"}), "of an attempt that works the branch is asked")
+	require.True(t, untouched(validating(), agentconfig.Collected{Head: "beef", Commits: 2}))
+	require.False(t, untouched(validating(), agentconfig.Collected{Head: "f00d", Commits: 3}))
+	require.False(t, untouched(task.Work{WorkHead: "beef"}, agentconfig.Collected{Head: "beef"}), "of an attempt that works the branch is asked")
 }
 
 func TestAPullSaysWhoValidatedIt(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
@@ -234,7 +234,7 @@ func TestClaudeGoesOnAfterAKill(t *testing.T) {
 
 		b, _ := claudeBox(t, path, modeltest.Turn{Text: "I remember.", Expect: modeltest.Saying("The answer is 42.", "What to do", "cut off")})
 		b.server.Keep("earlier", kept.Content)
-		b.cfg.Attempt, b.cfg.Resume = 2, &spec.Resume{RunID: "earlier", SessionID: kept.SessionID, Attempt: 1}
+		b.cfg.Attempt, b.cfg.Resume = 2, &agentconfig.Resume{RunID: "earlier", SessionID: kept.SessionID, Attempt: 1}
 		require.Equal(t, 0, b.run())
 		require.Equal(t, kept.SessionID, b.one("agent.started")["resumed_session_id"])
 		done := b.one("agent.completed")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -168,7 +168,7 @@ func TestAProgramsTranscriptGoesOn(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `grep -q 'The answer' "$SESSION_TRANSCRIPT_PATH" && says "session $RESUME_SESSION_ID"`)
 	b.server.Keep("earlier", `{"omoi":"event","event_type":"agent.message","event_data":{"content":"The answer"}}`+"\n")
-	b.cfg.Attempt, b.cfg.Resume = 2, &spec.Resume{RunID: "earlier", SessionID: "before", Attempt: 1}
+	b.cfg.Attempt, b.cfg.Resume = 2, &agentconfig.Resume{RunID: "earlier", SessionID: "before", Attempt: 1}
 	require.Equal(t, 0, b.run())
 	require.Equal(t, "session before", b.one("agent.completed")["final_output"])
 	_, kept := b.transcript()

@@ -17,12 +17,12 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/command"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/redact"
 )
@@ -57,13 +57,13 @@ func start(args []string, out, errs io.Writer) int {
 	case "run":
 		return withConfig(args[1:], errs, run)
 	case "collect":
-		return withConfig(args[1:], errs, func(cfg spec.Config, errs io.Writer) int { return collect(cfg, out, errs) })
+		return withConfig(args[1:], errs, func(cfg agentconfig.Config, errs io.Writer) int { return collect(cfg, out, errs) })
 	case "flush":
 		return withConfig(args[1:], errs, flush)
 	case "probe":
 		return probe(args[1:], out, errs)
 	case "version":
-		_, _ = fmt.Fprintf(out, "omoi-agent %s protocol %d\n", version(), spec.Protocol)
+		_, _ = fmt.Fprintf(out, "omoi-agent %s protocol %d\n", version(), agentconfig.Protocol)
 		return 0
 	}
 	_, _ = io.WriteString(errs, usage)
@@ -94,7 +94,7 @@ func option(args []string, name string) (string, bool) {
 	return "", false
 }
 
-func withConfig(args []string, errs io.Writer, do func(spec.Config, io.Writer) int) int {
+func withConfig(args []string, errs io.Writer, do func(agentconfig.Config, io.Writer) int) int {
 	path, ok := option(args, "--config")
 	if !ok {
 		_, _ = io.WriteString(errs, usage)
@@ -109,25 +109,25 @@ func withConfig(args []string, errs io.Writer, do func(spec.Config, io.Writer) i
 }
 
 // readConfig accepts the protocol of this build and the one before it.
-func readConfig(path string) (spec.Config, error) {
+func readConfig(path string) (agentconfig.Config, error) {
 	b, err := os.ReadFile(path) //nolint:gosec // the path is the caller's
 	if err != nil {
-		return spec.Config{}, fmt.Errorf("read configuration: %w", err)
+		return agentconfig.Config{}, fmt.Errorf("read configuration: %w", err)
 	}
-	var cfg spec.Config
+	var cfg agentconfig.Config
 	if err := json.Unmarshal(b, &cfg); err != nil {
-		return spec.Config{}, fmt.Errorf("read configuration %s: %w", path, err)
+		return agentconfig.Config{}, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	if cfg.Protocol < spec.Protocol-1 || cfg.Protocol > spec.Protocol {
-		return spec.Config{}, fmt.Errorf("the configuration is of protocol %d, this program speaks %d", cfg.Protocol, spec.Protocol)
+	if cfg.Protocol < agentconfig.Protocol-1 || cfg.Protocol > agentconfig.Protocol {
+		return agentconfig.Config{}, fmt.Errorf("the configuration is of protocol %d, this program speaks %d", cfg.Protocol, agentconfig.Protocol)
 	}
 	if cfg.SandboxID == "" {
-		return spec.Config{}, errors.New("the configuration names no sandbox_id")
+		return agentconfig.Config{}, errors.New("the configuration names no sandbox_id")
 	}
 	return cfg, nil
 }
 
-func run(cfg spec.Config, errs io.Writer) int {
+func run(cfg agentconfig.Config, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(errs, nil))
@@ -148,7 +148,7 @@ func run(cfg spec.Config, errs io.Writer) int {
 const collectTime = 3*time.Minute + 30*time.Second
 
 // flush works until it is done or ended: who runs it bounds it.
-func flush(cfg spec.Config, errs io.Writer) int {
+func flush(cfg agentconfig.Config, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := agent.Flush(ctx, cfg, agent.Deps{Log: slog.New(slog.NewTextHandler(errs, nil))}); err != nil {
@@ -158,7 +158,7 @@ func flush(cfg spec.Config, errs io.Writer) int {
 	return 0
 }
 
-func collect(cfg spec.Config, out, errs io.Writer) int {
+func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTime)
 	defer cancel()
 	dir, work := cfg.Dir, cfg.Workspace

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 type box struct {
 	t      *testing.T
 	server *agenttest.Server
-	cfg    spec.Config
+	cfg    agentconfig.Config
 	host   string // hosting repository
 }
 
@@ -64,11 +64,11 @@ func newBox(t *testing.T, script string) *box {
 	b.git(b.host, "commit", "-qm", "first")
 	b.git(b.host, "branch", "feature/x")
 	b.git(b.host, "bundle", "create", "-q", filepath.Join(dir, "in.bundle"), "feature/x")
-	b.cfg = spec.Config{
-		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret",
+	b.cfg = agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret",
 		Runtime: "scripted", Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "omoi"), Title: "Title", Description: "What to do",
 		Mode: "implementation", Script: []byte(script), Grace: 30 * time.Second, Heartbeat: time.Hour,
-		Repo: &spec.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
+		Repo: &agentconfig.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
 	}
 	return b
 }
@@ -120,11 +120,11 @@ func (b *box) run() int {
 	return wait().ExitCode()
 }
 
-func (b *box) collect() spec.Collected {
+func (b *box) collect() agentconfig.Collected {
 	b.t.Helper()
 	out, err := b.command("collect", "--config", filepath.Join(b.cfg.Dir, "agent.json")).Output()
 	require.NoError(b.t, err)
-	var got spec.Collected
+	var got agentconfig.Collected
 	require.NoError(b.t, json.Unmarshal(out, &got))
 	return got
 }

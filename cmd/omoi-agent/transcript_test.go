@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -102,7 +102,7 @@ func TestALaterAttemptGoesOnFromTheTranscript(t *testing.T) {
 
 	b := newBox(t, resuming)
 	b.server.Keep("earlier", kept.Content)
-	b.cfg.Attempt, b.cfg.Resume = 2, &spec.Resume{RunID: "earlier", SessionID: run, Attempt: 1}
+	b.cfg.Attempt, b.cfg.Resume = 2, &agentconfig.Resume{RunID: "earlier", SessionID: run, Attempt: 1}
 	require.Equal(t, 0, b.run())
 	started := b.one("agent.started")
 	require.Equal(t, true, started["is_resuming"])
@@ -118,7 +118,7 @@ func TestAKilledProgramGoesOnResuming(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"say": "I remember: {{remembered}}"}, {"crash": "SIGKILL"}, {"say": "still: {{remembered}}"}]}`)
 	b.server.Keep("earlier", `{"type":"say","text":"42","turn":7}`)
-	b.cfg.Resume = &spec.Resume{RunID: "earlier", SessionID: "s", Attempt: 1}
+	b.cfg.Resume = &agentconfig.Resume{RunID: "earlier", SessionID: "s", Attempt: 1}
 	require.NotZero(t, b.run())
 	require.Equal(t, 0, b.run())
 	require.Equal(t, "still: 42", b.server.Of("agent.message")[1].Data["content"])
@@ -133,7 +133,7 @@ func TestWithoutAnEarlierTranscriptItBeginsAnewAndSaysSo(t *testing.T) {
 		if content != "" {
 			b.server.Keep("earlier", content)
 		}
-		b.cfg.Resume = &spec.Resume{RunID: "earlier", SessionID: "s", Attempt: 1}
+		b.cfg.Resume = &agentconfig.Resume{RunID: "earlier", SessionID: "s", Attempt: 1}
 		require.Equal(t, 0, b.run())
 		started := b.one("agent.started")
 		require.Equal(t, false, started["is_resuming"])
@@ -153,7 +153,7 @@ func TestACommandFindsTheSessionInItsEnvironment(t *testing.T) {
 	for content, inEnv := range map[string]bool{small: true, large: false} {
 		b := newBox(t, "")
 		b.server.Keep("earlier", content)
-		b.cfg.Runtime, b.cfg.Resume = "command", &spec.Resume{RunID: "earlier", SessionID: "s1", Attempt: 1}
+		b.cfg.Runtime, b.cfg.Resume = "command", &agentconfig.Resume{RunID: "earlier", SessionID: "s1", Attempt: 1}
 		b.cfg.Env = map[string]string{wantsNoCommit: "false"}
 		b.cfg.Command = []string{"sh", "-c", `printf '%s' "$RESUME_SESSION_ID" > id; printf '%s' "$SESSION_TRANSCRIPT_B64" > b64; cp "$SESSION_TRANSCRIPT_PATH" whole`}
 		require.Equal(t, 0, b.run())

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/cache"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
 
 // fillCache puts in place what earlier setup steps of the project downloaded. What it answers
@@ -16,7 +16,7 @@ func (s *session) fillCache() (keep func()) {
 		return func() {}
 	}
 	dir := filepath.Join(home(s.cfg), ".cache")
-	in, out := s.cachePath(spec.InCache), s.cachePath(spec.OutCache)
+	in, out := s.cachePath(agentconfig.InCache), s.cachePath(agentconfig.OutCache)
 	if err := cache.Unpack(in, dir); err != nil {
 		s.deps.Log.Warn("the dependency cache is of no use", slog.Any("error", err))
 	}

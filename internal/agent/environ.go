@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // environ is what the agent's program and its commands see: a clean environment, the names
 // that workers of the replaced system read, and on top of both what the configuration says.
 // The agent's own token is not in it.
-func environ(cfg spec.Config, resume *Resume) []string {
+func environ(cfg agentconfig.Config, resume *Resume) []string {
 	env := map[string]string{
 		"PATH": or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
@@ -59,7 +59,7 @@ const maxSessionEnv = 90 << 10
 
 // resumeEnv names the session that goes on. A worker of the replaced system reads the
 // transcript from a variable.
-func resumeEnv(cfg spec.Config, resume *Resume) map[string]string {
+func resumeEnv(cfg agentconfig.Config, resume *Resume) map[string]string {
 	if resume == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func resumeEnv(cfg spec.Config, resume *Resume) map[string]string {
 	return env
 }
 
-func home(cfg spec.Config) string {
+func home(cfg agentconfig.Config) string {
 	if h := os.Getenv("HOME"); h != "" {
 		return h
 	}

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 )
 
 // Flush sends what an agent that has ended left in its spool, until all of it is acknowledged,
 // the API wants nothing more, or ctx ends. A spool that somebody holds is [spool.ErrLocked]: its
 // agent lives, and sends by itself.
-func Flush(ctx context.Context, cfg spec.Config, deps Deps) error {
+func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
 	cfg = withDefaults(cfg)
 	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
@@ -41,7 +41,7 @@ const SpoolName = "spool"
 // Run runs the agent to its end and returns the exit code of the program: 0 also for a
 // stop, 1 for a failed run. When ctx ends it stops the agent and says so within the grace
 // time. An error means that not even reporting was possible.
-func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err error) {
+func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, err error) {
 	cfg = withDefaults(cfg)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return 1, fmt.Errorf("make the agent's folder: %w", err)
@@ -65,7 +65,7 @@ func Run(ctx context.Context, cfg spec.Config, deps Deps) (exitCode int, err err
 	return s.run(ctx), nil
 }
 
-func withDefaults(cfg spec.Config) spec.Config {
+func withDefaults(cfg agentconfig.Config) agentconfig.Config {
 	cfg.Dir = or(cfg.Dir, DefaultDir)
 	cfg.Workspace = or(cfg.Workspace, DefaultWorkspace)
 	cfg.Heartbeat = or(cfg.Heartbeat, DefaultHeartbeat)
@@ -83,13 +83,13 @@ func or[T comparable](v, def T) T {
 	return v
 }
 
-func agentID(cfg spec.Config) string {
+func agentID(cfg agentconfig.Config) string {
 	return or(cfg.Env["AGENT_ID"], "agent-"+cfg.SandboxID)
 }
 
 // session is one run of the program.
 type session struct {
-	cfg     spec.Config
+	cfg     agentconfig.Config
 	deps    Deps
 	line    *apiclient.Client
 	spool   *spool.Spool
@@ -153,7 +153,7 @@ func stoppedAt(ctx context.Context) func() time.Time {
 
 func (s *session) started(notResumed error) {
 	data := map[string]any{
-		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": spec.Protocol,
+		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": agentconfig.Protocol,
 		"runtime": s.cfg.Runtime, "model": or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
 		"task": firstBytes(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
 		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": false, "mode": s.cfg.Mode,
@@ -243,7 +243,7 @@ func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 	return shadow, nil
 }
 
-func openShadow(ctx context.Context, cfg spec.Config, fresh bool) (*gitcmd.Shadow, error) {
+func openShadow(ctx context.Context, cfg agentconfig.Config, fresh bool) (*gitcmd.Shadow, error) {
 	if !gitcmd.Available() {
 		return nil, errors.New("there is no git")
 	}

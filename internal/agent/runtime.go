@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
 
 // Runtime is a kind of coding agent. Run works on the task to its end and reports what it
@@ -38,7 +38,7 @@ type Messages interface {
 
 // Env is what a runtime works with.
 type Env struct {
-	Config    spec.Config
+	Config    agentconfig.Config
 	SessionID string // stable over restarts in the same folder
 	Resumed   bool   // an earlier process has begun this work
 	Done      bool   // its outcome was reported; only messages may be left
@@ -75,7 +75,7 @@ type Result struct {
 	Interrupted bool
 }
 
-// Defaults of durations in [spec.Config].
+// Defaults of durations in [agentconfig.Config].
 const (
 	DefaultHeartbeat   = 30 * time.Second
 	DefaultToolTimeout = 30 * time.Minute

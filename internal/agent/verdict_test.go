@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -33,7 +33,7 @@ func giving(t *testing.T, answer func(n int64, w http.ResponseWriter, said map[s
 	line, err := apiclient.New(apiclient.Config{APIURL: server.URL, SandboxID: "box"})
 	require.NoError(t, err)
 	t.Cleanup(line.Close)
-	return agent.Env{Config: spec.Config{TaskID: "task-1"}, Line: line}
+	return agent.Env{Config: agentconfig.Config{TaskID: "task-1"}, Line: line}
 }
 
 func TestAVerdictIsGivenUntilItIsAnswered(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -162,7 +162,7 @@ func (c *core) apiConfig() api.Config {
 	cfg := c.cfg
 	return api.Config{
 		Open: cfg.API.Open, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
-		Version: ReadBuild().String(), Protocol: spec.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
+		Version: ReadBuild().String(), Protocol: agentconfig.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agents:           []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal},
 		Agent:            cfg.Task.Agent,
 		Providers:        offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),

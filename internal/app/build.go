@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // Build is what a binary knows of itself.
@@ -30,7 +30,7 @@ func (b Build) String() string {
 
 // ReadBuild asks the running binary.
 func ReadBuild() Build {
-	b := Build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: spec.Protocol}
+	b := Build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: agentconfig.Protocol}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b

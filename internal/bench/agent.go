@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -87,8 +87,8 @@ func agentConfig(dir, url string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "work"), 0o755); err != nil { //nolint:gosec // an agent's own folder
 		return "", fmt.Errorf("make the agent's folder: %w", err)
 	}
-	text, err := json.Marshal(spec.Config{
-		Protocol: spec.Protocol, SandboxID: "bench", TaskID: task.NewID(), Attempt: 1, APIURL: url, Token: "none",
+	text, err := json.Marshal(agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: "bench", TaskID: task.NewID(), Attempt: 1, APIURL: url, Token: "none",
 		Runtime: task.AgentScripted, Workspace: filepath.Join(dir, "work"), Dir: filepath.Join(dir, "omoi"), Description: "a benchmark",
 		Script: []byte(`{"steps":[{"write":{"path":"a.txt","content":"a\n"}},{"bash":{"command":"cat a.txt"}},{"flood":{"events":2000,"bytes":500}}]}`),
 	})

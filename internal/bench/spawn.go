@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -160,8 +160,8 @@ func (s *spawner) start(ctx context.Context, labels sandbox.Labels, url string) 
 		return err
 	}
 	paths := s.provider.Paths(labels)
-	text, err := json.Marshal(spec.Config{
-		Protocol: spec.Protocol, SandboxID: labels.SandboxID, TaskID: labels.TaskID, Attempt: labels.Attempt, APIURL: url, Token: "none",
+	text, err := json.Marshal(agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: labels.SandboxID, TaskID: labels.TaskID, Attempt: labels.Attempt, APIURL: url, Token: "none",
 		Runtime: task.AgentScripted, Workspace: paths.Workspace, Dir: paths.Dir, Description: "a benchmark",
 		Script: []byte(`{"steps":[{"hang":{}}]}`),
 	})
@@ -171,8 +171,8 @@ func (s *spawner) start(ctx context.Context, labels sandbox.Labels, url string) 
 	if err := s.provider.WriteFile(ctx, labels, sandbox.AgentPath, 0o755, bytes.NewReader(s.agent)); err != nil {
 		return err
 	}
-	if err := s.provider.WriteFile(ctx, labels, spec.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
+	if err := s.provider.WriteFile(ctx, labels, agentconfig.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
 		return err
 	}
-	return s.provider.Start(ctx, labels, sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", spec.ConfigPath}})
+	return s.provider.Start(ctx, labels, sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath}})
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"maps"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
@@ -28,7 +28,7 @@ const (
 // removed since, and stands in no other place any more. Nothing where the file is not there, or
 // was changed: then what is given now counts alone.
 func (s source) given(ctx context.Context) map[string]string {
-	f, err := s.provider.ReadFile(ctx, s.labels, spec.ConfigPath)
+	f, err := s.provider.ReadFile(ctx, s.labels, agentconfig.ConfigPath)
 	if err != nil {
 		return nil
 	}

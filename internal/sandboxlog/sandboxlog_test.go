@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -75,7 +75,7 @@ type printer struct {
 }
 
 func (p *printer) ReadFile(_ context.Context, _ sandbox.Labels, path string) (io.ReadCloser, error) {
-	if p.config == "" || path != spec.ConfigPath {
+	if p.config == "" || path != agentconfig.ConfigPath {
 		return nil, task.Errorf(task.CodeNotFound, "there is no %s", path)
 	}
 	return io.NopCloser(strings.NewReader(p.config)), nil

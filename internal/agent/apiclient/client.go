@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -184,7 +184,7 @@ func (c *Client) exchange(req *http.Request, read func(*http.Response) ([]byte, 
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	req.Header.Set("Omoi-Protocol", strconv.Itoa(spec.Protocol))
+	req.Header.Set("Omoi-Protocol", strconv.Itoa(agentconfig.Protocol))
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask the API: %w", err)

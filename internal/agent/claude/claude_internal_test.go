@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -182,7 +182,7 @@ func TestOneCredentialIsPassedOn(t *testing.T) {
 
 func TestTheCommandLine(t *testing.T) {
 	t.Parallel()
-	env := agent.Env{Config: spec.Config{Workspace: "/workspace", Description: "the secret task", TestCommand: "make check", Repo: &spec.Repo{Branch: "feature/x"}}}
+	env := agent.Env{Config: agentconfig.Config{Workspace: "/workspace", Description: "the secret task", TestCommand: "make check", Repo: &agentconfig.Repo{Branch: "feature/x"}}}
 	p := &place{SessionID: "s"}
 	given := func(vars variables) []string {
 		rec := newRecorder(t.Context(), env, p)
@@ -217,7 +217,7 @@ func TestSessionsAreUUIDs(t *testing.T) {
 // An attempt that goes on with a session is told that it was cut off where nothing else is said of the one before.
 func TestAnAttemptIsToldWhyItGoesOn(t *testing.T) {
 	t.Parallel()
-	env := agent.Env{Config: spec.Config{Title: "Compute it."}}
+	env := agent.Env{Config: agentconfig.Config{Title: "Compute it."}}
 	require.Contains(t, firstPrompt(env, &place{Begun: true}), "was cut off")
 	env.Config.Feedback = "Nothing was done."
 	text := firstPrompt(env, &place{Begun: true})

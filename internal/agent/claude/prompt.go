@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -75,8 +75,8 @@ func firstPrompt(env agent.Env, place *place) string {
 	return text
 }
 
-func validatorPrompt(cfg spec.Config) string {
-	text := spec.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
+func validatorPrompt(cfg agentconfig.Config) string {
+	text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
 	if cfg.TestCommand != "" {
 		text += "\n\nThe work can pass only if this command does: " + cfg.TestCommand
 	}

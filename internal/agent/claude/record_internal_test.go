@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/stdio"
 )
 
@@ -60,7 +60,7 @@ func TestCallsEndWithTheirTurn(t *testing.T) {
 func TestARestartKnowsItsSession(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	env := agent.Env{SessionID: "s", Config: spec.Config{Dir: dir, Workspace: dir, Description: "the task"}}
+	env := agent.Env{SessionID: "s", Config: agentconfig.Config{Dir: dir, Workspace: dir, Description: "the task"}}
 	p, err := openPlace(env)
 	require.NoError(t, err)
 	require.NotContains(t, firstPrompt(env, p), "cut off")
@@ -76,7 +76,7 @@ func TestARestartKnowsItsSession(t *testing.T) {
 func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	env := agent.Env{SessionID: "s", Config: spec.Config{Dir: dir, Workspace: dir}}
+	env := agent.Env{SessionID: "s", Config: agentconfig.Config{Dir: dir, Workspace: dir}}
 	old := `{"session_id":"old","turn":7,"files":3,"spent":{"cost_usd":2,"open":{"input_tokens":5}}}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, placeName), []byte(old), 0o600))
 	got, err := openPlace(env)

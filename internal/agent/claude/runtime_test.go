@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -33,7 +33,7 @@ type bench struct {
 	*testing.T
 
 	server *agenttest.Server
-	cfg    spec.Config
+	cfg    agentconfig.Config
 	dir    string // of the fake
 }
 
@@ -49,8 +49,8 @@ func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
 	}
 	b.put("version", "2.1.328 (Claude Code)\n")
 	home := t.TempDir()
-	b.cfg = spec.Config{
-		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret", Runtime: "claude",
+	b.cfg = agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: b.server.URL, Token: "planted-secret", Runtime: "claude",
 		Workspace: filepath.Join(home, "ws"), Dir: filepath.Join(home, "omoi"), Title: "Title", Description: "What to do",
 		Grace: 2 * time.Second, Heartbeat: time.Hour, Idle: time.Hour,
 		Env: map[string]string{

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 func TestAVerdictIsTheLastLineAndNothingElse(t *testing.T) {
@@ -31,25 +31,25 @@ func TestAVerdictIsTheLastLineAndNothingElse(t *testing.T) {
 
 func TestPromptsSayWhatAModeIsFor(t *testing.T) {
 	t.Parallel()
-	prompt := func(edit func(*spec.Config)) string {
-		cfg := spec.Config{Title: "Add", Description: "Add a file", Mode: "implementation", Workspace: "/w", Repo: &spec.Repo{Branch: "feature/x"}}
+	prompt := func(edit func(*agentconfig.Config)) string {
+		cfg := agentconfig.Config{Title: "Add", Description: "Add a file", Mode: "implementation", Workspace: "/w", Repo: &agentconfig.Repo{Branch: "feature/x"}}
 		edit(&cfg)
 		env := agent.Env{Config: cfg}
 		return systemPrompt(env, variables{}) + "\n---\n" + firstPrompt(env, &place{})
 	}
-	work := prompt(func(*spec.Config) {})
+	work := prompt(func(*agentconfig.Config) {})
 	require.Contains(t, work, "push it with `git push origin HEAD`")
 	require.NotContains(t, work, "VERDICT")
 
-	explores := prompt(func(c *spec.Config) { c.Mode = "exploration" })
+	explores := prompt(func(c *agentconfig.Config) { c.Mode = "exploration" })
 	require.NotContains(t, explores, "git push")
 
-	checks := prompt(func(c *spec.Config) { c.Mode = "validation" })
+	checks := prompt(func(c *agentconfig.Config) { c.Mode = "validation" })
 	require.Contains(t, checks, "Commit nothing and push nothing")
 	require.NotContains(t, checks, "VERDICT", "it judges no task")
 
-	judges := prompt(func(c *spec.Config) {
-		c.Mode, c.Validation, c.Feedback = "validation", &spec.Validation{Round: 2, Rounds: 3}, "the tests were missing"
+	judges := prompt(func(c *agentconfig.Config) {
+		c.Mode, c.Validation, c.Feedback = "validation", &agentconfig.Validation{Round: 2, Rounds: 3}, "the tests were missing"
 	})
 	require.Contains(t, judges, `"VERDICT: PASSED"`)
 	require.Contains(t, judges, "Commit nothing and push nothing")
@@ -57,6 +57,6 @@ func TestPromptsSayWhatAModeIsFor(t *testing.T) {
 	require.Contains(t, judges, "An earlier round of validation found this missing; look whether it is there now:\n\nthe tests were missing")
 	require.NotContains(t, judges, "git push")
 
-	revises := prompt(func(c *spec.Config) { c.Feedback = "the tests are missing" })
+	revises := prompt(func(c *agentconfig.Config) { c.Feedback = "the tests are missing" })
 	require.Contains(t, revises, "---\nWhat was said of the attempt before this one:\n\nthe tests are missing", "its first words")
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 func validates(b *bench) *bench {
-	b.cfg.Mode, b.cfg.Validation = "validation", &spec.Validation{Round: 1, Rounds: 3}
+	b.cfg.Mode, b.cfg.Validation = "validation", &agentconfig.Validation{Round: 1, Rounds: 3}
 	return b
 }
 

@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Runtime runs [spec.Config.Command].
+// Runtime runs [agentconfig.Config.Command].
 type Runtime struct {
 	// Output gets the program's output as it comes; nil is standard error, which the
 	// provider keeps as the log.
@@ -158,4 +158,4 @@ func withAddress(environ []string, address string) []string {
 }
 
 // mine is the only part of the API that the relay opens.
-func mine(cfg spec.Config) string { return "/api/v1/sandboxes/" + cfg.SandboxID }
+func mine(cfg agentconfig.Config) string { return "/api/v1/sandboxes/" + cfg.SandboxID }

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // relay listens on loopback inside the sandbox and passes this sandbox's own routes on by the
 // given way. It adds the token, so that the program need not know one. What the address ends in keeps others of this
 // machine out, with whom a sandbox may share the network.
-func relay(way http.RoundTripper, cfg spec.Config) (address string, done func(), err error) {
+func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
 		return "", nil, fmt.Errorf("listen for the command: %w", err)

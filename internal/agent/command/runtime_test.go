@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/command"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 }
 
 // start runs a shell script as the agent, in this process; the returned function waits for its exit code.
-func start(t *testing.T, server *agenttest.Server, does string, edit func(*spec.Config)) (wait func() int) {
+func start(t *testing.T, server *agenttest.Server, does string, edit func(*agentconfig.Config)) (wait func() int) {
 	t.Helper()
 	home := t.TempDir()
-	cfg := spec.Config{
-		Protocol: spec.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: server.URL, Runtime: "command",
+	cfg := agentconfig.Config{
+		Protocol: agentconfig.Protocol, SandboxID: "sbx", TaskID: "task-1", Attempt: 1, APIURL: server.URL, Runtime: "command",
 		Workspace: filepath.Join(home, "ws"), Dir: filepath.Join(home, "omoi"), Title: "Title", Description: "What to do",
 		Grace: 2 * time.Second, Heartbeat: time.Hour, Idle: time.Hour, Command: []string{"sh", "-c", does}, ReadsMessages: true,
 	}
@@ -61,7 +61,7 @@ func TestAProgramIsFollowed(t *testing.T) {
 event() { printf '{"omoi":"event","event_type":"%s","event_data":%s}\n' "$1" "$2"; }
 for n in 1 2 3 4 5; do echo $n >> changed; event agent.assistant_message '{"usage":{"input_tokens":1}}'; event agent.tool_result '{"tool_use_id":"t"}'; done
 [ -e begun ] || { touch begun; sleep 1000; }
-read -r said; event agent.message '{"content":"heard"}'; [ -n "$OMOI_FEEDBACK" ] && touch passed; exit 0`, func(cfg *spec.Config) {
+read -r said; event agent.message '{"content":"heard"}'; [ -n "$OMOI_FEEDBACK" ] && touch passed; exit 0`, func(cfg *agentconfig.Config) {
 		cfg.Continuous, cfg.TestCommand = true, "test -e passed"
 	})
 	server.Wait(t, agenttest.Has("agent.tool_result", 5))
@@ -83,7 +83,7 @@ func TestWhatFollowsAnInterruptIsTheNextRuns(t *testing.T) {
 	server := agenttest.New(t)
 	wait := start(t, server, `
 if [ ! -e begun ]; then touch begun; trap '' INT; echo '{"omoi":"event","event_type":"agent.message","event_data":{}}'; cat; sleep 1000; fi
-read -r said; exit 0`, func(*spec.Config) {})
+read -r said; exit 0`, func(*agentconfig.Config) {})
 	server.Wait(t, agenttest.Has("agent.message", 1))
 	server.Say(agenttest.Message{ID: "m1", Type: "interrupt", Content: "enough"})
 	server.Say(agenttest.Message{ID: "m2", Type: "guardian_nudge", Content: "go on otherwise"})
@@ -95,7 +95,7 @@ read -r said; exit 0`, func(*spec.Config) {})
 // What changes while a program says nothing is seen before it ends.
 func TestAQuietProgramIsLookedAt(t *testing.T) {
 	server, dir := agenttest.New(t), t.TempDir()
-	wait := start(t, server, `echo x > changed; while [ ! -e "`+dir+`/go" ]; do sleep 0.02; done`, func(*spec.Config) {})
+	wait := start(t, server, `echo x > changed; while [ ! -e "`+dir+`/go" ]; do sleep 0.02; done`, func(*agentconfig.Config) {})
 	server.Wait(t, agenttest.Has("agent.file_edited", 1))
 	require.Empty(t, server.Of("agent.completed"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 )
 
 // history looks whether there is a commit on top of the one that the task began with, and answers the commit that is to be
 // the task's branch: where that stands, or HEAD where it goes on from there, as the work is collected.
-func (w Work) history(ctx context.Context, git gitcmd.Git, repo *spec.Repo) (seen Work, tip string) {
+func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Repo) (seen Work, tip string) {
 	head, tip := commit(ctx, git, "HEAD"), commit(ctx, git, "refs/heads/"+repo.Branch)
 	switch {
 	case tip == "" || head == tip || head != "" && goesOn(ctx, git, tip, head):

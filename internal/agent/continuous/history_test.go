@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -55,7 +55,7 @@ func TestWorkStandsOnItsBase(t *testing.T) {
 			dir := t.TempDir()
 			base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
 			shell(t, dir, c.does)
-			env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+			env := agent.Env{Config: agentconfig.Config{Workspace: dir, Mode: "implementation", Repo: &agentconfig.Repo{Branch: "feature/x", Base: base}}}
 			w := continuous.Look(t.Context(), env, continuous.Asks{})
 			require.Equal(t, c.done, w.Committed)
 			why := w.Undone(env, nil)
@@ -82,7 +82,7 @@ func TestATaskMayChangeNothing(t *testing.T) {
 		dir := t.TempDir()
 		base := shell(t, dir, `git init -q -b main; commit first; commit second; git switch -qc feature/x; git rev-parse HEAD`)
 		shell(t, dir, does)
-		env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+		env := agent.Env{Config: agentconfig.Config{Workspace: dir, Mode: "implementation", Repo: &agentconfig.Repo{Branch: "feature/x", Base: base}}}
 		w := continuous.Look(t.Context(), env, continuous.Asks{})
 		require.Equal(t, idle, w.Idle(), does)
 		require.Equal(t, idle, w.Found()["changed_nothing"], does)
@@ -100,7 +100,7 @@ func TestWhatIsNotCommittedIsSaidOnce(t *testing.T) {
 	dir := t.TempDir()
 	base := shell(t, dir, `git init -q -b main; echo 1 > calc.py; git add .; commit first; git switch -qc feature/x; git rev-parse HEAD`)
 	shell(t, dir, "echo 2 > calc.py; echo 3 > new.py")
-	env := agent.Env{Config: spec.Config{Workspace: dir, Mode: "implementation", Repo: &spec.Repo{Branch: "feature/x", Base: base}}}
+	env := agent.Env{Config: agentconfig.Config{Workspace: dir, Mode: "implementation", Repo: &agentconfig.Repo{Branch: "feature/x", Base: base}}}
 	w := continuous.Look(t.Context(), env, continuous.Asks{Clean: true}).Asked(env, nil)
 	require.Equal(t, "Not committed: M calc.py, ?? new.py. The branch feature/x has no commit of this task, and only what is committed is work: commit it.", w.Feedback())
 	shell(t, dir, "git commit -qam mended")

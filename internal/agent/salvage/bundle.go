@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // rescue makes the commit that holds the work tree; where that fails a patch holds it.
@@ -78,7 +78,7 @@ func (c *collector) patch(ctx context.Context, before string) {
 	if c.res.Files == 0 {
 		return
 	}
-	path := c.out(spec.OutPatch)
+	path := c.out(agentconfig.OutPatch)
 	err := c.writePatch(ctx, path, before)
 	if err != nil {
 		_ = os.Remove(path)
@@ -107,7 +107,7 @@ func (c *collector) bundle(ctx context.Context) {
 	if len(refs) == 0 {
 		return
 	}
-	path := c.out(spec.OutBundle)
+	path := c.out(agentconfig.OutBundle)
 	without := c.cuts()
 	if base := c.base(ctx); base != "" {
 		without = []string{"^" + base}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // repository makes one in a folder, with a file that is committed there.
@@ -63,7 +63,7 @@ func (p *place) fetched(dir string) {
 }
 
 // holds wants one file in the rescue, besides what else is said of it.
-func (p *place) holds(got spec.Collected, path string) {
+func (p *place) holds(got agentconfig.Collected, path string) {
 	p.t.Helper()
 	require.Equal(p.t, 1, got.Files)
 	require.EqualValues(p.t, len("work\n"), got.Bytes)
@@ -125,7 +125,7 @@ func TestASubmoduleAsItWasFetchedIsNoWork(t *testing.T) {
 	p.in(lib, "update-ref", "-d", "refs/remotes/origin/main")
 	p.begin()
 	got := p.collect()
-	require.Equal(t, spec.Collected{Repo: true, Head: p.cfg.Repo.Base}, got, "as the task found it, also without a branch of the remote")
+	require.Equal(t, agentconfig.Collected{Repo: true, Head: p.cfg.Repo.Base}, got, "as the task found it, also without a branch of the remote")
 	p.inner(lib, "newer")
 	p.fetched(lib)
 	got = p.collect()

@@ -16,9 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
@@ -29,7 +29,7 @@ const RescueRef = "refs/omoi/rescue"
 type Config struct {
 	Dir       string // the agent's folder; bundle and patch are written there
 	Workspace string
-	Repo      *spec.Repo // nil for a task without a repository
+	Repo      *agentconfig.Repo // nil for a task without a repository
 	Caps      gitcmd.Caps
 	// Patience is how long one look into the workspace's repository may take; the work on all
 	// files has four times as long. Zero is 20 seconds.
@@ -39,12 +39,12 @@ type Config struct {
 // Collect collects the work. It may be repeated: the same work gives the same commits. What
 // can be saved is saved: parts that cannot are named in the notes. The error means that
 // nothing could be looked at.
-func Collect(ctx context.Context, cfg Config) (spec.Collected, error) {
+func Collect(ctx context.Context, cfg Config) (agentconfig.Collected, error) {
 	if !gitcmd.Available() {
-		return spec.Collected{}, fmt.Errorf("there is no git in the sandbox")
+		return agentconfig.Collected{}, fmt.Errorf("there is no git in the sandbox")
 	}
 	if _, err := os.Stat(cfg.Workspace); err != nil {
-		return spec.Collected{}, fmt.Errorf("look at the workspace: %w", err)
+		return agentconfig.Collected{}, fmt.Errorf("look at the workspace: %w", err)
 	}
 	if cfg.Patience <= 0 {
 		cfg.Patience = 20 * time.Second
@@ -78,7 +78,7 @@ const (
 func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &collector{cfg: cfg, repo: spec.Repo{}, alone: way == waysAlone}
+	c := &collector{cfg: cfg, repo: agentconfig.Repo{}, alone: way == waysAlone}
 	if cfg.Repo != nil {
 		c.repo = *cfg.Repo
 	}
@@ -88,7 +88,7 @@ func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 			cancel()
 		}
 	}
-	for _, name := range []string{spec.OutBundle, spec.OutPatch} {
+	for _, name := range []string{agentconfig.OutBundle, agentconfig.OutPatch} {
 		_ = os.Remove(c.out(name)) // of an earlier call
 	}
 	if err := c.open(ctx); err != nil {
@@ -120,10 +120,10 @@ func unclog(cfg Config) {
 
 type collector struct {
 	cfg    Config
-	repo   spec.Repo
+	repo   agentconfig.Repo
 	shadow *gitcmd.Shadow
 	git    gitcmd.Git // in the shadow
-	res    spec.Collected
+	res    agentconfig.Collected
 
 	head   string   // commit that the work tree stands on; empty before the first
 	branch string   // commit that is to be the task's branch; empty if there is none

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
@@ -37,7 +37,7 @@ func newPlace(t *testing.T) *place {
 	p.in(p.host, "branch", branch)
 	p.in(p.host, "bundle", "create", "-q", filepath.Join(p.dir, "in.bundle"), branch, "main")
 	p.base = p.in(p.host, "rev-parse", "HEAD")
-	repo := &spec.Repo{Branch: branch, Base: p.base, Bundle: filepath.Join(p.dir, "in.bundle"), AuthorName: "An \"Agent\"", AuthorEmail: "a@example.invalid"}
+	repo := &agentconfig.Repo{Branch: branch, Base: p.base, Bundle: filepath.Join(p.dir, "in.bundle"), AuthorName: "An \"Agent\"", AuthorEmail: "a@example.invalid"}
 	made, err := workspace.Prepare(t.Context(), p.dir, p.work, repo)
 	require.NoError(t, err)
 	require.True(t, made)
@@ -79,19 +79,19 @@ func (p *place) commit(name string) string {
 	return p.in(p.work, "rev-parse", "HEAD")
 }
 
-func (p *place) collect() spec.Collected {
+func (p *place) collect() agentconfig.Collected {
 	p.t.Helper()
 	got, err := p.try()
 	require.NoError(p.t, err)
 	return got
 }
 
-func (p *place) try() (spec.Collected, error) {
+func (p *place) try() (agentconfig.Collected, error) {
 	return salvage.Collect(p.t.Context(), p.cfg)
 }
 
 // land brings the bundle to the host, as omoi does from outside.
-func (p *place) land(got spec.Collected) {
+func (p *place) land(got agentconfig.Collected) {
 	p.t.Helper()
 	require.NotEmpty(p.t, got.Bundle)
 	p.in(p.host, "fetch", "-q", got.Bundle, "+refs/*:refs/landed/*")
@@ -106,7 +106,7 @@ func (p *place) landed(ref, path string) string {
 func TestNothingNew(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	require.Equal(t, spec.Collected{Repo: true, Head: p.base}, p.collect())
+	require.Equal(t, agentconfig.Collected{Repo: true, Head: p.base}, p.collect())
 }
 
 func TestCommitsAndUncommittedFiles(t *testing.T) {
@@ -268,12 +268,12 @@ func TestAfterADeathInTheMiddleOfThings(t *testing.T) {
 func TestNoCommitAtAll(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.cfg.Repo = &spec.Repo{Branch: branch}
+	p.cfg.Repo = &agentconfig.Repo{Branch: branch}
 	p.cfg.Dir = t.TempDir()
 	p.cfg.Workspace = filepath.Join(t.TempDir(), "ws")
 	require.NoError(t, os.Mkdir(p.cfg.Workspace, 0o755))
 	p.in(p.cfg.Workspace, "init", "-q", "-b", branch)
-	require.Equal(t, spec.Collected{Repo: true}, p.collect())
+	require.Equal(t, agentconfig.Collected{Repo: true}, p.collect())
 	p.file(p.cfg.Workspace, "a", "1\n")
 	got := p.collect()
 	require.Empty(t, got.Head)
@@ -288,7 +288,7 @@ func TestNoRepository(t *testing.T) {
 	p.cfg.Repo = nil
 	p.cfg.Workspace = filepath.Join(t.TempDir(), "ws")
 	require.NoError(t, os.Mkdir(p.cfg.Workspace, 0o755))
-	require.Equal(t, spec.Collected{}, p.collect())
+	require.Equal(t, agentconfig.Collected{}, p.collect())
 	p.file(p.cfg.Workspace, "dir/a", "1\n")
 	p.file(p.cfg.Workspace, "blob", "a\x00b")
 	got := p.collect()
@@ -363,6 +363,6 @@ func TestAStartThatDiedIsMended(t *testing.T) {
 
 func TestAMissingBundleIsSaid(t *testing.T) {
 	t.Parallel()
-	_, err := workspace.Prepare(t.Context(), t.TempDir(), t.TempDir(), &spec.Repo{Branch: "x", Bundle: "/nonexistent"})
+	_, err := workspace.Prepare(t.Context(), t.TempDir(), t.TempDir(), &agentconfig.Repo{Branch: "x", Bundle: "/nonexistent"})
 	require.ErrorContains(t, err, "bundle")
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
 // head is what a bundle says of itself.
@@ -44,7 +44,7 @@ func (h *head) add(line string) {
 	if format, ok := strings.CutPrefix(line, "@object-format="); ok {
 		h.format = format
 	}
-	if commit, ref, _ := strings.Cut(line, " "); strings.HasPrefix(ref, spec.CutRefs) {
+	if commit, ref, _ := strings.Cut(line, " "); strings.HasPrefix(ref, agentconfig.CutRefs) {
 		h.cuts += commit + "\n"
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -20,7 +20,7 @@ const OriginName = "origin.git"
 
 // Prepare makes the workspace, or goes on with the one of an earlier start. made says that
 // the checkout is new. Without a repository it only makes the folder.
-func Prepare(ctx context.Context, dir, work string, repo *spec.Repo) (made bool, err error) {
+func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) (made bool, err error) {
 	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // a working copy is no secret
 		return false, fmt.Errorf("make workspace: %w", err)
 	}
@@ -41,13 +41,13 @@ func Prepare(ctx context.Context, dir, work string, repo *spec.Repo) (made bool,
 }
 
 // makeOrigin clones the bundle beside its final name, so that a half-made one is never used.
-func makeOrigin(ctx context.Context, origin string, repo *spec.Repo) error {
+func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) error {
 	if _, err := os.Stat(origin); err == nil {
 		return nil
 	}
 	bundle := repo.Bundle
 	if bundle == "" {
-		bundle = spec.InBundle
+		bundle = agentconfig.InBundle
 	}
 	if _, err := os.Stat(bundle); err != nil {
 		return fmt.Errorf("find the repository's bundle: %w", err)
@@ -84,7 +84,7 @@ func makeOrigin(ctx context.Context, origin string, repo *spec.Repo) error {
 }
 
 // ensureBranch makes the task's branch at its base where the bundle does not name it.
-func ensureBranch(ctx context.Context, git gitcmd.Git, bundle string, repo *spec.Repo) error {
+func ensureBranch(ctx context.Context, git gitcmd.Git, bundle string, repo *agentconfig.Repo) error {
 	ref := "refs/heads/" + repo.Branch
 	if _, err := git.Run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil {
 		return nil
@@ -108,7 +108,7 @@ func isGitError(err error) bool {
 
 // checkout fills the workspace, which may be a mount point that cannot be replaced. Each
 // step may be repeated, so a start that died here is mended by the next.
-func checkout(ctx context.Context, origin, work string, repo *spec.Repo) error {
+func checkout(ctx context.Context, origin, work string, repo *agentconfig.Repo) error {
 	git := gitcmd.Repository(work)
 	format, err := gitcmd.Git{Dir: origin}.Run(ctx, "rev-parse", "--show-object-format")
 	if err != nil {
@@ -131,7 +131,7 @@ func checkout(ctx context.Context, origin, work string, repo *spec.Repo) error {
 
 // configure adds to the new repository's settings in one write: a process of git for each of
 // them would take longer than the checkout.
-func configure(path, origin string, repo *spec.Repo) error {
+func configure(path, origin string, repo *agentconfig.Repo) error {
 	text := fmt.Sprintf(`[remote "origin"]
 	url = %s
 	fetch = +refs/heads/*:refs/remotes/origin/*

@@ -9,7 +9,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/go-units"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -78,7 +78,7 @@ func (p *Provider) mounts(b blank) []mount.Mount {
 		mounts = append(mounts, mount.Mount{Type: mount.TypeVolume, Source: name, Target: tree, VolumeOptions: options})
 	}
 	if p.cfg.APISocketDir != "" && b.network != NetworkHost {
-		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: p.cfg.APISocketDir, Target: path.Dir(spec.SocketPath), ReadOnly: true})
+		mounts = append(mounts, mount.Mount{Type: mount.TypeBind, Source: p.cfg.APISocketDir, Target: path.Dir(agentconfig.SocketPath), ReadOnly: true})
 	}
 	return mounts
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
@@ -45,7 +45,7 @@ func (l *large) box(branch scm.Branch) (work string, sent int64) {
 	var bundle bytes.Buffer
 	require.NoError(l.t, l.host.Bundle(l.t.Context(), repo, branch.Name, branch.Base, &bundle))
 	dir := l.t.TempDir()
-	in := spec.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
+	in := agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
 	require.NoError(l.t, os.WriteFile(in.Bundle, bundle.Bytes(), 0o600))
 	work = filepath.Join(dir, "work")
 	_, err := workspace.Prepare(l.t.Context(), dir, work, &in)

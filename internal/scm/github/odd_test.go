@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -21,7 +21,7 @@ type box struct {
 	*bench
 
 	dir, work string
-	repo      *spec.Repo
+	repo      *agentconfig.Repo
 }
 
 func (b *bench) box(branch scm.Branch) *box {
@@ -29,7 +29,7 @@ func (b *bench) box(branch scm.Branch) *box {
 	var in bytes.Buffer
 	require.NoError(b.t, b.host.Bundle(b.t.Context(), repo, branch.Name, "", &in))
 	x := &box{bench: b, dir: b.t.TempDir(), work: b.t.TempDir()}
-	x.repo = &spec.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(x.dir, "in.bundle")}
+	x.repo = &agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(x.dir, "in.bundle")}
 	require.NoError(b.t, os.WriteFile(x.repo.Bundle, in.Bytes(), 0o600))
 	_, err := workspace.Prepare(b.t.Context(), x.dir, x.work, x.repo)
 	require.NoError(b.t, err)
@@ -37,7 +37,7 @@ func (b *bench) box(branch scm.Branch) *box {
 }
 
 // collect gathers the work as the end of an attempt does, and opens the bundle.
-func (x *box) collect() (spec.Collected, *os.File) {
+func (x *box) collect() (agentconfig.Collected, *os.File) {
 	x.t.Helper()
 	got, err := salvage.Collect(x.t.Context(), salvage.Config{Dir: x.dir, Workspace: x.work, Repo: x.repo})
 	require.NoError(x.t, err)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/agent/spec"
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/scm"
 )
 
@@ -70,7 +70,7 @@ func (r *repository) bundleCut(ctx context.Context, branch string, w io.Writer) 
 		if err := r.nameCuts(ctx, strings.Fields(out)); err != nil {
 			return err
 		}
-		refs = append(refs, "--glob="+spec.CutRefs+"*")
+		refs = append(refs, "--glob="+agentconfig.CutRefs+"*")
 	}
 	return r.bundle(ctx, w, refs...)
 }
@@ -79,7 +79,7 @@ func (r *repository) bundleCut(ctx context.Context, branch string, w io.Writer) 
 func (r *repository) nameCuts(ctx context.Context, commits []string) error {
 	var named []string
 	for _, commit := range commits {
-		named = append(named, "update "+spec.CutRefs+commit+" "+commit)
+		named = append(named, "update "+agentconfig.CutRefs+commit+" "+commit)
 	}
 	return r.update(ctx, strings.Join(named, "\n"))
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/salvage"
-	"github.com/omoi-dev/omoi/internal/agent/spec"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
@@ -39,7 +39,7 @@ type box struct {
 	*bench
 
 	dir, work string
-	repo      *spec.Repo
+	repo      *agentconfig.Repo
 	weighs    int
 }
 
@@ -49,7 +49,7 @@ func (b *bench) box(branch scm.Branch) *box {
 	require.NoError(b.t, b.host.Bundle(b.t.Context(), b.repo, branch.Name, branch.Base, &bundle))
 	dir := realTemp(b.t)
 	in := &box{bench: b, dir: dir, work: filepath.Join(dir, "work"), weighs: bundle.Len()}
-	in.repo = &spec.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
+	in.repo = &agentconfig.Repo{Branch: branch.Name, Base: branch.Base, Bundle: filepath.Join(dir, "in.bundle")}
 	require.NoError(b.t, os.WriteFile(in.repo.Bundle, bundle.Bytes(), 0o600))
 	_, err := workspace.Prepare(b.t.Context(), dir, in.work, in.repo)
 	require.NoError(b.t, err)

@@ -1,7 +1,7 @@
-// Package spec is the contract between omoi and the program that it puts into a
+// Package agentconfig is the contract between omoi and the program that it puts into a
 // sandbox: the configuration file that the agent starts from, and the receipts of
 // the commands that it offers. The file holds a token; it is written with mode 0600.
-package spec
+package agentconfig
 
 import "time"
 
