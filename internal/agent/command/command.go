@@ -83,9 +83,9 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 }
 
 // decisive are the events by which a program reports its own outcome.
-func decisive(continuous bool) []string {
+func decisive(repeats bool) []string {
 	types := []string{task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed}
-	if !continuous {
+	if !repeats {
 		types = append(types, task.EventAgentCompleted)
 	}
 	return types
