@@ -35,64 +35,6 @@ func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
 	require.Greater(t, like(a, same), like(a, other), "files speak where both have changed some")
 }
 
-// Who is told not to do something is told the opposite of who is told to; a symptom is the same, however it is worded.
-func TestAnOrderIsNotLikeItsRefusal(t *testing.T) {
-	t.Parallel()
-	for title, opposite := range map[string]string{
-		"Fix the login page of the shop":         "Do not fix the login page of the shop",
-		"Login page of the shop is broken":       "Don't touch the login page of the shop, it is broken",
-		"Remove the cache of the search":         "Do not remove the cache of the search",
-		"Add a header to the export of invoices": "Don’t add a header to the export of invoices",
-	} {
-		list := works([2]string{title, ""}, [2]string{opposite, ""})
-		require.Less(t, list[0].Like(&list[1]), supervise.Alike, opposite)
-		require.InDelta(t, list[0].Like(&list[1]), list[1].Like(&list[0]), 1e-9)
-		require.InDelta(t, 1, list[1].Like(&list[1]), 1e-9, "two refusals are the same")
-	}
-	for title, same := range map[string]string{
-		"Crash on an empty cart at checkout":           "Do not crash on an empty cart at checkout",
-		"Crash on the empty cart at checkout":          "Avoid crashing on the empty cart at checkout",
-		"The export does not work on Mondays":          "Fix the export: it does not work on Mondays",
-		"Checkout must not lose the empty basket":      "Do not lose the empty basket at checkout",
-		"Invoices change after they were sent":         "Do not change invoices after they were sent",
-		"Sent invoices are changed by the nightly job": "Sent invoices must not be changed by the nightly job",
-		"Payments do not retry after a timeout":        "Retry payments after a timeout",
-		"Fix the change of invoices after sending":     "Do not change invoices after sending",
-		"Cache results of the search":                  "Cache results of the search, but do not cache errors",
-		"Mend the login page of the shop":              "Mend the login page of the shop, don't touch the cart",
-		"Stop retrying payments after a timeout":       "We should not retry payments after a timeout",
-	} {
-		list := works([2]string{title, ""}, [2]string{same, ""})
-		require.GreaterOrEqual(t, list[0].Like(&list[1]), supervise.Alike, same)
-		require.InDelta(t, list[0].Like(&list[1]), list[1].Like(&list[0]), 1e-9)
-	}
-}
-
-// A negation turns an order round wherever it stands.
-func TestEveryFormOfARefusalIsOne(t *testing.T) {
-	t.Parallel()
-	const about = "What we export of payments after a timeout."
-	for _, order := range []string{"Export payments after a timeout", "Please export payments after a timeout", "Payments should be exported after a timeout", "We must export payments after a timeout"} {
-		for _, refusal := range []string{
-			"Do not export payments after a timeout", "Don't export payments after a timeout", "Don’t ever export payments after a timeout", "Dont export payments after a timeout",
-			"Please never export payments after a timeout", "After a timeout do not export payments", "After a timeout, never export payments",
-			"You must not export payments after a timeout", "We should not export payments after a timeout", "We shouldn't export payments after a timeout",
-			"Payments must never be exported after a timeout", "Payments should no longer be exported after a timeout", "No longer export payments after a timeout",
-			"Make sure not to export payments after a timeout", "Ensure that payments are not exported after a timeout", "Let's not export payments after a timeout",
-			"Stop exporting payments after a timeout", "Avoid exporting payments after a timeout", "We should stop exporting payments after a timeout",
-			"Handle a timeout of payments without exporting", "Payments: do not export after a timeout",
-		} {
-			list := works([2]string{order, about}, [2]string{refusal, about})
-			require.Less(t, list[0].Like(&list[1]), supervise.Alike, "%s / %s", order, refusal)
-			require.InDelta(t, list[0].Like(&list[1]), list[1].Like(&list[0]), 1e-9)
-			require.InDelta(t, 1, list[1].Like(&list[1]), 1e-9)
-		}
-	}
-	list := works([2]string{"Cache the search of products", ""}, [2]string{"Stop caching the search of products", ""}, [2]string{"Drop the search of products", ""}, [2]string{"Avoid dropping the search of products", ""})
-	require.Less(t, list[0].Like(&list[1]), supervise.Alike, "cache, caching")
-	require.Less(t, list[2].Like(&list[3]), supervise.Alike, "drop, dropping")
-}
-
 // Short words and numbers are what texts of one pattern differ in.
 func TestShortWordsTellWorksApart(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,6 @@ type Work struct {
 	marks               set    // numbers and short words of the title: versions, languages, codes
 	plain               string // for texts without a telling word
 	adds, takes         bool   // what the title wants
-	orders              orders // of the title
 }
 
 // set is hashes of words, ascending, each once.
@@ -53,7 +52,6 @@ func WorkOf(title, description string, files ...string) Work {
 	for _, word := range wordsIn(strings.ToLower(title)) {
 		w.adds, w.takes = w.adds || adding[word], w.takes || taking[word]
 	}
-	w.orders = ordersOf(title)
 	if len(w.title) == 0 {
 		w.title = w.words
 	}
@@ -79,7 +77,7 @@ func workOf(s Subject) Work {
 // Shares of a likeness.
 const (
 	leastCovered = 0.5  // of a title's words; below that nothing is alike
-	opposed      = 0.5  // is left where one adds what the other takes away or forbids what the other wants, or each has a mark that the other lacks
+	opposed      = 0.5  // is left where one adds what the other takes away, or each has a mark that the other lacks
 	elsewhere    = 0.8  // is left where both have changed files, and none of them is the same
 	sameFiles    = 0.33 // of what is missing is made up for where all files are the same
 )
@@ -105,7 +103,7 @@ func (w *Work) Like(o *Work) float64 {
 	shared := shares(w.words, o.words)
 	either, less := len(w.words)+len(o.words)-shared, min(len(w.words), len(o.words))
 	alike := covered * covered * (float64(shared)/float64(either) + float64(shared)/float64(less)) / 2 //nolint:mnd // the mean of two
-	if w.opposes(o) || o.opposes(w) || w.orders.refuse(&o.orders) || o.orders.refuse(&w.orders) || w.marked(o) && o.marked(w) {
+	if w.opposes(o) || o.opposes(w) || w.marked(o) && o.marked(w) {
 		alike *= opposed
 	}
 	return w.withFiles(o, alike)
