@@ -56,7 +56,7 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 	if err != nil {
 		return report, err
 	}
-	least := supervise.Alike
+	least := supervise.SimilarityThreshold
 	if threshold != nil {
 		least = *threshold
 	}
@@ -69,7 +69,7 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork, works []supervise.Work, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
 	for n, o := range open {
-		likeness := mine.Like(&works[n])
+		likeness := mine.Similarity(&works[n])
 		report.Highest = max(report.Highest, likeness)
 		if likeness >= least && likeness > 0 {
 			report.Candidates = append(report.Candidates, candidate(o, likeness))

@@ -224,7 +224,7 @@ type knowing struct {
 	err   error
 }
 
-func (k *knowing) Compare(_ context.Context, a, b supervise.Told) (supervise.Comparison, supervise.ModelUse, error) {
+func (k *knowing) Compare(_ context.Context, a, b supervise.WorkText) (supervise.Comparison, supervise.ModelUse, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = append(k.asked, a.Title+" / "+b.Title)

@@ -52,7 +52,7 @@ const (
 
 // compare finds who does the same in one project: by words, and by a model where there is one.
 func (c *Conductor) compare(ctx context.Context, organizationID string, found []task.Conducted, model supervise.Comparer) (pairs, error) {
-	least, each := supervise.Alike, 1
+	least, each := supervise.SimilarityThreshold, 1
 	if model != nil {
 		least, each = likely, perWork
 	}
@@ -83,7 +83,7 @@ func byWords(found []task.Conducted, least float64, each int) pairs {
 		}
 		for _, l := range supervise.Links(works, least, each) {
 			l.A, l.B = places[l.A], places[l.B]
-			all = append(all, pair{link: l, row: rowOf(found[l.A], found[l.B], l.Likeness)})
+			all = append(all, pair{link: l, row: rowOf(found[l.A], found[l.B], l.Similarity)})
 		}
 	}
 	slices.SortFunc(all, func(a, b pair) int { return supervise.CompareLinks(a.link, b.link) })
@@ -92,7 +92,7 @@ func byWords(found []task.Conducted, least float64, each int) pairs {
 
 func rowOf(a, b task.Conducted, likeness float64) task.Duplicate {
 	return task.Duplicate{
-		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.Alike,
+		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.SimilarityThreshold,
 		SpokenBy: task.SpokenByWords, Similarity: likeness, Resources: resources(a.Files, b.Files),
 	}
 }
@@ -128,7 +128,7 @@ func (c *Conductor) remember(ctx context.Context, organizationID string, found [
 		p := &all[n]
 		if d, ok := known[keyOf(p.row)]; ok {
 			p.old, p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = true, d.Same, d.SpokenBy, d.Similarity, d.Work
-			p.link.Likeness = d.Similarity
+			p.link.Similarity = d.Similarity
 		}
 	}
 	return nil
@@ -172,14 +172,14 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 	}
 	if same, sure := said.Says(c.cfg.Confidence); sure {
 		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, task.SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
-		p.link.Likeness = said.Similarity
+		p.link.Similarity = said.Similarity
 	}
 	return nil
 }
 
 // toldOf is a work without credentials that people wrote into what they asked for.
-func toldOf(f task.Conducted) supervise.Told {
-	return supervise.Told{
+func toldOf(f task.Conducted) supervise.WorkText {
+	return supervise.WorkText{
 		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.PhaseID, Focus: f.Focus, Files: f.Files,
 	}
 }

@@ -2,8 +2,8 @@ package supervise
 
 import "context"
 
-// Told is a piece of work in words, as a model is shown it.
-type Told struct {
+// WorkText is a piece of work in words, as a model is shown it.
+type WorkText struct {
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
 	Phase       string   `json:"phase,omitempty"`
@@ -30,7 +30,7 @@ func (c Comparison) Says(confidence float64) (same, sure bool) {
 
 // Comparer understands whether two pieces of work are the same. What it costs is told also beside an error.
 type Comparer interface {
-	Compare(ctx context.Context, a, b Told) (Comparison, ModelUse, error)
+	Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error)
 }
 
 // ComparingWithin asks only while the budget lasts; see [Within].
@@ -42,7 +42,7 @@ type boundedComparer struct {
 }
 
 // Compare implements [Comparer].
-func (m *boundedComparer) Compare(ctx context.Context, a, b Told) (Comparison, ModelUse, error) {
+func (m *boundedComparer) Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error) {
 	held, ok := m.budget.take()
 	if !ok {
 		return Comparison{}, ModelUse{}, ErrBudget

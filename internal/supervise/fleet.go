@@ -229,7 +229,7 @@ func (f *Fleet) recommend(agents []Agent, links []Link, files []shared) {
 	}
 	for _, l := range links[:min(len(links), topmost)] {
 		say("Tasks %s and %s are alike by %.2f: let one of them go on, or tell each what the other does. Next: omoi show %s",
-			agents[l.A].TaskID, agents[l.B].TaskID, l.Likeness, agents[l.B].TaskID)
+			agents[l.A].TaskID, agents[l.B].TaskID, l.Similarity, agents[l.B].TaskID)
 	}
 	for _, file := range files[:min(len(files), topmost)] {
 		say("%d agents change %s at a time (%s): their branches will meet there.", len(file.tasks), cut(file.path, shortText), strings.Join(file.tasks[:min(len(file.tasks), topmost)], ", "))

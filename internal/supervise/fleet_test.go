@@ -121,7 +121,7 @@ func TestAFleetIsToldWhatToDo(t *testing.T) {
 	agents[3].Ended = true
 	var links []supervise.Link
 	for i := range 4 {
-		links = append(links, supervise.Link{A: 0, B: i + 1, Likeness: 0.9})
+		links = append(links, supervise.Link{A: 0, B: i + 1, Similarity: 0.9})
 	}
 	f := supervise.Conduct(agents, links)
 	require.Equal(t, supervise.FleetInefficient, f.Status)

@@ -123,14 +123,14 @@ const (
 	Unknown Verdict = "unknown" // nobody can say
 )
 
-// Speaker is who gave a verdict.
-type Speaker string
+// Source is who gave a verdict.
+type Source string
 
 // The speakers.
 const (
-	ByRules Speaker = "rules"
-	ByModel Speaker = "model"
-	ByNone  Speaker = "none"
+	ByRules Source = "rules"
+	ByModel Source = "model"
+	ByNone  Source = "none"
 )
 
 // Kinds of steering, in the words of the replaced system.
@@ -142,7 +142,7 @@ const (
 
 // Analysis is a judgement of one attempt.
 type Analysis struct {
-	SpokenBy Speaker `json:"spoken_by"`
+	SpokenBy Source `json:"spoken_by"`
 	Verdict  Verdict `json:"verdict"`
 	// AlignmentScore is from 0 (works against its goal) to 1; nil where nobody can say.
 	AlignmentScore *float64 `json:"alignment_score"`

@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Alike is how alike two pieces of work are at least that are taken for the same. It lies in the
+// SimilarityThreshold is how alike two pieces of work are at least that are taken for the same. It lies in the
 // middle of the gap that the labelled pairs of testdata leave.
-const Alike = 0.55
+const SimilarityThreshold = 0.55
 
 // Work is what somebody was told to do, as far as it tells one piece of work from another, and
 // the files that were changed for it. It is read only once it is made, and small enough to be kept.
@@ -58,10 +58,10 @@ func WorkOf(title, description string, files ...string) Work {
 	return w
 }
 
-// Likeness of the work of two subjects; see [Work.Like].
-func Likeness(a, b Subject) float64 {
+// Similarity of the work of two subjects; see [Work.Similarity].
+func Similarity(a, b Subject) float64 {
 	mine, theirs := workOf(a), workOf(b)
-	return mine.Like(&theirs)
+	return mine.Similarity(&theirs)
 }
 
 func workOf(s Subject) Work {
@@ -82,14 +82,14 @@ const (
 	sameFiles    = 0.33 // of what is missing is made up for where all files are the same
 )
 
-// Like says how alike two pieces of work are, 0 to 1. It is cheap: it counts words and
+// Similarity says how alike two pieces of work are, 0 to 1. It is cheap: it counts words and
 // understands none, so two who say the same in other words are not alike.
 //
 // It is the square of the part of one title that the other's text covers, whichever title is
 // covered better, times the mean of what both texts share of the words that either has, and of
 // those that the shorter one has. The titles weigh so much since texts of one pattern ("page the
 // orders", "page the users") agree in all words but those that matter, and these stand in titles.
-func (w *Work) Like(o *Work) float64 {
+func (w *Work) Similarity(o *Work) float64 {
 	if len(w.words) == 0 && len(o.words) == 0 && w.plain == o.plain {
 		return 1
 	}

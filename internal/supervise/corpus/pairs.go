@@ -15,8 +15,8 @@ type Pair struct {
 	Name   string         `json:"name"`
 	Same   bool           `json:"same"`
 	Reason string         `json:"reason"`
-	A      supervise.Told `json:"a"`
-	B      supervise.Told `json:"b"`
+	A      supervise.WorkText `json:"a"`
+	B      supervise.WorkText `json:"b"`
 }
 
 // LoadPairs reads those that omoi was built with.
@@ -44,8 +44,8 @@ func LoadPairs() ([]Pair, error) {
 func (s *Score) Words(list []Pair) {
 	for _, p := range list {
 		a, b := supervise.WorkOf(p.A.Title, p.A.Description), supervise.WorkOf(p.B.Title, p.B.Description)
-		alike := a.Like(&b)
-		s.compared(p, alike >= supervise.Alike, fmt.Sprintf("They are alike by %.2f.", alike))
+		alike := a.Similarity(&b)
+		s.compared(p, alike >= supervise.SimilarityThreshold, fmt.Sprintf("They are alike by %.2f.", alike))
 	}
 }
 

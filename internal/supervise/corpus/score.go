@@ -160,14 +160,14 @@ func (s *Score) pairs(all []Trajectory) {
 	for i := range list {
 		for k := i + 1; k < len(list); k++ {
 			is := list[i].Twin == list[k].Name || list[k].Twin == list[i].Name
-			likeness := supervise.Likeness(subjects[i], subjects[k])
+			likeness := supervise.Similarity(subjects[i], subjects[k])
 			s.pair(&list[i], &list[k], is, likeness)
 		}
 	}
 }
 
 func (s *Score) pair(a, b *Trajectory, is bool, likeness float64) {
-	said := likeness >= supervise.Alike
+	said := likeness >= supervise.SimilarityThreshold
 	if !is && !said {
 		return
 	}

@@ -21,10 +21,10 @@ Answer by calling ` + comparingTool + ` once.`
 var _ supervise.Comparer = (*Model)(nil)
 
 // Compare asks whether two pieces of work are the same.
-func (m *Model) Compare(ctx context.Context, a, b supervise.Told) (supervise.Comparison, supervise.ModelUse, error) {
+func (m *Model) Compare(ctx context.Context, a, b supervise.WorkText) (supervise.Comparison, supervise.ModelUse, error) {
 	var prompt strings.Builder
 	prompt.WriteString("WORK\n")
-	for _, w := range []supervise.Told{a, b} {
+	for _, w := range []supervise.WorkText{a, b} {
 		w.Description = short(w.Description, 4000)
 		w.Files = w.Files[:min(len(w.Files), maxEvidence)]
 		write(&prompt, w)

@@ -9,7 +9,7 @@ import (
 // Link joins two works that are alike, by their places in a list; A stands before B.
 type Link struct {
 	A, B     int
-	Likeness float64
+	Similarity float64
 }
 
 // mostNear bounds with how many others a work is compared: the earlier ones go first.
@@ -33,7 +33,7 @@ func Links(works []Work, least float64, each int) []Link {
 				continue
 			}
 			done[pair] = true
-			if alike := works[pair[0]].Like(&works[pair[1]]); alike >= least {
+			if alike := works[pair[0]].Similarity(&works[pair[1]]); alike >= least {
 				found[pair[1]] = append(found[pair[1]], Link{pair[0], pair[1], alike})
 			}
 		}
@@ -49,7 +49,7 @@ func Links(works []Work, least float64, each int) []Link {
 
 // CompareLinks puts the most alike first, of those as alike the earliest.
 func CompareLinks(a, b Link) int {
-	return cmp.Or(cmp.Compare(b.Likeness, a.Likeness), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 }
 
 // index tells which works have a word.

@@ -20,13 +20,13 @@ func works(texts ...[2]string) []supervise.Work {
 
 func TestWorkIsAlikeByWhatItIsAbout(t *testing.T) {
 	t.Parallel()
-	like := func(a, b supervise.Work) float64 { return a.Like(&b) }
+	like := func(a, b supervise.Work) float64 { return a.Similarity(&b) }
 	limit := supervise.WorkOf("Limit logins", "Answer 429 beyond 5 logins a minute.")
 	require.InDelta(t, 1, like(limit, limit), 1e-9)
 	pattern := works([2]string{"Page the orders", "Page them by 50."}, [2]string{"Page the users", "Page them by 50."})
-	require.Less(t, like(pattern[0], pattern[1]), supervise.Alike, "one pattern of words, two pieces of work")
+	require.Less(t, like(pattern[0], pattern[1]), supervise.SimilarityThreshold, "one pattern of words, two pieces of work")
 	opposite := works([2]string{"Add caching to the search", "Cache the search in Redis."}, [2]string{"Remove caching from the search", "No cache in Redis."})
-	require.Less(t, like(opposite[0], opposite[1]), supervise.Alike)
+	require.Less(t, like(opposite[0], opposite[1]), supervise.SimilarityThreshold)
 	require.Zero(t, like(limit, supervise.WorkOf("Write a poem", "")))
 	require.InDelta(t, like(limit, pattern[0]), like(pattern[0], limit), 1e-9, "the order says nothing")
 
@@ -46,25 +46,25 @@ func TestShortWordsTellWorksApart(t *testing.T) {
 		{"Upgrade the payment client of the shop to version 3", "Upgrade the payment client of the shop to version 4"},
 	} {
 		list := works([2]string{pair[0], "As the last time, with tests."}, [2]string{pair[1], "As the last time, with tests."})
-		require.Less(t, list[0].Like(&list[1]), supervise.Alike, "%v", pair)
+		require.Less(t, list[0].Similarity(&list[1]), supervise.SimilarityThreshold, "%v", pair)
 		same := works([2]string{pair[0], "As the last time."}, [2]string{pair[0], "As the last time."})
-		require.InDelta(t, 1, same[0].Like(&same[1]), 1e-9)
+		require.InDelta(t, 1, same[0].Similarity(&same[1]), 1e-9)
 	}
 	list := works([2]string{"Is it an error in the list of orders?", ""}, [2]string{"An error of us: list the orders", ""})
-	require.InDelta(t, 1, list[0].Like(&list[1]), 1e-9, "common ones say nothing")
+	require.InDelta(t, 1, list[0].Similarity(&list[1]), 1e-9, "common ones say nothing")
 }
 
 func TestWithoutATellingWordOnlyTheSameIsTheSame(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"Do it", ""}, [2]string{"Do it!", ""}, [2]string{"Do so", ""})
-	require.Equal(t, []supervise.Link{{A: 0, B: 1, Likeness: 1}}, supervise.Links(list, supervise.Alike, 1))
+	require.Equal(t, []supervise.Link{{A: 0, B: 1, Similarity: 1}}, supervise.Links(list, supervise.SimilarityThreshold, 1))
 }
 
 func TestSignsAloneAreComparedAsTheyStand(t *testing.T) {
 	t.Parallel()
 	list := works([2]string{"...", ""}, [2]string{"!!!", ""}, [2]string{" ...", ""}, [2]string{"🚀", ""})
-	require.Equal(t, []supervise.Link{{A: 0, B: 2, Likeness: 1}}, supervise.Links(list, supervise.Alike, 1))
-	require.Zero(t, list[0].Like(&list[1]))
+	require.Equal(t, []supervise.Link{{A: 0, B: 2, Similarity: 1}}, supervise.Links(list, supervise.SimilarityThreshold, 1))
+	require.Zero(t, list[0].Similarity(&list[1]))
 }
 
 // Capitals make a code of a short word only where other words are not in capitals too.
@@ -73,11 +73,11 @@ func TestATitleInCapitalsIsLikeTheSameInSmallLetters(t *testing.T) {
 	const title, one, other = "Clean up the list of orders", "It has grown for years.", "Old entries hide what matters."
 	small := works([2]string{title, one}, [2]string{title, other})
 	loud := works([2]string{strings.ToUpper(title), one}, [2]string{strings.ToUpper(title), other})
-	require.InDelta(t, small[0].Like(&small[1]), loud[0].Like(&loud[1]), 1e-9)
-	require.InDelta(t, 1, small[0].Like(&loud[0]), 1e-9)
+	require.InDelta(t, small[0].Similarity(&small[1]), loud[0].Similarity(&loud[1]), 1e-9)
+	require.InDelta(t, 1, small[0].Similarity(&loud[0]), 1e-9)
 	codes := works([2]string{"US", ""}, [2]string{"IT", ""}, [2]string{"it", ""})
-	require.Zero(t, codes[0].Like(&codes[1]))
-	require.Zero(t, codes[1].Like(&codes[2]), "a code alone stays one")
+	require.Zero(t, codes[0].Similarity(&codes[1]))
+	require.Zero(t, codes[1].Similarity(&codes[2]), "a code alone stays one")
 }
 
 // Many of one kind are one link each, and who is like none of them has none.
@@ -87,12 +87,12 @@ func TestLinksGoToTheMostAlikeBefore(t *testing.T) {
 		[2]string{"Export invoices as CSV", "All invoices of a month."}, [2]string{"Rotate the keys", "Of integrations."},
 		[2]string{"Export invoices as CSV", "All invoices of a year, with a header."}, [2]string{"Export invoices as CSV", "All invoices of a year, with a header."},
 	)
-	links := supervise.Links(list, supervise.Alike, 1)
+	links := supervise.Links(list, supervise.SimilarityThreshold, 1)
 	require.Len(t, links, 2)
 	require.Equal(t, [2]int{2, 3}, [2]int{links[0].A, links[0].B}, "the most alike first")
-	require.InDelta(t, 1, links[0].Likeness, 1e-9)
+	require.InDelta(t, 1, links[0].Similarity, 1e-9)
 	require.Equal(t, [2]int{0, 2}, [2]int{links[1].A, links[1].B})
-	require.Len(t, supervise.Links(list, supervise.Alike, 2), 3)
+	require.Len(t, supervise.Links(list, supervise.SimilarityThreshold, 2), 3)
 }
 
 // What leads to candidates leaves out nothing that comparing each with each would find.
@@ -102,13 +102,13 @@ func TestLinksMissNothing(t *testing.T) {
 	all := 0
 	for i := range list {
 		for k := range list[:i] {
-			if list[k].Like(&list[i]) >= supervise.Alike {
+			if list[k].Similarity(&list[i]) >= supervise.SimilarityThreshold {
 				all++
 			}
 		}
 	}
 	require.Positive(t, all)
-	require.Len(t, supervise.Links(list, supervise.Alike, len(list)), all)
+	require.Len(t, supervise.Links(list, supervise.SimilarityThreshold, len(list)), all)
 }
 
 // mixed is n works about some things in some places, a few of them the same.
@@ -129,7 +129,7 @@ func BenchmarkLinks(b *testing.B) {
 	for name, list := range map[string][]supervise.Work{"mixed": mixed(1000), "the same": same(1000)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				supervise.Links(list, supervise.Alike, 1)
+				supervise.Links(list, supervise.SimilarityThreshold, 1)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func same(n int) []supervise.Work {
 // A fleet that does one and the same is not compared each with each.
 func TestManyOfOneKindAreOneLinkEach(t *testing.T) {
 	t.Parallel()
-	links := supervise.Links(same(1000), supervise.Alike, 1)
+	links := supervise.Links(same(1000), supervise.SimilarityThreshold, 1)
 	require.Len(t, links, 999)
 	for _, l := range links {
 		require.Zero(t, l.A, "all with the first")
