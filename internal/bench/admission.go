@@ -48,7 +48,8 @@ func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
 	return nil
 }
 
-// queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them.
+// queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them. They are
+// queued once the slots are taken, so that the server assigns none.
 func (s *server) queue(ctx context.Context, waiting int) error {
 	for range queues {
 		project, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench " + task.NewID(), MaxSlots: new(slotsEach)})
@@ -58,7 +59,7 @@ func (s *server) queue(ctx context.Context, waiting int) error {
 		_, err = s.pool.Exec(ctx, `WITH k AS (
 				INSERT INTO tickets (id, project_id, title) VALUES (gen_random_uuid(), $1, 'bench') RETURNING id, project_id)
 			INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, queued_at)
-			SELECT gen_random_uuid(), p.organization_id, p.id, k.id, 'bench', repeat('a long description ', 100), 'scripted', 'external', now()
+			SELECT gen_random_uuid(), p.organization_id, p.id, k.id, 'bench', repeat('a long description ', 100), 'scripted', 'external', NULL
 			FROM k JOIN projects p ON p.id = k.project_id, generate_series(1, $2::integer)`, project.ID, waiting/queues)
 		if err != nil {
 			return fmt.Errorf("write tasks that wait: %w", err)
@@ -66,8 +67,8 @@ func (s *server) queue(ctx context.Context, waiting int) error {
 	}
 	for _, then := range []string{
 		`INSERT INTO slots (task_id, organization_id, project_id) SELECT id, organization_id, project_id FROM (
-			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach) + ` ON CONFLICT DO NOTHING`, // the server may have been quicker
-		`UPDATE tasks SET queued_at = NULL WHERE id IN (SELECT task_id FROM slots)`,
+			SELECT *, row_number() OVER (PARTITION BY project_id) AS n FROM tasks) AS t WHERE n <= ` + strconv.Itoa(slotsEach),
+		`UPDATE tasks SET queued_at = now() WHERE id NOT IN (SELECT task_id FROM slots)`,
 		`SELECT omoi_admit_all(organization_id) FROM projects LIMIT 1`,
 		`ANALYZE tasks, slots, projects`,
 	} {

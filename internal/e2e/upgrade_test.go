@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -53,8 +54,19 @@ func TestRunningTasksSurviveANewBinary(t *testing.T) {
 	require.Equal(t, 4, r.count(`SELECT count(*) FROM sandboxes`), "one sandbox a task")
 }
 
-// baseline is the first step of the schema. Programs with another one refuse the schema of this build.
-const baseline = "migrations/0230_schema.sql"
+// sameBaseline reports whether the commit unpacked in source creates the tables and functions that this one creates: programs
+// with another baseline do not work with the schema of this build.
+func sameBaseline(t *testing.T, source string) bool {
+	t.Helper()
+	for _, name := range []string{"migrations/0230_schema.sql", "migrations/0231_functions.sql"} {
+		now, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		if then, err := os.ReadFile(filepath.Join(source, name)); err != nil || !bytes.Equal(now, then) {
+			return false
+		}
+	}
+	return true
+}
 
 // buildAncestor builds the programs of the newest commit before this one that has the same
 // baseline of the schema and can be built, and returns their folder.
@@ -70,7 +82,7 @@ func buildAncestor(t *testing.T) string {
 		if out, err := unpack.CombinedOutput(); err != nil || !exists(filepath.Join(source, "go.mod")) {
 			t.Skipf("SKIPPED: this is no git checkout with a commit before: %s", out)
 		}
-		if !exists(filepath.Join(source, baseline)) {
+		if !sameBaseline(t, source) {
 			t.Logf("%s has another baseline of the schema", commit)
 			continue
 		}
