@@ -16,7 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // raw sends a request as one text over a connection of its own, and then reads the status.
@@ -69,12 +69,12 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 	line := strings.Repeat("x", 98) + "\n"
 	said := strings.Repeat(line, 40_000)
 	coded := base64.StdEncoding.EncodeToString([]byte(said))
-	event := func(before, after string) string {
+	wrapped := func(before, after string) string {
 		return `{"event_type" : "agent.completed", "event_data" : {` + before + ` "session_id": "s", "transcript_b64" : "` + coded + `"` + after + `, "success": true}}`
 	}
 	for box, body := range map[string]string{
-		"plain": event("", ""), "others of its name": event(`"a": {"transcript_b64": "aGk="}, "b": "\"transcript_b64\":\"",`, `, "c": ["\\"]`),
-		"long beside": event(`"final_output": "`+strings.Repeat("o", 900<<10)+`",`, ""),
+		"plain": wrapped("", ""), "others of its name": wrapped(`"a": {"transcript_b64": "aGk="}, "b": "\"transcript_b64\":\"",`, `, "c": ["\\"]`),
+		"long beside": wrapped(`"final_output": "`+strings.Repeat("o", 900<<10)+`",`, ""),
 	} {
 		ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", body), http.StatusOK)
 		got, err := w.store.Transcript(t.Context(), box)
@@ -90,7 +90,7 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 		require.Equal(t, 1, w.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_data -> 'success' = 'true'`, box))
 	}
 	for _, body := range []string{
-		strings.Replace(event("", ""), "agent.completed", "agent.message", 1), event(`"o": "`+strings.Repeat("o", 1<<20)+`",`, ""),
+		strings.Replace(wrapped("", ""), "agent.completed", "agent.message", 1), wrapped(`"o": "`+strings.Repeat("o", 1<<20)+`",`, ""),
 		`{"event_type":"agent.completed","event_data":{"final_output":"` + coded + `"}}`, `{"transcript_b64":"` + coded + `"}`,
 	} {
 		w.call(http.MethodPost, wire+"other/events", body).refused(http.StatusRequestEntityTooLarge, "")
@@ -101,17 +101,17 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 func TestATranscriptThatCameCutIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	event := func(text string) string {
+	wrapped := func(text string) string {
 		return `{"event_type":"agent.completed","event_data":{"session_id":"s","transcript_b64":"` + base64.StdEncoding.EncodeToString([]byte(text)) + `"}}`
 	}
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes=1000", event("of a line\nthe rest\n")), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes=1000", wrapped("of a line\nthe rest\n")), http.StatusOK)
 	got, err := w.store.Transcript(t.Context(), "b")
 	require.NoError(t, err)
 	require.Equal(t, base64.StdEncoding.EncodeToString([]byte("the rest\n")), got.Content)
 	require.Equal(t, 1000+len("of a line\n"), w.count(`SELECT cut FROM transcripts WHERE sandbox_id = 'b'`))
 	require.Equal(t, 1010, w.count(`SELECT (event_data ->> 'transcript_cut_bytes')::integer FROM sandbox_events WHERE sandbox_id = 'b'`))
 	for _, n := range []string{"-1", "x", "1e3", "9223372036854775807"} {
-		w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes="+n, event("x")).refused(http.StatusUnprocessableEntity, "query.transcript_cut_bytes")
+		w.call(http.MethodPost, wire+"b/events?transcript_cut_bytes="+n, wrapped("x")).refused(http.StatusUnprocessableEntity, "query.transcript_cut_bytes")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAReportWithoutATranscriptHasAMebibyte(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	said := func(length int) string {
-		head, tail := `{"event_type":"`+task.EventAgentCompleted+`","event_data":{"a":"`, `"}}`
+		head, tail := `{"event_type":"`+event.AgentCompleted+`","event_data":{"a":"`, `"}}`
 		return head + strings.Repeat("a", length-len(head)-len(tail)) + tail
 	}
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", said(1<<20)), http.StatusOK)

@@ -105,7 +105,7 @@ func (b box) refusedWithoutATrace(got answer) {
 }
 
 // holds reads all that the sandbox has reported in each way there is, and compares.
-func (b box) holds(want ...event) {
+func (b box) holds(want ...wanted) {
 	b.t.Helper()
 	const page = 500
 	require.Equal(b.t, len(want), b.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1`, b.id))
@@ -127,7 +127,7 @@ func (b box) holds(want ...event) {
 }
 
 // same compares by meaning: the database reads both texts. Transcripts are kept elsewhere.
-func (b box) same(said event, stored string) {
+func (b box) same(said wanted, stored string) {
 	b.t.Helper()
 	var same bool
 	err := b.pool.QueryRow(b.t.Context(), `SELECT $1::text::jsonb - 'transcript_b64' = $2::text::jsonb - 'transcript_b64'`, said.Data, stored).Scan(&same)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
@@ -71,7 +71,7 @@ func FuzzEvent(f *testing.F) {
 		require.Equal(t, want.Type, receipt.EventType)
 		box.holds(want)
 		again := ok[client.ReceivedEvent](box.post("/events", body, how, "Idempotency-Key", key), http.StatusOK)
-		if key != "" || want.Key != "" || want.Type == task.EventAgentCompleted {
+		if key != "" || want.Key != "" || want.Type == event.AgentCompleted {
 			require.Equal(t, *receipt.EventID, *again.EventID, "a repeat with a key, or of what old workers repeat, is the same event")
 			box.holds(want)
 		} else {
@@ -125,7 +125,7 @@ func FuzzLines(f *testing.F) {
 }
 
 // batch judges the answer to the numbers 1.. of a new sender.
-func (b box) batch(got answer, want []event, repeat func() answer) {
+func (b box) batch(got answer, want []wanted, repeat func() answer) {
 	b.t.Helper()
 	if got.status != http.StatusOK {
 		b.refusedWithoutATrace(got)
@@ -170,13 +170,13 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// event is what a body says by the rules of the wire, read without any of the server's code.
-type event struct{ Type, Source, Key, Data string }
+// wanted is what a body says by the rules of the wire, read without any of the server's code.
+type wanted struct{ Type, Source, Key, Data string }
 
-func modelOf(body []byte) event { return eventOf(memberOf(body)) }
+func modelOf(body []byte) wanted { return eventOf(memberOf(body)) }
 
-func eventOf(said map[string]json.RawMessage) event {
-	e := event{Type: text(said["event_type"]), Source: orElse(text(said["source"]), "agent"), Key: text(said["client_event_id"])}
+func eventOf(said map[string]json.RawMessage) wanted {
+	e := wanted{Type: text(said["event_type"]), Source: orElse(text(said["source"]), "agent"), Key: text(said["client_event_id"])}
 	if e.Data = string(said["event_data"]); e.Data == "" || e.Data == "null" {
 		e.Data = "{}"
 	}
@@ -196,18 +196,18 @@ func kept(data string) string {
 	})
 }
 
-func modelOfBatch(body []byte) []event {
+func modelOfBatch(body []byte) []wanted {
 	var events []json.RawMessage
 	_ = json.Unmarshal(memberOf(body)["events"], &events)
-	found := make([]event, 0, len(events))
+	found := make([]wanted, 0, len(events))
 	for _, said := range events {
 		found = append(found, modelOf(said))
 	}
 	return found
 }
 
-func modelOfLines(body []byte) []event {
-	var found []event
+func modelOfLines(body []byte) []wanted {
+	var found []wanted
 	for line := range strings.SplitSeq(strings.TrimRight(string(body), " \t\r\n"), "\n") {
 		if line != "" {
 			found = append(found, modelOf([]byte(line)))
@@ -217,7 +217,7 @@ func modelOfLines(body []byte) []event {
 }
 
 // mustBeTaken is true of what is beyond doubt; the rest may be taken or refused.
-func (e event) mustBeTaken(w *world) bool {
+func (e wanted) mustBeTaken(w *world) bool {
 	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r == '.' || r == '_' }
 	if e.Type == "" || len(e.Type) > 50 || strings.Trim(e.Type, "abcdefghijklmnopqrstuvwxyz._") != "" || !plain(rune(e.Type[0])) ||
 		!slices.Contains([]string{"agent", "worker", "system"}, e.Source) || e.Key != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -36,14 +37,14 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 	if err != nil {
 		return client.ReceivedEvent{}, err
 	}
-	event := eventOf(said)
-	if event.TranscriptCut, err = leftOut(r); err != nil {
+	one := eventOf(said)
+	if one.TranscriptCut, err = leftOut(r); err != nil {
 		return client.ReceivedEvent{}, err
 	}
-	if event.ClientEventID == "" {
-		event.ClientEventID = r.Header.Get(keyHeader)
+	if one.ClientEventID == "" {
+		one.ClientEventID = r.Header.Get(keyHeader)
 	}
-	receipt, err := a.deps.Intake.Single(ctx, r.sandboxID, event, a.cfg.Open)
+	receipt, err := a.deps.Intake.Single(ctx, r.sandboxID, one, a.cfg.Open)
 	if err != nil && said.ClientEventID == "" {
 		err = ofHeader(err)
 	}
@@ -74,7 +75,7 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 	if said.Type == "" {
 		return said, task.Invalid("event_type", "The event_type must be given.")
 	}
-	if r.cut > 0 && said.Type != task.EventAgentCompleted {
+	if r.cut > 0 && said.Type != event.AgentCompleted {
 		return said, httpError(http.StatusRequestEntityTooLarge, "Only agent.completed brings a transcript that may be longer than its place.")
 	}
 	return said, nil

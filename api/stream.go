@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -180,7 +181,7 @@ func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
 	}
 }
 
-func mayBeLast(e ingest.StoredEvent) bool { return task.ClassOf(e.Type) == task.EventMilestone }
+func mayBeLast(e ingest.StoredEvent) bool { return event.ClassOf(e.Type) == event.ClassMilestone }
 
 // eventWriter writes server-sent events.
 type eventWriter struct {

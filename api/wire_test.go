@@ -15,6 +15,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -106,7 +107,7 @@ func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
 	w := open(t)
 	said := bytes.Repeat([]byte(strings.Repeat("x", 1<<10-1)+"\n"), 8<<10)
 	end := func(transcript []byte) map[string]any {
-		return map[string]any{"event_type": task.EventAgentCompleted, "event_data": map[string]any{
+		return map[string]any{"event_type": event.AgentCompleted, "event_data": map[string]any{
 			"success": true, "session_id": "s", "final_output": strings.Repeat("o", 900<<10), "transcript_b64": transcript,
 		}}
 	}

@@ -394,7 +394,7 @@ COMMENT ON COLUMN sandboxes.gone_at IS 'First absence check that found no sandbo
 COMMENT ON COLUMN sandboxes.verified_at IS 'Second absence check: deletion verified. Null: not verified. Stays null for external and bare.';
 COMMENT ON COLUMN sandboxes.salvage IS 'How uncommitted changes were saved: kind (none, ref, patch, lost), ref, files, bytes, lost_since, head, notes. '
     'Null: not yet known.';
-COMMENT ON COLUMN sandboxes.cost_usd IS 'Cost of models in USD, as the agent reports. 0: none, or unknown. task.Metered sums up cost and tokens.';
+COMMENT ON COLUMN sandboxes.cost_usd IS 'Cost of models in USD, as the agent reports. 0: none, or unknown. event.Metered sums up cost and tokens.';
 COMMENT ON COLUMN sandboxes.last_sequence IS 'Last sequence: events have the numbers 1 to last_sequence. 0: no event.';
 COMMENT ON COLUMN sandboxes.spool_id IS 'First spool that sent numbered events; further ones are in event_spools. Null: none.';
 COMMENT ON COLUMN sandboxes.spool_watermark IS 'Watermark of that spool.';

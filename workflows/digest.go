@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -58,7 +59,7 @@ func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 	}
 	if d.LastWork.After(r.watch.WorkSeen) {
 		r.watch.LastWork, r.watch.WorkSeen = now, d.LastWork
-		if d.LastType != task.EventAgentWaiting {
+		if d.LastType != event.AgentWaiting {
 			r.watch.Waiting = zeroTime
 		}
 	}
@@ -77,17 +78,17 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 	f := fact{reason: m.StopReason, endReason: m.EndReason, errorID: m.ErrorID, resetAt: m.ResetAt}
 	f.SandboxID, f.OK, f.Class = r.attempt.SandboxID, m.OK, m.Class
 	switch m.Type {
-	case task.EventAgentStarted:
+	case event.AgentStarted:
 		f.Kind = task.FactStarted
 		r.watch.Started = r.watch.Started || r.attempt.Validates
-	case task.EventAgentCompleted:
+	case event.AgentCompleted:
 		f = r.completion(ctx, m, f)
-	case task.EventContinuousCompleted:
+	case event.ContinuousCompleted:
 		f.Kind = task.FactContinuousCompleted
 		r.validatorDone(ctx)
-	case task.EventAgentError, task.EventAgentFailed:
+	case event.AgentError, event.AgentFailed:
 		f = r.agentFailure(m, f)
-	case task.EventAgentWaiting:
+	case event.AgentWaiting:
 		r.watch.Waiting = workflow.Now(ctx)
 		return
 	default:

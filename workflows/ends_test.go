@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,7 +24,7 @@ func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
 			return
 		}
 		reset = s.now().Add(time.Hour)
-		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: reset}
+		limit := contract.Milestone{Type: event.AgentError, Class: task.ClassProviderLimit, ResetAt: reset}
 		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
 	}
 	_, err := s.run()
@@ -40,7 +41,7 @@ func TestPassedVerdictOnAParkedTaskPublishes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
-		limit := contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: s.now().Add(time.Hour)}
+		limit := contract.Milestone{Type: event.AgentError, Class: task.ClassProviderLimit, ResetAt: s.now().Add(time.Hour)}
 		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
 		s.after(time.Minute, func() { s.command(contract.CommandVerdict, "v", "ok") })
 	}
@@ -162,7 +163,7 @@ func TestTask_ClaimWithoutCommit(t *testing.T) {
 	s.loaded.State.Continuous = true
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
-		s.after(2*time.Second, func() { s.events(box, 2, contract.Milestone{Type: task.EventContinuousCompleted, OK: true}) })
+		s.after(2*time.Second, func() { s.events(box, 2, contract.Milestone{Type: event.ContinuousCompleted, OK: true}) })
 	}
 	s.fail[contract.CollectWork] = []error{refusal(task.ClassAgentError)}
 	_, err := s.run()

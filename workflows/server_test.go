@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/workflows"
 )
@@ -213,7 +214,7 @@ func (tr *troupe) resetLive(box string) {
 	tr.loaded.State = task.State{Status: task.StatusRunning, Attempts: 1, MaxRetries: 3}
 	tr.unread[box] = contract.Digest{
 		SandboxID: box, From: 1, To: 3, LastBeat: tr.now(), Milestones: []contract.Milestone{
-			{Sequence: 1, Type: task.EventAgentStarted}, {Sequence: 3, Type: task.EventAgentCompleted, OK: true},
+			{Sequence: 1, Type: event.AgentStarted}, {Sequence: 3, Type: event.AgentCompleted, OK: true},
 		},
 	}
 	tr.mu.Unlock()
@@ -282,7 +283,7 @@ func playProviderLimit(tr *troupe) {
 	tr.spawned = func(n int, box string) {
 		end := completed(true)
 		if n == 1 {
-			end = contract.Milestone{Type: task.EventAgentError, Class: task.ClassProviderLimit, ResetAt: tr.now().Add(time.Second)}
+			end = contract.Milestone{Type: event.AgentError, Class: task.ClassProviderLimit, ResetAt: tr.now().Add(time.Second)}
 		}
 		tr.after(time.Second, func() { tr.events(box, 1, started(), end) })
 	}

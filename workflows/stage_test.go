@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/workflows"
 )
@@ -341,14 +342,14 @@ func (s *stage) receipts() map[string]task.Receipt {
 // box is the sandbox id of attempt n.
 func (s *stage) box(n int) string { return s.boxes + string(rune('0'+n)) }
 
-func started() contract.Milestone { return contract.Milestone{Type: task.EventAgentStarted} }
+func started() contract.Milestone { return contract.Milestone{Type: event.AgentStarted} }
 
 func completed(ok bool) contract.Milestone {
-	return contract.Milestone{Type: task.EventAgentCompleted, OK: ok, Class: ""}
+	return contract.Milestone{Type: event.AgentCompleted, OK: ok, Class: ""}
 }
 
 func agentError(c task.FailureClass) contract.Milestone {
-	return contract.Milestone{Type: task.EventAgentError, Class: c, ErrorID: "error-1"}
+	return contract.Milestone{Type: event.AgentError, Class: c, ErrorID: "error-1"}
 }
 
 // refusal is the error of an activity that is not to be retried.

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -156,10 +157,10 @@ func TestLastFailureClosesAsFailed(t *testing.T) {
 func TestAnEndWithoutAReasonIsToldInASentence(t *testing.T) {
 	t.Parallel()
 	for want, end := range map[string]contract.Milestone{
-		"Task execution failed":                                            {Type: task.EventAgentFailed},
+		"Task execution failed":                                            {Type: event.AgentFailed},
 		"The agent ended without success and did not say why.":             completed(false),
-		"The agent ended without a passed validation and did not say why.": {Type: task.EventContinuousCompleted},
-		"max_turns": {Type: task.EventAgentCompleted, StopReason: "max_turns"},
+		"The agent ended without a passed validation and did not say why.": {Type: event.ContinuousCompleted},
+		"max_turns": {Type: event.AgentCompleted, StopReason: "max_turns"},
 	} {
 		s := newStage(t)
 		s.loaded.State.MaxRetries = 0
@@ -208,7 +209,7 @@ func TestGapIsReadFromTheStore(t *testing.T) {
 		s.unread[box] = contract.Digest{
 			SandboxID: box, From: 1, To: 5, LastBeat: s.now().Add(time.Second),
 			Milestones: []contract.Milestone{
-				{Sequence: 1, Type: task.EventAgentStarted}, {Sequence: 5, Type: task.EventAgentCompleted, OK: true},
+				{Sequence: 1, Type: event.AgentStarted}, {Sequence: 5, Type: event.AgentCompleted, OK: true},
 			},
 		}
 		s.after(time.Second, func() { s.events(box, 5, completed(true)) })
@@ -352,7 +353,7 @@ func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
 	s.loaded.State = task.State{Status: task.StatusRunning, Attempts: 4, MaxRetries: 3}
 	s.unread["alive"] = contract.Digest{
 		SandboxID: "alive", From: 1, To: 9, LastBeat: time.Now(),
-		Milestones: []contract.Milestone{{Sequence: 1, Type: task.EventAgentStarted}},
+		Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}},
 	}
 	s.after(0, func() { s.command(contract.CommandCancel, "", "re-applied by the reset") })
 	s.after(time.Minute, func() { s.events("alive", 10, completed(true)) })
@@ -421,9 +422,9 @@ func TestDigestThatDoesNotAddUpIsReadFromTheStore(t *testing.T) {
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() {
-			s.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, Milestones: []contract.Milestone{{Sequence: 1, Type: task.EventAgentStarted}}}
+			s.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}}}
 			s.signal(contract.SignalSandboxEvents, contract.Digest{
-				SandboxID: box, From: 1, To: 9999, Milestones: []contract.Milestone{{Sequence: 9999, Type: task.EventAgentCompleted, OK: true}},
+				SandboxID: box, From: 1, To: 9999, Milestones: []contract.Milestone{{Sequence: 9999, Type: event.AgentCompleted, OK: true}},
 			})
 		})
 		s.after(3*time.Second, func() { s.events(box, 2, completed(false)) })

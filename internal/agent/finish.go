@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -105,7 +106,7 @@ func stopReason(ctx context.Context) string {
 }
 
 func (s *session) shutdown(reason string, e ending) {
-	s.report.Emit(task.EventAgentShutdown, map[string]any{
+	s.report.Emit(event.AgentShutdown, map[string]any{
 		"reason": reason, "total_turns": s.doing.Turn(), "timestamp": time.Now().UTC(),
 		"killed_processes": e.killed, "survivors": e.left,
 	})
@@ -122,7 +123,7 @@ func (s *session) reportError(err error) {
 	if reason := task.ReasonOf(err); reason.Code != "" {
 		data["reason_code"], data["credential"] = reason.Code, reason.Credential
 	}
-	s.report.Emit(task.EventAgentError, data)
+	s.report.Emit(event.AgentError, data)
 	s.marks.finish(s.deps.Log)
 }
 
@@ -240,7 +241,7 @@ type outcomes struct {
 // Emit passes the event on; one that says that the agent waits names what it has answered. Before the outcome
 // goes the transcript: once it is known, the sandbox may be taken away.
 func (o *outcomes) Emit(eventType string, data map[string]any) {
-	if eventType == task.EventAgentWaiting {
+	if eventType == event.AgentWaiting {
 		data["message_ids"] = o.session.box.Answered()
 	}
 	if !o.decisive(eventType) {
@@ -256,9 +257,9 @@ func (o *outcomes) Emit(eventType string, data map[string]any) {
 // iteration only.
 func (o *outcomes) decisive(eventType string) bool {
 	switch eventType {
-	case task.EventAgentCompleted:
+	case event.AgentCompleted:
 		return !o.session.cfg.Continuous
-	case task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
+	case event.ContinuousCompleted, event.AgentError, event.AgentFailed:
 		return true
 	}
 	return false

@@ -21,6 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -165,7 +166,7 @@ func (s *session) started(notResumed error) {
 		data["resumed_session_id"], data["resumed_attempt"] = s.resume.SessionID, s.cfg.Resume.Attempt
 	}
 	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, or(s.marks.SessionID, s.report.SessionID())
-	s.report.Emit(task.EventAgentStarted, data)
+	s.report.Emit(event.AgentStarted, data)
 	if notResumed != nil {
 		s.report.Emit(EventResumeFailed, map[string]any{
 			"session_id": s.cfg.Resume.SessionID, "attempt": s.cfg.Resume.Attempt, "error": notResumed.Error(),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -146,7 +147,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, e := range batch.Events {
-		if e.Type == task.EventAgentHeartbeat {
+		if e.Type == event.AgentHeartbeat {
 			select {
 			case l.beat <- time.Now():
 			default:

@@ -84,7 +84,7 @@ func (p *poster) nextSmall(n int) func(time.Time) []byte {
 			return p.requests[box]
 		}
 		p.first[n]++
-		body := fmt.Sprintf(`{"spool_id":"small%d","first":%d,"events":[%s]}`, n, p.first[n], event())
+		body := fmt.Sprintf(`{"spool_id":"small%d","first":%d,"events":[%s]}`, n, p.first[n], toolUse())
 		return post(p.path(box)+"/batch", p.tokens[box], []byte(body))
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Goals of what an agent costs its workflow.
@@ -97,13 +97,13 @@ func (m *taskMaker) speak(ctx context.Context, s speech) (heard, error) {
 		return out, err
 	}
 	a := m.agent(box)
-	if err := a.say(ctx, apiclient.BatchEvent{Type: task.EventAgentStarted}, apiclient.BatchEvent{Type: task.EventAgentHeartbeat}); err != nil {
+	if err := a.say(ctx, apiclient.BatchEvent{Type: event.AgentStarted}, apiclient.BatchEvent{Type: event.AgentHeartbeat}); err != nil {
 		return out, err
 	}
 	if err := a.keepTalking(ctx, s); err != nil {
 		return out, err
 	}
-	if err := a.say(ctx, apiclient.BatchEvent{Type: task.EventAgentCompleted, Data: json.RawMessage(`{"success":true}`)}); err != nil {
+	if err := a.say(ctx, apiclient.BatchEvent{Type: event.AgentCompleted, Data: json.RawMessage(`{"success":true}`)}); err != nil {
 		return out, err
 	}
 	var result contract.TaskResult
@@ -137,10 +137,10 @@ func (a *speaker) keepTalking(ctx context.Context, s speech) error {
 		for due := int(own.Seconds() * s.rate); sent < due; {
 			var batch []apiclient.BatchEvent
 			for ; sent < due && len(batch) < most; sent++ {
-				batch = append(batch, apiclient.BatchEvent{Type: task.EventAgentToolUse, Data: data})
+				batch = append(batch, apiclient.BatchEvent{Type: event.AgentToolUse, Data: data})
 			}
 			if int(own.Seconds()/s.beat) >= beats {
-				batch = append(batch, apiclient.BatchEvent{Type: task.EventAgentHeartbeat})
+				batch = append(batch, apiclient.BatchEvent{Type: event.AgentHeartbeat})
 				beats++
 			}
 			if err := a.say(ctx, batch...); err != nil {

@@ -193,7 +193,7 @@ func newPoster(ctx context.Context, s *server) (*poster, error) {
 	for n := range boxCount {
 		id := "bench" + strconv.Itoa(n)
 		p.boxes, p.tokens = append(p.boxes, id), append(p.tokens, s.ring.Mint(id))
-		p.requests = append(p.requests, post(p.path(n), p.tokens[n], []byte(event())))
+		p.requests = append(p.requests, post(p.path(n), p.tokens[n], []byte(toolUse())))
 	}
 	_, err := s.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, provider, state)
 		SELECT unnest($1::text[]), (SELECT id FROM organizations LIMIT 1), 'bare', 'running'`, p.boxes)
@@ -203,7 +203,7 @@ func newPoster(ctx context.Context, s *server) (*poster, error) {
 	return p, nil
 }
 
-func event() string { return `{"event_type":"agent.tool_use","event_data":` + eventData() + `}` }
+func toolUse() string { return `{"event_type":"agent.tool_use","event_data":` + eventData() + `}` }
 
 func (p *poster) path(n int) string { return "/api/v1/sandboxes/" + p.boxes[n] + "/events" }
 
@@ -225,7 +225,7 @@ func (p *poster) guarded(ctx context.Context, spell time.Duration) (float64, err
 
 func (p *poster) withIDs(n int) caller {
 	var id, body, request []byte
-	box, made, prefix, rest := n, int64(0), fmt.Sprintf("%d-%d-", p.spells, n), event()[1:]
+	box, made, prefix, rest := n, int64(0), fmt.Sprintf("%d-%d-", p.spells, n), toolUse()[1:]
 	return func() []byte {
 		box, made = (box+1)%boxCount, made+1
 		id = strconv.AppendInt(append(id[:0], prefix...), made, 10)
@@ -258,7 +258,7 @@ func (p *poster) batches(ctx context.Context, spell time.Duration, every int) (f
 // batch makes the batches of one connection, all of one sender.
 func (p *poster) batch(n, every int) caller {
 	head, made := `{"spool_id":"bench`+strconv.Itoa(n)+`","first":`, 0
-	tail := `,"events":[` + strings.Repeat(event()+",", batchSize-1) + event() + "]}"
+	tail := `,"events":[` + strings.Repeat(toolUse()+",", batchSize-1) + toolUse() + "]}"
 	var first, request []byte
 	return func() []byte {
 		if made++; every > 0 && made%every == 0 {

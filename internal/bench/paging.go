@@ -9,7 +9,7 @@ import (
 	"time"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // goalPaging is how much more the last pages may cost than the first.
@@ -68,9 +68,9 @@ func (a *speaker) tell(ctx context.Context, n int) error {
 	for a.said < int64(n) {
 		var events []apiclient.BatchEvent
 		for len(events) < min(batch, n-int(a.said)) {
-			e := apiclient.BatchEvent{Type: task.EventAgentToolUse, Data: data}
+			e := apiclient.BatchEvent{Type: event.AgentToolUse, Data: data}
 			if len(events)%beatEvery == 0 {
-				e = apiclient.BatchEvent{Type: task.EventAgentHeartbeat}
+				e = apiclient.BatchEvent{Type: event.AgentHeartbeat}
 			}
 			events = append(events, e)
 		}

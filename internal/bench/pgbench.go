@@ -151,7 +151,7 @@ func (t *twin) runPgbench(ctx context.Context, script string, lasts time.Duratio
 
 // naively posts single events to the naive server.
 func (t *twin) naively(ctx context.Context, spell time.Duration) (float64, error) {
-	return flood(ctx, t.naive.url, spell, toEachBox([]byte(event())))
+	return flood(ctx, t.naive.url, spell, toEachBox([]byte(toolUse())))
 }
 
 // toEachBox posts the same body to one sandbox of the twin after the other.

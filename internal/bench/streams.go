@@ -160,7 +160,7 @@ func (c *crowd) settle(ctx context.Context, want int64) error {
 
 // stamped makes single posts that say when they were due.
 func (c *crowd) stamped(n int) func(time.Time) []byte {
-	data := strings.Replace(event(), `{"turn"`, `{"sent":%,"turn"`, 1)
+	data := strings.Replace(toolUse(), `{"turn"`, `{"sent":%,"turn"`, 1)
 	return func(due time.Time) []byte {
 		n++
 		body := strings.Replace(data, "%", strconv.FormatInt(due.UnixNano(), 10), 1)

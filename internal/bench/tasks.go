@@ -13,6 +13,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -216,8 +217,8 @@ func (m *taskMaker) carryOut(ctx context.Context) (taskID string, err error) {
 		return taskID, err
 	}
 	a := m.agent(box)
-	err = a.say(ctx, apiclient.BatchEvent{Type: task.EventAgentStarted}, apiclient.BatchEvent{
-		Type: task.EventAgentCompleted, Data: json.RawMessage(`{"success":true}`),
+	err = a.say(ctx, apiclient.BatchEvent{Type: event.AgentStarted}, apiclient.BatchEvent{
+		Type: event.AgentCompleted, Data: json.RawMessage(`{"success":true}`),
 	})
 	if err != nil {
 		return taskID, err

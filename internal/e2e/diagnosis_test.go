@@ -12,6 +12,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -56,7 +57,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	require.Contains(t, why.stdout, "failed: Failed after 1 attempt (agent_error): cannot find libfoo (event ")
 	require.Contains(t, why.stdout, "Diagnosis of attempt 1, by rules")
 	require.Contains(t, why.stdout, "Next: omoi retry")
-	require.Contains(t, r.omoi("sandbox", "events", made.ID, "--type", task.EventAgentError).stdout, "cannot find libfoo")
+	require.Contains(t, r.omoi("sandbox", "events", made.ID, "--type", event.AgentError).stdout, "cannot find libfoo")
 	require.NotContains(t, r.omoi("config", "show").stdout, secret)
 
 	// the advice about a setup step is the same before the diagnosis and after it

@@ -48,8 +48,8 @@ func (r *rig) agentOf(taskID string, attempt int) *agent {
 	return &agent{r: r, box: text(got.SandboxID), spool: "outside", apis: []string{r.api.BaseURL()}}
 }
 
-// event is one event with its data, a JSON object.
-func event(kind string, data ...string) apiclient.BatchEvent {
+// newEvent returns one event with its data, a JSON object.
+func newEvent(kind string, data ...string) apiclient.BatchEvent {
 	return apiclient.BatchEvent{Type: kind, Data: json.RawMessage(strings.Join(data, ""))}
 }
 
@@ -88,7 +88,7 @@ func (a *agent) posts(e apiclient.BatchEvent) int {
 
 // completes reports in and ends with success.
 func (a *agent) completes() {
-	a.says(event("agent.started"), event("agent.tool_use", `{"tool":"Bash"}`), event("agent.completed", `{"success":true}`))
+	a.says(newEvent("agent.started"), newEvent("agent.tool_use", `{"tool":"Bash"}`), newEvent("agent.completed", `{"success":true}`))
 }
 
 // post sends JSON; it answers the status, zero if nobody answers.
@@ -144,32 +144,32 @@ func TestEventsOfAnAgentOutside(t *testing.T) {
 	a, b := r.agentOf(made.ID, 1), r.agentOf(other.ID, 1)
 
 	// unknown types and out of order: work before the start
-	a.says(event("agent.tool_use"), event("never.heard_of", `{"a":1}`), event("agent.started"))
+	a.says(newEvent("agent.tool_use"), newEvent("never.heard_of", `{"a":1}`), newEvent("agent.started"))
 	r.running(made.ID)
 
 	// duplicates: the same numbers again, and one of them with other data
 	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 1, a.said))
-	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 3, []apiclient.BatchEvent{event("agent.completed", `{"success":true}`)}))
+	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 3, []apiclient.BatchEvent{newEvent("agent.completed", `{"success":true}`)}))
 	require.Zero(t, r.stored(a.box, "agent.completed"), "a repeated number is a repeat, whatever it carries")
 	// a gap is refused
-	require.Zero(t, a.send(r.api.BaseURL(), 9, []apiclient.BatchEvent{event("agent.completed", `{"success":true}`)}))
+	require.Zero(t, a.send(r.api.BaseURL(), 9, []apiclient.BatchEvent{newEvent("agent.completed", `{"success":true}`)}))
 
 	// an event that names another sandbox's task
-	a.says(event("agent.error", `{"error":"not mine","task_id":"`+other.ID+`","sandbox_id":"`+b.box+`"}`))
+	a.says(newEvent("agent.error", `{"error":"not mine","task_id":"`+other.ID+`","sandbox_id":"`+b.box+`"}`))
 	second := r.agentOf(made.ID, 2)
 	require.Equal(t, 1, r.task(other.ID).AttemptCount, "the other task is untouched")
 	require.Equal(t, task.StatusAssigned, r.task(other.ID).Status)
 
 	// the sandbox of the first attempt is over: what it still says is stored as late
-	a.says(event("agent.completed", `{"success":true}`))
-	second.says(event("agent.started"))
+	a.says(newEvent("agent.completed", `{"success":true}`))
+	second.says(newEvent("agent.started"))
 	r.running(made.ID)
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND late`, a.box))
 
-	second.says(event("agent.completed", `{"success":true}`))
+	second.says(newEvent("agent.completed", `{"success":true}`))
 	ended := r.ends(made.ID, task.StatusCompleted)
 	require.Equal(t, 2, ended.AttemptCount)
-	second.says(event("agent.error", `{"error":"after the end"}`), event("agent.started"))
+	second.says(newEvent("agent.error", `{"error":"after the end"}`), newEvent("agent.started"))
 	require.Equal(t, 2, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND late`, second.box))
 
 	// another task runs to its end meanwhile; nothing of the above has moved this one
@@ -189,18 +189,18 @@ func TestOldWorker(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	made := r.outside(r.repo())
 	a := r.agentOf(made.ID, 1)
-	require.Equal(t, http.StatusOK, a.posts(event("agent.started")))
+	require.Equal(t, http.StatusOK, a.posts(newEvent("agent.started")))
 	r.running(made.ID)
 	for range 3 {
-		require.Equal(t, http.StatusOK, a.posts(event("agent.tool_use", `{"tool":"Edit"}`)))
+		require.Equal(t, http.StatusOK, a.posts(newEvent("agent.tool_use", `{"tool":"Edit"}`)))
 	}
-	keyed := event("agent.tool_use")
+	keyed := newEvent("agent.tool_use")
 	keyed.ClientEventID = "the same"
 	for range 3 {
 		require.Equal(t, http.StatusOK, a.posts(keyed))
 	}
 	require.Equal(t, 4, r.stored(a.box, "agent.tool_use"), "a repeat with its own id is a repeat")
-	require.Equal(t, http.StatusOK, a.posts(event("agent.completed", `{"success":true,"final_output":"by hand"}`)))
+	require.Equal(t, http.StatusOK, a.posts(newEvent("agent.completed", `{"success":true,"final_output":"by hand"}`)))
 	got := r.ends(made.ID, task.StatusCompleted)
 	require.Equal(t, 1, got.AttemptCount)
 	require.Contains(t, string(got.Result), "by hand")
@@ -213,12 +213,12 @@ func TestFailuresOfAnAgentOutside(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	made := r.outside(r.repo(), retries(2))
 	first := r.agentOf(made.ID, 1)
-	first.says(event("agent.started"), event("agent.error", `{"error":"it broke"}`))
+	first.says(newEvent("agent.started"), newEvent("agent.error", `{"error":"it broke"}`))
 	second := r.agentOf(made.ID, 2)
 	require.NotEqual(t, first.box, second.box)
-	second.says(event("agent.started"), event("agent.completed", `{"success":false}`))
+	second.says(newEvent("agent.started"), newEvent("agent.completed", `{"success":false}`))
 	third := r.agentOf(made.ID, 3)
-	third.says(event("agent.started"), event("agent.error", `{"error":"once more than allowed"}`))
+	third.says(newEvent("agent.started"), newEvent("agent.error", `{"error":"once more than allowed"}`))
 	got := r.ends(made.ID, task.StatusFailed)
 	require.Equal(t, 3, got.AttemptCount)
 	require.Equal(t, 2, got.Retries)

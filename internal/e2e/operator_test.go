@@ -23,7 +23,7 @@ func TestTemporalCLI(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	made := r.outside(r.repo())
 	a := r.agentOf(made.ID, 1)
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	r.applied(made.ID, a.box)
 	settled := r.start1(made.ID)
@@ -60,7 +60,7 @@ func TestTemporalCLI(t *testing.T) {
 	}
 
 	// nothing of that has moved the task, and everything that is true still does
-	a.says(event("agent.tool_use"))
+	a.says(newEvent("agent.tool_use"))
 	r.applied(made.ID, a.box)
 	require.EqualValues(t, 2, r.view(made.ID).Seen)
 	require.Equal(t, task.StatusRunning, r.task(made.ID).Status)
@@ -90,8 +90,8 @@ func TestCommandByHand(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	repo := r.repo()
 	made, other := r.outside(repo), r.outside(repo)
-	r.agentOf(made.ID, 1).says(event("agent.started"))
-	r.agentOf(other.ID, 1).says(event("agent.started"))
+	r.agentOf(made.ID, 1).says(newEvent("agent.started"))
+	r.agentOf(other.ID, 1).says(newEvent("agent.started"))
 	r.running(made.ID)
 	r.running(other.ID)
 	id := task.NewID()
@@ -132,12 +132,12 @@ func TestRetryAndCancel(t *testing.T) {
 	repo := r.repo()
 	made := r.outside(repo, retries(0))
 	a := r.agentOf(made.ID, 1)
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	_, _, err := r.api.Retry(ctx, made.ID, "too early")
 	conflict(t, err, "The task is running and goes on by itself")
 
-	a.says(event("agent.error", `{"error":"it broke"}`))
+	a.says(newEvent("agent.error", `{"error":"it broke"}`))
 	failed := r.ends(made.ID, task.StatusFailed)
 	_, _, err = r.api.Cancel(ctx, made.ID, "too late")
 	conflict(t, err, "The task is failed already")
@@ -147,7 +147,7 @@ func TestRetryAndCancel(t *testing.T) {
 	require.Equal(t, text(failed.Branch), text(r.task(made.ID).Branch))
 
 	// cancelled twice at once, then once more
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	require.Equal(t, 1, r.cancelTwice(made.ID), "two that want the same get the same")
 	r.ends(made.ID, task.StatusCancelled)
@@ -242,7 +242,7 @@ func TestDependencies(t *testing.T) {
 	require.Equal(t, []any{task.ReasonDependency, 1}, []any{waits.QueueReason.Code, waits.QueueReason.Tasks})
 	require.False(t, waits.HoldsSlot)
 
-	r.agentOf(first.ID, 1).says(event("agent.started"), event("agent.error", `{"error":"it broke"}`))
+	r.agentOf(first.ID, 1).says(newEvent("agent.started"), newEvent("agent.error", `{"error":"it broke"}`))
 	r.ends(first.ID, task.StatusFailed)
 	blocked := r.until(second.ID, "is blocked", func(t task.Task) bool { return t.Blocked == task.BlockedDependencyFailed })
 	require.Equal(t, task.StatusPending, blocked.Status)

@@ -69,7 +69,7 @@ func TestIntakeHoldsBack(t *testing.T) {
 func (r *rig) postLarge(box string, events int) int {
 	batch := apiclient.Batch{SpoolID: "large", First: 1}
 	for range events {
-		batch.Events = append(batch.Events, event("agent.tool_completed", `{"tool_response":"`, strings.Repeat("x", 3<<20/events), `"}`))
+		batch.Events = append(batch.Events, newEvent("agent.tool_completed", `{"tool_response":"`, strings.Repeat("x", 3<<20/events), `"}`))
 	}
 	body, err := json.Marshal(batch)
 	if err != nil {

@@ -127,7 +127,7 @@ func errandBatch(first int) []apiclient.BatchEvent {
 		case errandEvents:
 			kind = "agent.completed"
 		}
-		batch = append(batch, event(kind, `{"success":true,"n":`+strconv.Itoa(n)+`}`))
+		batch = append(batch, newEvent(kind, `{"success":true,"n":`+strconv.Itoa(n)+`}`))
 	}
 	return batch
 }

@@ -104,7 +104,7 @@ func TestResetOfAnUnsuccessfulTask(t *testing.T) {
 		end    func(id string, a *agent)
 		status task.Status
 	}{
-		{"failed", func(_ string, a *agent) { a.says(event("agent.error", `{"error":"it broke"}`)) }, task.StatusFailed},
+		{"failed", func(_ string, a *agent) { a.says(newEvent("agent.error", `{"error":"it broke"}`)) }, task.StatusFailed},
 		{"cancelled by command", func(id string, _ *agent) {
 			_, _, err := r.api.Cancel(context.Background(), id, "enough")
 			require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestResetOfAnUnsuccessfulTask(t *testing.T) {
 			t.Log(ending.name, how)
 			made := r.outside(repo, retries(0))
 			a := r.agentOf(made.ID, 1)
-			a.says(event("agent.started"), event("agent.tool_use"))
+			a.says(newEvent("agent.started"), newEvent("agent.tool_use"))
 			r.running(made.ID)
 			ending.end(made.ID, a)
 			ended := r.ends(made.ID, ending.status)
@@ -166,17 +166,17 @@ func TestResetOfARunningTask(t *testing.T) {
 	for how, flags := range resets() {
 		made := r.outside(repo)
 		a := r.agentOf(made.ID, 1)
-		a.says(event("agent.started"), event("agent.tool_use"))
+		a.says(newEvent("agent.started"), newEvent("agent.tool_use"))
 		r.running(made.ID)
 		r.applied(made.ID, a.box)
 		r.reset(made.ID, "", flags...)
-		a.says(event("agent.tool_use"), event("agent.completed", `{"success":true}`))
+		a.says(newEvent("agent.tool_use"), newEvent("agent.completed", `{"success":true}`))
 		got := r.ends(made.ID, task.StatusCompleted)
 		require.Equal(t, 1, got.AttemptCount, how)
 
 		made = r.outside(repo)
 		a = r.agentOf(made.ID, 1)
-		a.says(event("agent.started"))
+		a.says(newEvent("agent.started"))
 		r.running(made.ID)
 		run := r.reset(made.ID, "", flags...)
 		r.eventually("the new run goes on", func() bool {
@@ -235,7 +235,7 @@ func TestResetAroundContinueAsNew(t *testing.T) {
 			}
 			made, a, before := r.continued(repo)
 			r.reset(made.ID, pick(before), flags...)
-			a.says(event("agent.tool_use"), event("agent.completed", `{"success":true}`))
+			a.says(newEvent("agent.tool_use"), newEvent("agent.completed", `{"success":true}`))
 			require.Equal(t, 1, r.ends(made.ID, task.StatusCompleted).AttemptCount, "%s, %s", how, which)
 			r.closed(made.ID)
 
@@ -246,7 +246,7 @@ func TestResetAroundContinueAsNew(t *testing.T) {
 			require.JSONEq(t, snapshot, r.snapshot(made.ID))
 
 			made, a, before = r.continued(repo)
-			a.says(event("agent.error", `{"error":"it broke"}`))
+			a.says(newEvent("agent.error", `{"error":"it broke"}`))
 			r.ends(made.ID, task.StatusFailed)
 			r.closed(made.ID)
 			r.reset(made.ID, pick(before), flags...)
@@ -265,14 +265,14 @@ func (r *rig) continued(repo string) (task.Task, *agent, string) {
 	made := r.outside(repo, retries(0))
 	r.t.Cleanup(func() { r.tell(made.ID) })
 	a := r.agentOf(made.ID, 1)
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	before := r.runID(made.ID)
 	for range 12 {
 		require.NoError(r.t, r.temporal.SignalWorkflow(context.Background(), contract.TaskWorkflowID(made.ID), "", contract.SignalAdmitted, nil))
 	}
 	r.eventually("the workflow has continued as new", func() bool { return r.runID(made.ID) != before })
-	a.says(event("agent.tool_use"))
+	a.says(newEvent("agent.tool_use"))
 	r.applied(made.ID, a.box) // temporal can reset a run only once it has begun
 	return made, a, before
 }

@@ -36,7 +36,7 @@ func TestTerminate(t *testing.T) {
 
 	// the slot is repaired: the task behind it starts; its history is deleted while it runs
 	a := r.agentOf(next.ID, 1)
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	r.running(next.ID)
 	r.noLeaks()
 	r.forget(next.ID)

@@ -18,13 +18,13 @@ func TestAgentThatDoesNotStart(t *testing.T) {
 	repo := r.repo()
 	first := r.outside(repo)
 	a := r.agentOf(first.ID, 1)
-	a.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
 	queued := r.outside(repo, retries(1))
 	r.eventually("it was queued for longer than an agent has to start", func() bool {
 		return r.count(`SELECT count(*) FROM tasks WHERE id = $1 AND status = 'pending' AND created_at < now() - interval '8 seconds'`, queued.ID) == 1
 	})
 	require.Empty(t, r.task(queued.ID).Attempts)
-	a.says(event("agent.completed", `{"success":true}`))
+	a.says(newEvent("agent.completed", `{"success":true}`))
 
 	// the first attempt has its time from the assignment, and nobody reports in
 	silent := r.agentOf(queued.ID, 1)
@@ -32,7 +32,7 @@ func TestAgentThatDoesNotStart(t *testing.T) {
 	require.NotEqual(t, silent.box, late.box)
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM attempts WHERE task_id = $1 AND number = 1
 		AND failure_class = 'infrastructure' AND ended_at >= assigned_at + interval '5 seconds'`, queued.ID))
-	silent.says(event("agent.started")) // too late: it is not this sandbox's turn any more
+	silent.says(newEvent("agent.started")) // too late: it is not this sandbox's turn any more
 	late.completes()
 	got := r.ends(queued.ID, task.StatusCompleted)
 	require.Equal(t, 2, got.AttemptCount)
@@ -69,16 +69,16 @@ func TestSilentAgent(t *testing.T) {
 	repo := r.repo()
 	silent, beating := r.outside(repo), r.outside(repo)
 	a, b := r.agentOf(silent.ID, 1), r.agentOf(beating.ID, 1)
-	a.says(event("agent.started"))
-	b.says(event("agent.started"))
+	a.says(newEvent("agent.started"))
+	b.says(newEvent("agent.started"))
 	r.eventually("the silent one is replaced", func() bool {
-		b.says(event("agent.heartbeat"))
+		b.says(newEvent("agent.heartbeat"))
 		got := r.task(silent.ID)
 		return got.AttemptCount == 2 && got.SandboxID != nil
 	})
 	require.Equal(t, task.ClassInfrastructure, r.task(silent.ID).Attempts[0].FailureClass)
 	r.agentOf(silent.ID, 2).completes()
-	b.says(event("agent.completed", `{"success":true}`))
+	b.says(newEvent("agent.completed", `{"success":true}`))
 	require.Equal(t, 1, r.ends(beating.ID, task.StatusCompleted).AttemptCount)
 	r.ends(silent.ID, task.StatusCompleted)
 	r.gapless()

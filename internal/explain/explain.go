@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -242,7 +243,7 @@ func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 // newest is the newest sign, if there is one. That a program is over says less than what it said before.
 func (f WhyFacts) newest() []task.Sign {
 	for _, s := range f.Signs {
-		if s.Type != task.EventAgentShutdown {
+		if s.Type != event.AgentShutdown {
 			return []task.Sign{s}
 		}
 	}
@@ -252,7 +253,7 @@ func (f WhyFacts) newest() []task.Sign {
 // completion is the sign with which an agent has ended its work; where there is none, the newest sign.
 func (f WhyFacts) completion() []task.Sign {
 	for _, s := range f.Signs {
-		if (s.Type == task.EventAgentCompleted || s.Type == task.EventContinuousCompleted) && !s.Failure {
+		if (s.Type == event.AgentCompleted || s.Type == event.ContinuousCompleted) && !s.Failure {
 			return []task.Sign{s}
 		}
 	}

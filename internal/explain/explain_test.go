@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -61,7 +62,7 @@ func queued(reason task.Reason) func(*explain.WhyFacts) {
 
 func asleep(f *explain.WhyFacts) {
 	f.Task.QueueReason = task.Reason{Code: task.ReasonLimitReset, Until: new(time.Date(2026, 3, 4, 14, 0, 0, 0, time.UTC))}
-	shutdown := task.Sign{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}
+	shutdown := task.Sign{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}
 	f.Signs = append([]task.Sign{shutdown}, f.Signs...)
 }
 
@@ -156,8 +157,8 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
 		"completed, and said": {about(task.StatusCompleted, func(f *explain.WhyFacts) {
-			said := task.Sign{Attempt: 1, Sequence: 11, Type: task.EventAgentCompleted}
-			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: task.EventAgentShutdown}, said}, f.Signs...)
+			said := task.Sign{Attempt: 1, Sequence: 11, Type: event.AgentCompleted}
+			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}, said}, f.Signs...)
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
 		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
 		"failed alike":   {about(task.StatusFailed, func(f *explain.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},

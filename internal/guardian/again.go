@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -55,7 +56,7 @@ func stretch(ctx context.Context, events Events, j task.Judgement) ([]task.Event
 }
 
 func withoutOldBeats(rows []task.Event) []task.Event {
-	beat := func(e task.Event) bool { return task.ClassOf(e.Type) == task.EventHeartbeat }
+	beat := func(e task.Event) bool { return event.ClassOf(e.Type) == event.ClassHeartbeat }
 	newest := int64(0)
 	for _, e := range rows {
 		if beat(e) {

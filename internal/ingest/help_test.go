@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -126,14 +127,14 @@ func (b *bench) contiguous(sandboxID string, n int) {
 	require.Equal(b.t, int64(n), one[int64](b, `SELECT last_sequence FROM sandboxes WHERE id = $1`, sandboxID))
 }
 
-func event(eventType string) ingest.Event {
+func newEvent(eventType string) ingest.Event {
 	return ingest.Event{Type: eventType, Data: json.RawMessage(`{"turn": 1}`)}
 }
 
 func events(n int) []ingest.Event {
 	list := make([]ingest.Event, n)
 	for i := range list {
-		list[i] = event(task.EventAgentToolUse)
+		list[i] = newEvent(event.AgentToolUse)
 	}
 	return list
 }

@@ -45,7 +45,7 @@ func TestWithoutAKeyEveryPostIsAnEvent(t *testing.T) {
 	b := setup(t)
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	for range 3 {
-		_, err := intake.Single(within(t), sandbox, event("agent.heartbeat"), false)
+		_, err := intake.Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 		require.NoError(t, err)
 	}
 	b.contiguous(sandbox, 3)
@@ -55,11 +55,11 @@ func TestAKeyMakesARepeatHarmless(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	intake, sandbox, other := b.intake(ingest.IntakeConfig{}, nil), b.sandbox(), b.sandbox()
-	keyed := event("agent.completed")
+	keyed := newEvent("agent.completed")
 	keyed.ClientEventID = "k-1"
 	first, err := intake.Single(within(t), sandbox, keyed, false)
 	require.NoError(t, err)
-	_, err = intake.Single(within(t), sandbox, event("agent.waiting"), false)
+	_, err = intake.Single(within(t), sandbox, newEvent("agent.waiting"), false)
 	require.NoError(t, err)
 	again, err := intake.Single(within(t), sandbox, keyed, false)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestTheSameKeyManyTimesAtOnceIsOneEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, other, sandbox := b.intake(ingest.IntakeConfig{Committers: 2}, nil), b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	keyed := event("agent.completed")
+	keyed := newEvent("agent.completed")
 	keyed.ClientEventID = "k"
 	ids := parallel(40, func(n int) string {
 		receipt, err := pick(n, one, other).Single(within(t), sandbox, keyed, false)
@@ -171,7 +171,7 @@ func TestConcurrentProcessesLeaveNoGap(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, int64((k+1)*size), receipt.Acknowledged)
 			}
-			_, err := pick(n, one, other).Single(within(t), sandbox, event("agent.heartbeat"), false)
+			_, err := pick(n, one, other).Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 			require.NoError(t, err)
 		}
 		return nil
@@ -191,7 +191,7 @@ func TestPoisonHurtsNobodyElse(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 16 {
 		group.Go(func() {
-			e := event("agent.tool_use")
+			e := newEvent("agent.tool_use")
 			if bad, ok := poison[n]; ok {
 				e.Data = json.RawMessage(bad)
 			}
@@ -215,7 +215,7 @@ func TestPoisonHurtsNobodyElse(t *testing.T) {
 func TestWhatIsRefusedAtTheDoor(t *testing.T) {
 	t.Parallel()
 	intake := ingest.NewIntake(ingest.IntakeConfig{MaxBatch: 2}, nil, nil, nil)
-	good := event("agent.tool_use")
+	good := newEvent("agent.tool_use")
 	long := make([]byte, 101)
 	for n := range long {
 		long[n] = 'x'
@@ -312,12 +312,12 @@ func TestUnknownSandboxes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	intake, open := b.intake(ingest.IntakeConfig{}, nil), b.intake(ingest.IntakeConfig{AllowBare: true}, nil)
-	_, err := intake.Single(within(t), "stranger", event("agent.started"), false)
+	_, err := intake.Single(within(t), "stranger", newEvent("agent.started"), false)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	_, err = intake.Batch(within(t), "stranger", "spool", 1, events(1))
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	parallel(20, func(n int) error {
-		receipt, err := pick(n, intake, open).Single(within(t), "stranger", event("agent.started"), true)
+		receipt, err := pick(n, intake, open).Single(within(t), "stranger", newEvent("agent.started"), true)
 		require.NoError(t, err)
 		require.Empty(t, receipt.TaskID)
 		return nil
@@ -334,10 +334,10 @@ func TestEventsAfterTheEndAreLate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	_, err := intake.Single(within(t), sandbox, event("agent.heartbeat"), false)
+	_, err := intake.Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 	require.NoError(t, err)
 	b.exec(`UPDATE sandboxes SET ended_at = now(), events_due_at = NULL WHERE id = $1`, sandbox)
-	receipt, err := intake.Single(within(t), sandbox, event("agent.completed"), false)
+	receipt, err := intake.Single(within(t), sandbox, newEvent("agent.completed"), false)
 	require.NoError(t, err)
 	require.True(t, receipt.Late)
 	stored := b.stored(sandbox)
@@ -351,10 +351,10 @@ func TestAGoneSandboxTakesNothingAfterAnHour(t *testing.T) {
 	b := setup(t)
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	b.exec(`UPDATE sandboxes SET ended_at = now(), state = 'gone', verified_at = now() - interval '59 minutes' WHERE id = $1`, sandbox)
-	_, err := intake.Single(within(t), sandbox, event("agent.heartbeat"), false)
+	_, err := intake.Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 	require.NoError(t, err)
 	b.exec(`UPDATE sandboxes SET verified_at = now() - interval '61 minutes' WHERE id = $1`, sandbox)
-	_, err = intake.Single(within(t), sandbox, event("agent.heartbeat"), false)
+	_, err = intake.Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 	require.Equal(t, task.CodeGone, task.CodeOf(err))
 	_, err = intake.Batch(within(t), sandbox, "spool", 1, events(1))
 	require.Equal(t, task.CodeGone, task.CodeOf(err))
@@ -367,7 +367,7 @@ func TestIntakeMovesTheClocksOfItsSandbox(t *testing.T) {
 	b := setup(t)
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	post := func(eventType string) {
-		_, err := intake.Single(within(t), sandbox, event(eventType), false)
+		_, err := intake.Single(within(t), sandbox, newEvent(eventType), false)
 		require.NoError(t, err)
 	}
 	post("agent.heartbeat")
@@ -401,7 +401,7 @@ func TestTotalsOfATypeNeedNoFullCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	_, err := intake.Batch(within(t), sandbox, "spool", 1, append(events(4), event("agent.heartbeat"), event("agent.tool_use")))
+	_, err := intake.Batch(within(t), sandbox, "spool", 1, append(events(4), newEvent("agent.heartbeat"), newEvent("agent.tool_use")))
 	require.NoError(t, err)
 	page := func(eventType string) ingest.EventPage {
 		page, err := b.store.Events(t.Context(), ingest.EventQuery{SandboxID: sandbox, Type: eventType, Limit: 2, Offset: 1})
@@ -470,12 +470,12 @@ func TestReadersAreWokenAfterTheCommit(t *testing.T) {
 	defer leaveTask()
 	ofRelay, leaveRelay := bus.Subscribe(live.Relay)
 	defer leaveRelay()
-	_, err := intake.Single(within(t), sandbox, event("agent.heartbeat"), false)
+	_, err := intake.Single(within(t), sandbox, newEvent("agent.heartbeat"), false)
 	require.NoError(t, err)
 	<-ofSandbox
 	<-ofTask
 	require.Empty(t, ofRelay, "a heartbeat is not urgent")
-	_, err = intake.Single(within(t), sandbox, event("agent.started"), false)
+	_, err = intake.Single(within(t), sandbox, newEvent("agent.started"), false)
 	require.NoError(t, err)
 	<-ofRelay
 }
@@ -488,7 +488,7 @@ func TestAFullQueueTurnsAwayAndAStopDrains(t *testing.T) {
 	results := make(chan error, 10)
 	for range 10 {
 		go func() {
-			_, err := intake.Single(within(t), sandbox, event("agent.tool_use"), false)
+			_, err := intake.Single(within(t), sandbox, newEvent("agent.tool_use"), false)
 			results <- err
 		}()
 	}
@@ -500,7 +500,7 @@ func TestAFullQueueTurnsAwayAndAStopDrains(t *testing.T) {
 	for range 3 {
 		require.NoError(t, <-results)
 	}
-	_, err := intake.Single(within(t), sandbox, event("agent.tool_use"), false)
+	_, err := intake.Single(within(t), sandbox, newEvent("agent.tool_use"), false)
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
 	b.contiguous(sandbox, 3)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -20,7 +21,7 @@ func TestWhatAProcessRemembersMayBeOutOfDate(t *testing.T) {
 	w := setup(t)
 	one, other, box := w.intake(ingest.IntakeConfig{}, nil), w.intake(ingest.IntakeConfig{}, nil), w.sandbox()
 	post := func(i *ingest.Intake, key string) ingest.Receipt {
-		r, err := i.Single(within(t), box, ingest.Event{Type: task.EventAgentToolUse, ClientEventID: key}, false)
+		r, err := i.Single(within(t), box, ingest.Event{Type: event.AgentToolUse, ClientEventID: key}, false)
 		require.NoError(t, err)
 		return r
 	}
@@ -56,12 +57,12 @@ func TestASandboxThatWasRemovedIsUnknown(t *testing.T) {
 	w := setup(t)
 	intake, box := w.intake(ingest.IntakeConfig{}, nil), w.sandbox()
 	for range 2 {
-		_, err := intake.Single(within(t), box, event(task.EventAgentToolUse), false)
+		_, err := intake.Single(within(t), box, newEvent(event.AgentToolUse), false)
 		require.NoError(t, err)
 	}
 	w.exec(`DELETE FROM task_outbox`)
 	w.exec(`DELETE FROM sandboxes WHERE id = $1`, box)
-	_, err := intake.Single(within(t), box, event(task.EventAgentToolUse), false)
+	_, err := intake.Single(within(t), box, newEvent(event.AgentToolUse), false)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 const (
@@ -56,7 +56,7 @@ func (e Event) Size() int {
 
 // mayBeLarge is cheap, since every event passes here: only of the few that it names is the
 // data taken apart.
-func mayBeLarge(e Event) bool { return len(e.Data) > LargeField || e.Type == task.EventAgentCompleted }
+func mayBeLarge(e Event) bool { return len(e.Data) > LargeField || e.Type == event.AgentCompleted }
 
 // split takes out of an event what does not belong into its row: a transcript, each field
 // over [LargeField], then the longest fields until the rest is short enough.
@@ -66,7 +66,7 @@ func split(e Event) Event {
 		return e // the database will say what is wrong with it
 	}
 	whole, large := e.Data, &Large{}
-	if e.Type == task.EventAgentCompleted {
+	if e.Type == event.AgentCompleted {
 		large.Transcript = takeTranscript(fields, e.TranscriptCut)
 		if noteCut(fields, e, large.Transcript) || large.Transcript != nil {
 			whole = object(fields, slices.Sorted(maps.Keys(fields)))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -96,7 +97,7 @@ func TestACompletionOfAMebibyteReachesTheDigest(t *testing.T) {
 	b := setup(t)
 	i, box := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	output := strings.Repeat("o", mib)
-	listed, whole := b.report(i, box, task.EventAgentCompleted, data(t, map[string]any{"success": false, "final_output": output, "stop_reason": "gave_up"}))
+	listed, whole := b.report(i, box, event.AgentCompleted, data(t, map[string]any{"success": false, "final_output": output, "stop_reason": "gave_up"}))
 	require.Equal(t, []string{"final_output"}, listed.Omitted)
 	require.Contains(t, string(whole.Data), output)
 	digest, err := b.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: box})
@@ -147,7 +148,7 @@ func TestTranscriptsOfOldWorkersLeaveTheEvent(t *testing.T) {
 	b := setup(t)
 	i, taskID := b.intake(ingest.IntakeConfig{}, nil), b.task()
 	first, second, stranger := b.attempt(taskID, 1), b.attempt(taskID, 2), b.sandbox()
-	listed, whole := b.report(i, first, task.EventAgentCompleted, completed(t, "s1", "one"))
+	listed, whole := b.report(i, first, event.AgentCompleted, completed(t, "s1", "one"))
 	for _, e := range []ingest.StoredEvent{listed, whole} {
 		require.Equal(t, []string{"transcript_b64"}, e.Omitted)
 		require.NotContains(t, string(e.Data), "transcript_b64")
@@ -163,10 +164,10 @@ func TestTranscriptsOfOldWorkersLeaveTheEvent(t *testing.T) {
 		return string(text)
 	}
 	require.Equal(t, "one", content(first))
-	b.report(i, stranger, task.EventAgentCompleted, completed(t, "s1", "a stranger's"))
-	b.report(i, "bare", task.EventAgentCompleted, completed(t, "s1", "of nobody"))
+	b.report(i, stranger, event.AgentCompleted, completed(t, "s1", "a stranger's"))
+	b.report(i, "bare", event.AgentCompleted, completed(t, "s1", "of nobody"))
 	require.Equal(t, []string{"one", "a stranger's", "of nobody"}, []string{content(first), content(stranger), content("bare")})
-	b.report(i, second, task.EventAgentCompleted, completed(t, "s1", "one and two"))
+	b.report(i, second, event.AgentCompleted, completed(t, "s1", "one and two"))
 	require.Equal(t, []string{"one", "one and two"}, []string{content(first), content(second)}, "each attempt has its own")
 	require.Equal(t, 4, one[int](b, `SELECT count(*) FROM transcripts`))
 }
@@ -177,11 +178,11 @@ func TestALateTranscriptFillsNoMoreThanAGap(t *testing.T) {
 	b := setup(t)
 	i, taskID := b.intake(ingest.IntakeConfig{}, nil), b.task()
 	first, second := b.attempt(taskID, 1), b.attempt(taskID, 2)
-	b.report(i, first, task.EventAgentCompleted, completed(t, "s1", "first"))
-	b.report(i, second, task.EventAgentCompleted, completed(t, "s1", "second"))
+	b.report(i, first, event.AgentCompleted, completed(t, "s1", "first"))
+	b.report(i, second, event.AgentCompleted, completed(t, "s1", "second"))
 	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, first)
-	b.report(i, first, task.EventAgentCompleted, completed(t, "s1", "late"))
-	b.report(i, first, task.EventAgentCompleted, completed(t, "s2", "a gap"))
+	b.report(i, first, event.AgentCompleted, completed(t, "s1", "late"))
+	b.report(i, first, event.AgentCompleted, completed(t, "s2", "a gap"))
 	contents := one[[]string](b, `SELECT array_agg(convert_from(content, 'UTF8') ORDER BY session_id, sandbox_id = $1) FROM transcripts`, second)
 	require.Equal(t, []string{"first", "second", "a gap"}, contents)
 	newest, ok, err := b.store.EarlierTranscript(t.Context(), taskID, 3)
@@ -195,14 +196,14 @@ func TestABrokenTranscriptIsALargeField(t *testing.T) {
 	b := setup(t)
 	i, box := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	said := data(t, map[string]any{"session_id": "s", "transcript_b64": "not base64!"})
-	listed, whole := b.report(i, box, task.EventAgentCompleted, said)
+	listed, whole := b.report(i, box, event.AgentCompleted, said)
 	require.Equal(t, []string{"transcript_b64"}, listed.Omitted)
 	require.JSONEq(t, string(said), string(whole.Data))
 	require.Empty(t, whole.Omitted)
 	_, err := b.store.Transcript(t.Context(), box)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	for _, odd := range []string{`{"transcript_b64":null}`, `{"transcript_b64":""}`, `{"transcript_b64":7,"session_id":{}}`, `{"transcript_b64":"aGk=","session_id":7}`} {
-		_, whole := b.report(i, box, task.EventAgentCompleted, json.RawMessage(odd))
+		_, whole := b.report(i, box, event.AgentCompleted, json.RawMessage(odd))
 		require.JSONEq(t, odd, string(whole.Data))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
@@ -75,13 +76,13 @@ func TestMessage_NeverConfirmed(t *testing.T) {
 
 	second, third := b.say(box, "", "two"), b.say(box, "", "three")
 	require.Equal(t, []string{"two", "three"}, b.lease(box))
-	b.inject(intake, box, task.EventAgentWaiting, map[string]any{})
+	b.inject(intake, box, event.AgentWaiting, map[string]any{})
 	final(second.ID, 1)
 	require.True(t, b.ack(box, first.ID, ""))
 	require.Empty(t, b.message(first.ID).Reason, "it was acknowledged after all")
 	b.endLeases()
 	require.Empty(t, b.lease(box))
-	b.inject(intake, box, task.EventAgentMessageInjected, map[string]any{"content": "three"})
+	b.inject(intake, box, event.AgentMessageInjected, map[string]any{"content": "three"})
 	require.Equal(t, ingest.MessageTakenUp, b.message(third.ID).State, "a late confirmation counts")
 	require.Empty(t, b.message(third.ID).Reason, "it was acknowledged after all")
 	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
@@ -93,7 +94,7 @@ func TestMessage_NeverConfirmed(t *testing.T) {
 		got, err := b.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: ours, Poll: "poll-of-agent-" + string(rune('a'+n))})
 		require.NoError(t, err)
 		require.Len(t, got, 1)
-		b.inject(intake, ours, task.EventAgentWaiting, map[string]any{"message_ids": []string{}})
+		b.inject(intake, ours, event.AgentWaiting, map[string]any{"message_ids": []string{}})
 		b.endLeases()
 	}
 	require.False(t, b.message(kept.ID).Settled())
@@ -253,12 +254,12 @@ func TestAnAgentThatWaitsNamesWhatItHasAnswered(t *testing.T) {
 	for _, m := range []ingest.Message{said, unread} {
 		b.lease(sandbox)
 		require.True(t, b.ack(sandbox, m.ID, "me"))
-		b.inject(intake, sandbox, task.EventAgentMessageInjected, map[string]any{"message_id": m.ID})
+		b.inject(intake, sandbox, event.AgentMessageInjected, map[string]any{"message_id": m.ID})
 	}
-	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message": "a program says so"})
+	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message": "a program says so"})
 	require.Equal(t, ingest.MessageTakenUp, b.message(said.ID).State)
-	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message_ids": []any{said.ID, 7, "no id"}})
-	b.inject(intake, sandbox, task.EventAgentWaiting, map[string]any{"message_ids": []any{}})
+	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message_ids": []any{said.ID, 7, "no id"}})
+	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message_ids": []any{}})
 	require.Equal(t, ingest.MessageAnswered, b.message(said.ID).State)
 	require.Equal(t, ingest.MessageTakenUp, b.message(unread.ID).State)
 }
@@ -271,11 +272,11 @@ func TestAMessageThatCouldNotBeUsedExpires(t *testing.T) {
 	intake, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	late, answered := b.say(sandbox, "", "a"), b.say(sandbox, "", "b")
 	for _, m := range []ingest.Message{late, answered} {
-		b.inject(intake, sandbox, task.EventAgentMessageInjected, map[string]any{"message_id": m.ID})
+		b.inject(intake, sandbox, event.AgentMessageInjected, map[string]any{"message_id": m.ID})
 	}
 	b.inject(intake, sandbox, "agent.message", map[string]any{"in_reply_to": answered.ID})
 	for _, m := range []ingest.Message{late, answered} {
-		b.inject(intake, sandbox, task.EventAgentMessageDropped, map[string]any{"message_id": m.ID})
+		b.inject(intake, sandbox, event.AgentMessageDropped, map[string]any{"message_id": m.ID})
 	}
 	require.Equal(t, ingest.MessageExpired, b.message(late.ID).State)
 	require.Contains(t, b.message(late.ID).Reason, "could use the message")
@@ -290,8 +291,8 @@ func TestAnIDOfAnotherSandboxSettlesNothing(t *testing.T) {
 	mine, theirs := b.say(sandbox, "", "same"), b.say(other, "", "same")
 	b.lease(sandbox)
 	b.lease(other)
-	for _, event := range []string{"agent.message_injected", "agent.interrupted"} {
-		b.inject(intake, sandbox, event, map[string]any{"message_id": theirs.ID, "content": "same", "reason": "same"})
+	for _, kind := range []string{"agent.message_injected", "agent.interrupted"} {
+		b.inject(intake, sandbox, kind, map[string]any{"message_id": theirs.ID, "content": "same", "reason": "same"})
 	}
 	require.Equal(t, ingest.MessageDelivered, b.message(mine.ID).State)
 	require.Equal(t, ingest.MessageDelivered, b.message(theirs.ID).State)
@@ -368,15 +369,15 @@ func TestMessagesToAnAgentThatHasLeft(t *testing.T) {
 	sandbox := b.sandbox()
 	open, taken := b.say(sandbox, "", "in time"), b.say(sandbox, "", "x")
 	require.True(t, b.ack(sandbox, taken.ID, ""))
-	b.inject(i, sandbox, task.EventAgentShutdown, map[string]any{"reason": "sigterm"})
+	b.inject(i, sandbox, event.AgentShutdown, map[string]any{"reason": "sigterm"})
 	require.Equal(t, ingest.MessageAccepted, b.message(open.ID).State, "it may be started again")
-	b.inject(i, sandbox, task.EventAgentShutdown, map[string]any{"reason": "interrupted"})
+	b.inject(i, sandbox, event.AgentShutdown, map[string]any{"reason": "interrupted"})
 	require.Equal(t, ingest.MessageExpired, b.message(open.ID).State)
 	require.Contains(t, b.message(open.ID).Reason, "left")
 	require.NotNil(t, b.message(open.ID).SettledAt)
 	require.Equal(t, ingest.MessageTakenUp, b.message(taken.ID).State)
 	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "has left")
-	b.inject(i, sandbox, task.EventAgentStarted, nil)
+	b.inject(i, sandbox, event.AgentStarted, nil)
 	b.say(sandbox, "", "it is back")
 }
 

@@ -61,7 +61,7 @@ func (b *bench) post(sandbox string, types ...string) {
 	b.t.Helper()
 	list := make([]ingest.Event, 0, len(types))
 	for _, eventType := range types {
-		list = append(list, event(eventType))
+		list = append(list, newEvent(eventType))
 	}
 	_, err := b.store.CommitEvents(b.t.Context(), ingest.Commit{
 		Requests: []ingest.Request{{SandboxID: sandbox, Events: list}}, Quiet: time.Minute,

@@ -74,7 +74,7 @@ func TestACommitWakesTheRelay(t *testing.T) {
 	b.ask(taskID, "start")
 	require.Contains(t, <-runs.calls, "start")
 	sandbox := b.attempt(taskID, 1)
-	_, err := b.intake(ingest.IntakeConfig{}, bus).Single(within(t), sandbox, event("agent.started"), false)
+	_, err := b.intake(ingest.IntakeConfig{}, bus).Single(within(t), sandbox, newEvent("agent.started"), false)
 	require.NoError(t, err)
 	require.Equal(t, "digest 1-1", <-runs.calls)
 }
@@ -488,7 +488,7 @@ func TestParallelRelaysLoseNothing(t *testing.T) {
 	one := b.intake(ingest.IntakeConfig{}, nil)
 	parallel(tasks, func(n int) error {
 		for k := range rounds {
-			list := []ingest.Event{event("agent.tool_use"), event("agent.waiting"), event("agent.heartbeat")}
+			list := []ingest.Event{newEvent("agent.tool_use"), newEvent("agent.waiting"), newEvent("agent.heartbeat")}
 			_, err := one.Batch(within(t), boxes[n], "spool", int64(k*len(list)+1), list)
 			require.NoError(t, err)
 			if n%10 == 0 {

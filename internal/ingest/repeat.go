@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // RepeatWindow is how long a worker of the replaced system may go on sending the same event: three
@@ -20,7 +20,7 @@ const repeatKeys = ownKeys + "repeat:"
 // that did not come, or a 503 for a commit of which nobody knew the outcome. The old workers do so
 // with agent.completed alone, and have no ids for it; what it says is its key. Empty: none.
 func repeatKey(e Event) string {
-	if e.Type != task.EventAgentCompleted {
+	if e.Type != event.AgentCompleted {
 		return ""
 	}
 	sum := sha256.New()

@@ -13,7 +13,7 @@ func TestALastWordThatIsRepeatedIsOneEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, other, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	said := event("agent.completed")
+	said := newEvent("agent.completed")
 	first, err := one.Single(within(t), sandbox, said, false)
 	require.NoError(t, err)
 	for _, intake := range []*ingest.Intake{one, other} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -32,7 +33,7 @@ func (w world) diagnoser(url string) (*postgres.Store, *diagnosis.Service) {
 // fails lets a task's attempt fail, and the task go on, or end. It answers the next ordinal.
 func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status task.Status) int64 {
 	w.t.Helper()
-	w.event(live.SandboxID, task.EventAgentError, `{"error": "cannot find libfoo"}`)
+	w.event(live.SandboxID, event.AgentError, `{"error": "cannot find libfoo"}`)
 	p := contract.Projection{
 		Ordinal: ordinal, Status: status, Reason: "The agent gave up: cannot find libfoo", Class: task.ClassAgentError,
 		Ended: &contract.AttemptEnd{Number: live.Number, Outcome: "failed", Class: task.ClassAgentError, Reason: "The agent gave up: cannot find libfoo"},

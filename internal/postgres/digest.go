@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Milestones are the event types whose data a digest needs; the data of others may be empty.
 func Milestones() []string {
 	return []string{
-		task.EventAgentStarted, task.EventAgentCompleted, task.EventContinuousCompleted, task.EventAgentError,
-		task.EventAgentFailed, task.EventAgentWaiting, task.EventAgentInterrupted, task.EventAgentShutdown,
+		event.AgentStarted, event.AgentCompleted, event.ContinuousCompleted, event.AgentError,
+		event.AgentFailed, event.AgentWaiting, event.AgentInterrupted, event.AgentShutdown,
 	}
 }
 
@@ -68,14 +68,14 @@ func (b *BuiltDigest) add(e EventRow) {
 	d := &b.Digest
 	b.Types[e.Type]++
 	d.To, d.LastBeat = e.Sequence, e.At
-	if task.CountsAsWork(e.Type) {
+	if event.CountsAsWork(e.Type) {
 		d.LastWork = e.At
 	}
-	class := task.ClassOf(e.Type)
-	if class != task.EventHeartbeat || d.LastType == "" {
+	class := event.ClassOf(e.Type)
+	if class != event.ClassHeartbeat || d.LastType == "" {
 		d.LastType = e.Type
 	}
-	if class == task.EventMilestone {
+	if class == event.ClassMilestone {
 		b.milestone(e)
 	}
 }
@@ -84,7 +84,7 @@ func (b *BuiltDigest) add(e EventRow) {
 func classCounters(types map[string]int64) map[string]int64 {
 	classes := make(map[string]int64)
 	for name, n := range types {
-		classes[string(task.ClassOf(name))] += n
+		classes[string(event.ClassOf(name))] += n
 	}
 	return classes
 }
@@ -109,7 +109,7 @@ func (b *BuiltDigest) milestone(e EventRow) {
 	data := readMilestone(e.Data)
 	m := contract.Milestone{Sequence: e.Sequence, Type: e.Type}
 	switch e.Type {
-	case task.EventAgentCompleted:
+	case event.AgentCompleted:
 		m.StopReason = data.StopReason
 		m.OK = data.Success == nil || *data.Success
 		m.Verdict = data.AgentType == "validator"
@@ -120,13 +120,13 @@ func (b *BuiltDigest) milestone(e EventRow) {
 		case !m.OK: // what it said last is why it gave up
 			m.ErrorID = b.keepError(e, cmp.Or(readText(data.Error), readText(data.Output)))
 		}
-	case task.EventContinuousCompleted:
+	case event.ContinuousCompleted:
 		m.OK, m.StopReason = data.ValidationPassed, data.StopReason
 		if !m.OK {
 			m.Class = classOfStop(data.StopReason)
 			m.ErrorID = b.keepError(e, readText(data.Error))
 		}
-	case task.EventAgentError, task.EventAgentFailed:
+	case event.AgentError, event.AgentFailed:
 		m.Class = classOfFailure(data)
 		m.StopReason = data.StopReason
 		m.ResetAt = believed(data.ResetAt, e.At)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -52,7 +53,7 @@ func (c typeCount) with(more typeCount) typeCount {
 }
 
 func heartbeatTypes() []string {
-	return []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}
+	return []string{event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat}
 }
 
 // heartbeats are those of all their types.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -130,8 +131,8 @@ func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) i
 	for _, e := range fresh {
 		s.head++
 		s.stored++
-		milestone = milestone || task.ClassOf(e.Type) == task.EventMilestone
-		s.worked = s.worked || task.CountsAsWork(e.Type)
+		milestone = milestone || event.ClassOf(e.Type) == event.ClassMilestone
+		s.worked = s.worked || event.CountsAsWork(e.Type)
 		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, key: key, event: e})
 		if e.Large != nil {
 			p.large = append(p.large, p.rows[len(p.rows)-1])

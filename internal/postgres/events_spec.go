@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -76,7 +77,7 @@ func (p *eventPlan) queueSpec(batch *pgx.Batch) {
 }
 
 func mayMoveSpec(eventType string) bool {
-	return strings.HasPrefix(eventType, "spec.") || eventType == task.EventAgentCompleted || eventType == task.EventContinuousCompleted
+	return strings.HasPrefix(eventType, "spec.") || eventType == event.AgentCompleted || eventType == event.ContinuousCompleted
 }
 
 func (e specEvent) queue() {
@@ -97,7 +98,7 @@ func (e specEvent) queue() {
 		e.move(sqlExecutionEnd, e.row.event.Type == "spec.execution_completed", at, e.effective())
 	case "spec.criterion_met":
 		e.criterion()
-	case task.EventAgentCompleted, task.EventContinuousCompleted:
+	case event.AgentCompleted, event.ContinuousCompleted:
 		e.runEnded()
 	}
 }

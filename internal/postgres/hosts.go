@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -107,7 +108,7 @@ func (s *Store) tellLost(ctx context.Context, h task.Host, sandboxes []string) e
 	for _, id := range sandboxes {
 		commit.Requests = append(commit.Requests, ingest.Request{
 			SandboxID: id, Key: "omoi:host-lost",
-			Events: []ingest.Event{{Type: task.EventAgentFailed, Source: ingest.SourceSystem, Data: data}},
+			Events: []ingest.Event{{Type: event.AgentFailed, Source: ingest.SourceSystem, Data: data}},
 		})
 	}
 	_, err = s.CommitEvents(ctx, commit)

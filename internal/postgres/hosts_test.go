@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -130,7 +131,7 @@ func TestALiveAttemptOnALostHostIsToldOnce(t *testing.T) {
 	digest, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: live.SandboxID})
 	require.NoError(t, err)
 	require.Len(t, digest.Milestones, 1)
-	require.Equal(t, task.EventAgentFailed, digest.Milestones[0].Type)
+	require.Equal(t, event.AgentFailed, digest.Milestones[0].Type)
 	require.Equal(t, task.ClassInfrastructure, digest.Milestones[0].Class)
 	require.Contains(t, one[string](t, w.pool, `SELECT content FROM stored_texts WHERE id = $1`, digest.Milestones[0].ErrorID), "host) was declared lost")
 	require.True(t, one[bool](t, w.pool, `SELECT events_due_at <= now() FROM sandboxes WHERE id = $1`, live.SandboxID))

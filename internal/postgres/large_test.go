@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -15,7 +16,7 @@ func TestALargeOutputIsInTheResult(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(1), "")
 	live := w.running(a)
-	w.event(live.SandboxID, task.EventAgentCompleted, `{"success": true, "turns": 3}`)
+	w.event(live.SandboxID, event.AgentCompleted, `{"success": true, "turns": 3}`)
 	w.exec(`UPDATE sandbox_events SET cut = true`)
 	w.exec(`INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields)
 		SELECT sandbox_id, sequence, partition_month, '{final_output}', jsonb_build_object('final_output', repeat('o', $1)) FROM sandbox_events`, output)

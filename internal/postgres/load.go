@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -162,7 +163,7 @@ func (l *loading) findLive(ctx context.Context) error {
 	l.last, l.saved = &last.Attempt, last.Attempt.HeadCommit != nil || unpublished(last).Head != ""
 	if last.Attempt.EndedAt == nil && alive(last.Sandbox) {
 		l.live = liveAttempt(last.Attempt, last.Sandbox)
-		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, task.EventAgentStarted); err != nil {
+		if l.live.Started, err = l.q.HasEvent(ctx, last.Sandbox.ID, event.AgentStarted); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // What agents say of messages in their events. Old workers do not know the ids. $3 is the
@@ -68,21 +68,21 @@ func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 	for _, row := range p.rows {
 		q := messageNews{batch: batch, sandboxID: row.sandbox.id, at: timeOr(p.now)}
 		switch row.event.Type {
-		case task.EventAgentMessageInjected:
+		case event.AgentMessageInjected:
 			said := readSaid(row.event)
 			q.settle(sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
-		case task.EventAgentMessageDropped:
+		case event.AgentMessageDropped:
 			q.settle(sqlDroppedByID, readSaid(row.event).ID, "", nil)
-		case task.EventAgentInterrupted:
+		case event.AgentInterrupted:
 			said := readSaid(row.event)
 			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
-		case task.EventAgentWaiting:
+		case event.AgentWaiting:
 			q.waits(readSaid(row.event).Answered)
-		case task.EventAgentShutdown:
+		case event.AgentShutdown:
 			if reason := readSaid(row.event).Reason; reason != "sigterm" && reason != "gone" {
 				batch.Queue(sqlAgentLeft, q.sandboxID, q.at)
 			}
-		case task.EventAgentStarted:
+		case event.AgentStarted:
 			batch.Queue(sqlAgentBack, q.sandboxID)
 		case eventAgentMessage:
 			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {

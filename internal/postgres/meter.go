@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const meterPage = 20 // sandboxes whose reports are read together
@@ -28,7 +28,7 @@ func meter(ctx context.Context, q *db.Queries, ids []string, err error) error {
 		return err
 	}
 	for part := range slices.Chunk(ids, meterPage) {
-		rows, err := q.ReportedUsage(ctx, task.UsageEvents(), part)
+		rows, err := q.ReportedUsage(ctx, event.UsageEvents(), part)
 		if err != nil {
 			return err
 		}
@@ -49,11 +49,11 @@ func meter(ctx context.Context, q *db.Queries, ids []string, err error) error {
 // meterOne takes the rows of one sandbox.
 func meterOne(ctx context.Context, q *db.Queries, rows []db.ReportedUsageRow) error {
 	box := rows[0]
-	sum := task.Metered{
+	sum := event.Metered{
 		CostUSD: box.CostUsd, InputTokens: float64(box.InputTokens), OutputTokens: float64(box.OutputTokens), CostUnknown: box.CostUnknown,
 	}
 	for _, row := range rows {
-		var report task.UsageReport
+		var report event.UsageReport
 		if err := json.Unmarshal(row.Report, &report); err != nil {
 			return err
 		}

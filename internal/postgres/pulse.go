@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -63,13 +64,13 @@ func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reas
 
 // readSigns looks at the events that tell more than that they came.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time, out *task.Pulse) error {
-	beats := []string{task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat}
+	beats := []string{event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat}
 	last, err := s.q.NewestSign(ctx, db.NewestSignParams{PartitionMonth: month, SandboxID: sandboxID, Heartbeats: beats})
 	if err != nil {
 		return err
 	}
 	newest, err := s.q.NewestEvents(ctx, db.NewestEventsParams{
-		Types: append(beats, task.EventAgentStarted, task.EventAgentWaiting, task.EventAgentShutdown), PartitionMonth: month, SandboxID: sandboxID,
+		Types: append(beats, event.AgentStarted, event.AgentWaiting, event.AgentShutdown), PartitionMonth: month, SandboxID: sandboxID,
 	})
 	if err != nil {
 		return err
@@ -80,13 +81,13 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time
 	beaten := false // the newest heartbeat alone tells of the tool
 	for _, e := range newest {
 		switch e.EventType {
-		case task.EventAgentStarted:
+		case event.AgentStarted:
 			out.Started = age(e.Age)
-		case task.EventAgentWaiting:
+		case event.AgentWaiting:
 			if e.Sequence == last[0].Sequence {
 				out.Waiting = age(e.Age)
 			}
-		case task.EventAgentShutdown:
+		case event.AgentShutdown:
 			out.Interrupted = e.Sequence == last[0].Sequence && endedByInterrupt(e.EventData)
 		default:
 			if !beaten {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -126,7 +127,7 @@ func (s *Store) fileEdits(ctx context.Context, out *task.ChangedFiles, after int
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.places(out.SandboxID, task.EventAgentFileEdited, counts).after(ctx, after, limit+1)
+	at, err := s.places(out.SandboxID, event.AgentFileEdited, counts).after(ctx, after, limit+1)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +296,7 @@ func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastA
 		}
 		a.LastHeartbeatAt, a.HeartbeatStatus = utc(last.CreatedAt), orNull(last.Status)
 	}
-	if done := counts.types[task.EventAgentCompleted]; done.Events > 0 {
+	if done := counts.types[event.AgentCompleted]; done.Events > 0 {
 		last, err := s.q.EventTime(ctx, sandboxID, done.Last)
 		if err != nil {
 			return err

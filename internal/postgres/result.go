@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -63,7 +64,7 @@ func (w *projecting) readCompletions(ctx context.Context) error {
 func (w *projecting) completionsOf(ctx context.Context, sandboxID string) error {
 	rows, err := w.q.Decisive(ctx, sandboxID)
 	for _, r := range rows {
-		if r.EventType == task.EventContinuousCompleted {
+		if r.EventType == event.ContinuousCompleted {
 			w.continuous = readObject(r.EventData)
 		} else {
 			w.agent = readObject(r.EventData)

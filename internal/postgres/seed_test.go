@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -18,7 +19,7 @@ func TestSeedStatements(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "")
 	live := w.running(a)
-	w.event(live.SandboxID, task.EventAgentStarted, `{"agent_id": "agent-7"}`)
+	w.event(live.SandboxID, event.AgentStarted, `{"agent_id": "agent-7"}`)
 	w.write(a, contract.Projection{Ordinal: 4, Status: task.StatusRunning, SandboxID: live.SandboxID})
 	rows, err := w.pool.Query(t.Context(), `SELECT id, sandbox_id, event_type, created_at
    FROM sandbox_events
@@ -82,7 +83,7 @@ func TestResolve_AgentID(t *testing.T) {
 	live := w.begin(a, w.load(a).Ordinal+1)
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusAssigned, SandboxID: live.SandboxID})
 	require.Equal(t, live.SandboxID, w.row(a.id, "assigned_agent_id"))
-	w.event(live.SandboxID, task.EventAgentStarted, `{"agent_id": "agent-7"}`)
+	w.event(live.SandboxID, event.AgentStarted, `{"agent_id": "agent-7"}`)
 	w.write(a, contract.Projection{Ordinal: 9, Status: task.StatusRunning, SandboxID: live.SandboxID})
 	require.Equal(t, "agent-7", w.row(a.id, "assigned_agent_id"))
 	for _, id := range []string{"agent-7", live.SandboxID, a.id} {
@@ -94,7 +95,7 @@ func TestResolve_AgentID(t *testing.T) {
 	other := w.task(w.project(5), "")
 	liar := w.begin(other, w.load(other).Ordinal+1)
 	w.write(other, contract.Projection{Ordinal: 2, Status: task.StatusAssigned, SandboxID: liar.SandboxID})
-	w.event(liar.SandboxID, task.EventAgentStarted, `{"agent_id": "`+a.id+`"}`)
+	w.event(liar.SandboxID, event.AgentStarted, `{"agent_id": "`+a.id+`"}`)
 	w.write(other, contract.Projection{Ordinal: 9, Status: task.StatusRunning, SandboxID: liar.SandboxID})
 	found, err := postgres.New(w.pool, postgres.Config{}).Resolve(t.Context(), w.org, a.id)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -129,7 +130,7 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	running.Go(func() { _ = intake.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
-	for _, c := range [][2]string{{task.EventAgentMessageInjected, task.FeedbackHeard}, {task.EventAgentMessageDropped, task.FeedbackSent}} {
+	for _, c := range [][2]string{{event.AgentMessageInjected, task.FeedbackHeard}, {event.AgentMessageDropped, task.FeedbackSent}} {
 		_, err := intake.Single(t.Context(), box, ingest.Event{Type: c[0], Data: said}, false)
 		require.NoError(t, err)
 		p.settle()

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 const (
@@ -18,8 +18,8 @@ func contextOf(t *trail) Context {
 	c := Context{
 		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: orNone(t.lifted), Instructions: t.instructions(),
 		Focus: t.focus(), Attempt: t.Attempt, Approaches: t.approaches(), Blockers: t.blockers(), Phase: t.Phase,
-		Age: t.Age, SinceWork: t.sinceWork(), SinceChange: t.Age, Events: t.Seen.Last, Calls: t.count(task.EventAgentToolUse),
-		Edits: t.count(task.EventAgentFileEdited), CostUSD: t.CostUSD, Tokens: t.Tokens,
+		Age: t.Age, SinceWork: t.sinceWork(), SinceChange: t.Age, Events: t.Seen.Last, Calls: t.count(event.AgentToolUse),
+		Edits: t.count(event.AgentFileEdited), CostUSD: t.CostUSD, Tokens: t.Tokens,
 	}
 	if t.changed != nil {
 		c.SinceChange = t.changed.Age

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // took is a call that says how long it took; by the times at which its events were stored it took a second.
 func (t *tape) took(command, answer string, said time.Duration) *tape {
 	t.calls++
 	id := fmt.Sprintf("toolu_%04d", t.calls)
-	t.add(task.EventAgentToolUse, map[string]any{"tool": "Bash", "tool_use_id": id, "input": map[string]any{"command": command}}).wait(time.Second)
-	t.add(task.EventAgentToolCompleted, map[string]any{"tool": "Bash", "tool_use_id": id, "tool_response": map[string]any{"duration_ms": said.Milliseconds()}})
+	t.add(event.AgentToolUse, map[string]any{"tool": "Bash", "tool_use_id": id, "input": map[string]any{"command": command}}).wait(time.Second)
+	t.add(event.AgentToolCompleted, map[string]any{"tool": "Bash", "tool_use_id": id, "tool_response": map[string]any{"duration_ms": said.Milliseconds()}})
 	return t.add("agent.tool_result", map[string]any{"tool_use_id": id, "result": answer})
 }
 
@@ -44,7 +44,7 @@ func TestForgedEventsQuietNoRuleForLong(t *testing.T) {
 		{name: "polling for all that is read", tape: polling, with: last(polling, 200), want: []string{"loop"}},
 		{name: "said to wait", tape: newTape().read("a.go").wait(11*time.Minute).beat("waiting", "", 0), want: []string{"no_progress"}},
 		{name: "waits anew every while", tape: newTape().times(4, func(tp *tape, _ int) {
-			tp.add(task.EventAgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)
+			tp.add(event.AgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)
 		}), want: []string{"idle_after_end", "no_progress"}},
 		{name: "done anew every while", tape: newTape().times(4, func(tp *tape, _ int) { tp.done().wait(4*time.Minute).beat("waiting", "", 0) }), want: []string{"idle_after_end"}},
 		{name: "talk while a tool is said to be at work", tape: newTape().times(6, func(tp *tape, i int) {

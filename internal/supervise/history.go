@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // step is one call of a tool with what came of it.
@@ -65,7 +65,7 @@ func newTrail(s *Subject) *trail {
 }
 
 func (t *trail) take(e *Event) {
-	if task.CountsAsWork(e.Type) && e.Type != task.EventAgentMessageInjected && !isEnd(e.Type) {
+	if event.CountsAsWork(e.Type) && e.Type != event.AgentMessageInjected && !isEnd(e.Type) {
 		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == eventMessage)
 		t.end = nil
 	}
@@ -77,7 +77,7 @@ func (t *trail) take(e *Event) {
 	case e.Tool != "":
 		t.calls[e.Call] = len(t.steps)
 		t.steps = append(t.steps, step{use: e})
-	case e.Type == task.EventAgentToolCompleted:
+	case e.Type == event.AgentToolCompleted:
 		if st := t.stepOf(e.Call); st != nil {
 			st.took, st.tests = e.Took, e.Tests
 		}
@@ -93,7 +93,7 @@ func (t *trail) take(e *Event) {
 }
 
 func isEnd(eventType string) bool {
-	return eventType == task.EventAgentCompleted || eventType == task.EventContinuousCompleted
+	return eventType == event.AgentCompleted || eventType == event.ContinuousCompleted
 }
 
 // over is true of an agent that has told its end and keeps to it. The word of one that has gone on before after such an
@@ -215,7 +215,7 @@ func (t *trail) newest() time.Duration {
 // resting is the first of the newest events where those say only that it is done, or waits for messages.
 func (t *trail) resting() (at *Event) {
 	for i := len(t.Events) - 1; i >= 0; i-- {
-		if e := &t.Events[i]; isEnd(e.Type) || e.Type == task.EventAgentWaiting {
+		if e := &t.Events[i]; isEnd(e.Type) || e.Type == event.AgentWaiting {
 			at = e
 			continue
 		}
@@ -254,7 +254,7 @@ func evidence(steps []step, most int) []int64 {
 // sinceWork is the age of the newest event that is work.
 func (t *trail) sinceWork() time.Duration {
 	for _, e := range slices.Backward(t.Events) {
-		if task.CountsAsWork(e.Type) {
+		if event.CountsAsWork(e.Type) {
 			return e.Age
 		}
 	}

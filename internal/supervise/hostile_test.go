@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -16,8 +17,8 @@ import (
 func TestHostileEvents(t *testing.T) {
 	t.Parallel()
 	kinds := []string{
-		task.EventAgentToolUse, task.EventAgentToolCompleted, "agent.tool_result", task.EventAgentFileEdited, "agent.message", task.EventAgentCompleted,
-		task.EventAgentHeartbeat, task.EventAgentMessageInjected, "agent.assistant_message", task.EventAgentWaiting, "made.up",
+		event.AgentToolUse, event.AgentToolCompleted, "agent.tool_result", event.AgentFileEdited, "agent.message", event.AgentCompleted,
+		event.AgentHeartbeat, event.AgentMessageInjected, "agent.assistant_message", event.AgentWaiting, "made.up",
 	}
 	values := []string{
 		`null`, `7`, `-1e300`, `"x"`, `""`, `true`, `[]`, `{}`, `{"command":"go test ./..."}`, `"@@ -1 +1 @@\n-func TestA(\n+"`, `"a_test.go"`, `"Bash"`,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Line is one thing that an agent said, did, or was told.
@@ -43,16 +43,16 @@ func lineOf(e *Event) (Line, bool) {
 		l.Kind, l.Text = "edit", editLine(e)
 	case e.Sender != "":
 		l.Kind, l.Text = "told", e.Sender+": "+l.Text
-	case e.Type == task.EventAgentCompleted, e.Type == task.EventContinuousCompleted:
+	case e.Type == event.AgentCompleted, e.Type == event.ContinuousCompleted:
 		l.Kind = "end"
-	case e.Failed, e.Type == task.EventAgentError, e.Type == task.EventAgentStreamError:
+	case e.Failed, e.Type == event.AgentError, e.Type == event.AgentStreamError:
 		l.Kind = "error"
 	case e.Type == eventToolResult, e.Type == eventUserToolResult:
 		l.Kind = "answer"
 	default:
 		return l, false
 	}
-	if e.Tests != nil && e.Type != task.EventAgentToolCompleted {
+	if e.Tests != nil && e.Type != event.AgentToolCompleted {
 		l.Kind, l.Text = "tests", testLine(e)
 	}
 	return l, l.Text != "" || l.Kind == "end"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -96,7 +97,7 @@ func (r *reader) row(row *task.Event) {
 	var f fields
 	_ = json.Unmarshal(row.Data, &f)
 	e := Event{Sequence: row.Sequence, Type: row.Type, Age: max(r.now.Sub(row.CreatedAt), 0)}
-	if task.ClassOf(row.Type) == task.EventHeartbeat {
+	if event.ClassOf(row.Type) == event.ClassHeartbeat {
 		r.s.Beat = &Beat{
 			Sequence: e.Sequence, Age: e.Age, Status: f.Status, Tool: f.Current,
 			ToolAge: task.Millis(f.ToolMS),
@@ -111,9 +112,9 @@ func (r *reader) row(row *task.Event) {
 // fill takes what the rules need; false for an event that says nothing.
 func (r *reader) fill(e *Event, f *fields) bool {
 	switch e.Type {
-	case task.EventAgentToolUse, eventSubagent, eventSkill:
+	case event.AgentToolUse, eventSubagent, eventSkill:
 		r.used(e, f)
-	case task.EventAgentToolCompleted:
+	case event.AgentToolCompleted:
 		return r.completed(e, f)
 	case eventToolResult, eventUserToolResult:
 		if e.Type == eventUserToolResult && f.ToolUseID != "" && f.ToolUseID == r.result {
@@ -121,18 +122,18 @@ func (r *reader) fill(e *Event, f *fields) bool {
 		}
 		r.result = f.ToolUseID
 		r.answered(e, f)
-	case task.EventAgentFileEdited:
+	case event.AgentFileEdited:
 		edited(e, f)
 	case eventAssistant:
 		return r.paid(e, f)
-	case task.EventAgentMessageInjected:
+	case event.AgentMessageInjected:
 		r.told(e, f)
 	case eventUserMessage:
 		e.Text, e.Sender = cut(f.Content, maxText), senderProgram
-	case task.EventAgentCompleted, task.EventContinuousCompleted:
+	case event.AgentCompleted, event.ContinuousCompleted:
 		ended(e, f)
 		r.paid(e, f)
-	case task.EventAgentError, task.EventAgentFailed:
+	case event.AgentError, event.AgentFailed:
 		r.paid(e, f)
 		fallthrough
 	default:
@@ -144,7 +145,7 @@ func (r *reader) fill(e *Event, f *fields) bool {
 func ended(e *Event, f *fields) {
 	e.Text = cut(f.Output, maxText)
 	e.Success = f.Success == nil || *f.Success
-	if e.Type == task.EventContinuousCompleted {
+	if e.Type == event.ContinuousCompleted {
 		e.Success = f.Passed != nil && *f.Passed
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestLoop(t *testing.T) {
@@ -81,8 +81,8 @@ func TestIdleAfterEnd(t *testing.T) {
 		{name: "idle", tape: newTape().done().wait(6*time.Minute).beat("waiting", "", 0), want: []string{"idle_after_end"}},
 		{name: "just done", tape: newTape().done().wait(4*time.Minute).beat("waiting", "", 0)},
 		{name: "works on", tape: newTape().done().wait(6*time.Minute).read("a.go").beat("running", "", 0)},
-		{name: "waits for nobody", tape: newTape().add(task.EventAgentWaiting, nil).wait(6*time.Minute).beat("waiting", "", 0), want: []string{"idle_after_end"}},
-		{name: "waits for a moment", tape: newTape().add(task.EventAgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)},
+		{name: "waits for nobody", tape: newTape().add(event.AgentWaiting, nil).wait(6*time.Minute).beat("waiting", "", 0), want: []string{"idle_after_end"}},
+		{name: "waits for a moment", tape: newTape().add(event.AgentWaiting, nil).wait(4*time.Minute).beat("waiting", "", 0)},
 		{name: "was told more", tape: newTape().done().wait(6*time.Minute).told("One more thing.").beat("running", "", 0)},
 		{name: "gone", tape: newTape().beat("waiting", "", 0).done().wait(6 * time.Minute)},
 		{
@@ -209,7 +209,7 @@ func TestCost(t *testing.T) {
 func TestWhatAFailureHasCostCounts(t *testing.T) {
 	t.Parallel()
 	bill := map[string]any{"error": "no more", "cost_usd": 2.5, "input_tokens": 10, "output_tokens": 5}
-	for _, end := range []string{task.EventAgentError, task.EventAgentFailed, task.EventAgentCompleted} {
+	for _, end := range []string{event.AgentError, event.AgentFailed, event.AgentCompleted} {
 		s := newTape().spend(0.1).add(end, bill).subject()
 		require.InDelta(t, 2.5, s.CostUSD, 1e-9, end)
 		require.Equal(t, int64(30_000), s.Tokens, end)

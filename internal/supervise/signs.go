@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -34,9 +35,9 @@ func Signs(taskID string, attempt int, events []task.Event) []task.Sign {
 
 func failure(e *Event) bool {
 	switch e.Type {
-	case task.EventAgentError, task.EventAgentFailed, task.EventAgentStreamError, "iteration.failed":
+	case event.AgentError, event.AgentFailed, event.AgentStreamError, "iteration.failed":
 		return true
-	case task.EventAgentCompleted, task.EventContinuousCompleted:
+	case event.AgentCompleted, event.ContinuousCompleted:
 		return !e.Success
 	}
 	return e.Failed

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -25,7 +26,7 @@ func start() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }
 
 func newTape() *tape {
 	t := &tape{at: start()}
-	return t.add(task.EventAgentStarted, map[string]any{"model": "scripted"})
+	return t.add(event.AgentStarted, map[string]any{"model": "scripted"})
 }
 
 func (t *tape) add(kind string, data map[string]any) *tape {
@@ -43,7 +44,7 @@ func (t *tape) wait(d time.Duration) *tape { t.at = t.at.Add(d); return t }
 func (t *tape) call(tool string, input map[string]any, answer string, failed bool) *tape {
 	t.calls++
 	id := fmt.Sprintf("toolu_%04d", t.calls)
-	t.add(task.EventAgentToolUse, map[string]any{"tool": tool, "tool_use_id": id, "input": input}).wait(time.Second)
+	t.add(event.AgentToolUse, map[string]any{"tool": tool, "tool_use_id": id, "input": input}).wait(time.Second)
 	t.add("agent.tool_result", map[string]any{"tool_use_id": id, "result": answer, "is_error": failed})
 	return t.wait(time.Second)
 }
@@ -74,7 +75,7 @@ func (t *tape) edit(path string, lines ...string) *tape {
 		kind, lines = "deleted", lines[1:]
 	}
 	diff := "--- a/" + path + "\n+++ b/" + path + "\n@@ -1,9 +1,9 @@\n" + strings.Join(lines, "\n") + "\n"
-	return t.add(task.EventAgentFileEdited, map[string]any{
+	return t.add(event.AgentFileEdited, map[string]any{
 		"tool_use_id": fmt.Sprintf("toolu_%04d", t.calls), "file_path": path, "change_type": kind,
 		"lines_added": added, "lines_removed": removed, "diff_preview": diff, "full_diff": diff,
 	}).wait(time.Second)
@@ -89,7 +90,7 @@ func (t *tape) told(text string) *tape {
 
 // claims is an event of the agent alone: nobody has sent it that.
 func (t *tape) claims(text string) *tape {
-	return t.add(task.EventAgentMessageInjected, map[string]any{"message_type": "user_message", "content": text})
+	return t.add(event.AgentMessageInjected, map[string]any{"message_type": "user_message", "content": text})
 }
 
 func (t *tape) spend(usd float64) *tape {
@@ -101,10 +102,10 @@ func (t *tape) beat(status, tool string, age time.Duration) *tape {
 	if tool != "" {
 		data["current_tool"], data["tool_age_ms"] = tool, age.Milliseconds()
 	}
-	return t.add(task.EventAgentHeartbeat, data)
+	return t.add(event.AgentHeartbeat, data)
 }
 
-func (t *tape) done() *tape { return t.add(task.EventAgentCompleted, map[string]any{"success": true}) }
+func (t *tape) done() *tape { return t.add(event.AgentCompleted, map[string]any{"success": true}) }
 
 func (t *tape) times(n int, do func(*tape, int)) *tape {
 	for i := range n {

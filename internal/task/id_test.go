@@ -45,13 +45,3 @@ func TestRetryDelay(t *testing.T) {
 	require.EqualValues(t, 20, task.RetryDelay(task.ClassInfrastructure, 3, 5))
 	require.EqualValues(t, 160, task.RetryDelay(task.ClassInfrastructure, 99, 5))
 }
-
-func TestEventClasses(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, task.EventMilestone, task.ClassOf(task.EventAgentStarted))
-	require.Equal(t, task.EventHeartbeat, task.ClassOf("spec.heartbeat"))
-	require.Equal(t, task.EventWork, task.ClassOf("something.new"), "an unknown type is progress")
-	require.True(t, task.CountsAsWork(task.EventAgentToolUse))
-	require.False(t, task.CountsAsWork(task.EventAgentWaiting))
-	require.False(t, task.CountsAsWork(task.EventAgentHeartbeat))
-}

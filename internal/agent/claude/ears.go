@@ -6,7 +6,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // attend listens while something else is done. An interrupt and the time limit end that; what
@@ -73,7 +73,7 @@ func (t *talk) tooLate(ctx context.Context) {
 			t.interrupted(m) // there is nothing left to stop
 			continue
 		}
-		t.env.Report.Emit(task.EventAgentMessageDropped, m.Named(map[string]any{"reason": "the agent ended first"}))
+		t.env.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": "the agent ended first"}))
 		t.env.Inbox.Used(m.ID)
 	}
 	t.later = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -77,7 +78,7 @@ func (t *talk) completed(end *turn, w continuous.Work) {
 	maps.Copy(data, t.rec.bill())
 	maps.Copy(data, t.loop().WorkData(w))
 	maps.Copy(data, w.Found())
-	t.env.Report.Emit(task.EventAgentCompleted, data)
+	t.env.Report.Emit(event.AgentCompleted, data)
 }
 
 func (t *talk) agentType() string { return or(t.vars["AGENT_TYPE"], "implementer") }
@@ -98,11 +99,11 @@ func (t *talk) fail(f *failed) agent.Result {
 		data["reset_at"] = f.reset
 	}
 	if f.class == task.ClassInfrastructure || f.class == task.ClassResources {
-		t.env.Report.Emit(task.EventAgentStreamError, map[string]any{
+		t.env.Report.Emit(event.AgentStreamError, map[string]any{
 			"error": f.text, "error_type": f.kind, "turn": t.rec.at().Turn, "final_output_length": len(t.rec.said()),
 		})
 	}
-	t.env.Report.Emit(task.EventAgentError, data)
+	t.env.Report.Emit(event.AgentError, data)
 	return agent.Result{Failed: true}
 }
 

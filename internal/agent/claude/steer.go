@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -226,7 +227,7 @@ func (t *talk) stopped(end *turn) {
 }
 
 func (t *talk) interrupted(m inbox.Message) {
-	t.env.Report.Emit(task.EventAgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": t.env.Doing.Turn()}))
+	t.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": t.env.Doing.Turn()}))
 	t.env.Inbox.Used(m.ID)
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Bounds of what is reported of a tool.
@@ -45,7 +45,7 @@ func (r *recorder) called(l *line, b block) {
 	r.tools[b.ID] = c
 	r.idle()
 	r.busy = r.env.Doing.Tool(b.Name)
-	kind, data := task.EventAgentToolUse, map[string]any{
+	kind, data := event.AgentToolUse, map[string]any{
 		"tool": b.Name, "tool_use_id": b.ID, "input": anything(b.Input), "event_subtype": "tool_use",
 	}
 	switch {
@@ -120,7 +120,7 @@ func persisted(raw json.RawMessage) int {
 }
 
 func (r *recorder) completed(l *line, id string, c *call) {
-	kind, data := task.EventAgentToolCompleted, map[string]any{
+	kind, data := event.AgentToolCompleted, map[string]any{
 		"tool": c.name, "tool_use_id": id, "tool_input": anything(c.input), "tool_response": anything(l.Tool),
 	}
 	if len(l.Tool) > responseBytes {
@@ -186,7 +186,7 @@ func changes(name string) bool {
 func (r *recorder) edited(l *line, c diff.Change, id string) {
 	r.files[c.Path] = true
 	r.place.Files = max(r.place.Files, len(r.files))
-	r.emit(task.EventAgentFileEdited, l, c.Data(r.place.Turn, id))
+	r.emit(event.AgentFileEdited, l, c.Data(r.place.Turn, id))
 }
 
 // ignored reports an edit that the look at the work tree cannot see, such as of a file that git

@@ -6,7 +6,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // await waits for a message, and says so. ok is false if none came in time. An interrupt finds
@@ -14,7 +14,7 @@ import (
 func (t *talk) await(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	t.env.Doing.SetStatus(reporter.StatusWaiting)
 	for {
-		t.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": t.env.Doing.Turn()})
+		t.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": t.env.Doing.Turn()})
 		m, ok, err = t.next(ctx, patience)
 		if !ok || m.Type != inbox.TypeInterrupt {
 			return m, ok, err

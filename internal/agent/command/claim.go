@@ -4,17 +4,17 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // ends takes in what a line says of the end; false: it is the outcome of all, which is told once the work was judged. The
 // first one counts.
-func (r *recorder) ends(e *event) bool {
+func (r *recorder) ends(e *eventLine) bool {
 	final := slices.Contains(decisive(r.env.Config.Continuous), e.Type)
 	if final && r.outcome != nil {
 		return false
 	}
-	if e.Type == task.EventAgentCompleted || e.Type == task.EventContinuousCompleted {
+	if e.Type == event.AgentCompleted || e.Type == event.ContinuousCompleted {
 		e.Data = said(e.Data)
 		r.now = r.now.over(tokensOf(e.Data))
 		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))
@@ -26,7 +26,7 @@ func (r *recorder) ends(e *event) bool {
 	case final:
 		r.outcome = e
 		r.told <- struct{}{}
-	case e.Type == task.EventAgentCompleted:
+	case e.Type == event.AgentCompleted:
 		e.Data = r.whole(e.Data)
 		r.ended = e
 		return !fails(e) // told, it would be the end of the attempt
@@ -55,12 +55,12 @@ func (r *recorder) gaveUp() (text string, ok bool) {
 }
 
 // fails reports whether an outcome is that the work is not done.
-func fails(e *event) bool {
+func fails(e *eventLine) bool {
 	switch e.Type {
-	case task.EventAgentCompleted:
+	case event.AgentCompleted:
 		success, said := e.Data["success"]
 		return said && success != true
-	case task.EventContinuousCompleted:
+	case event.ContinuousCompleted:
 		return e.Data["validation_passed"] != true
 	}
 	return true
@@ -80,7 +80,7 @@ func (r *recorder) whole(said map[string]any) map[string]any {
 }
 
 // claim is the outcome that the program has told by a line; nil: it has told none.
-func (r *recorder) claim() *event {
+func (r *recorder) claim() *eventLine {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.outcome

@@ -18,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
@@ -84,9 +85,9 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 
 // decisive are the events by which a program reports its own outcome.
 func decisive(repeats bool) []string {
-	types := []string{task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed}
+	types := []string{event.ContinuousCompleted, event.AgentError, event.AgentFailed}
 	if !repeats {
-		types = append(types, task.EventAgentCompleted)
+		types = append(types, event.AgentCompleted)
 	}
 	return types
 }

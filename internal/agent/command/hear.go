@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -57,7 +58,7 @@ func (r *run) await(ctx context.Context, patience time.Duration) (ok bool, err e
 	}
 	r.env.Doing.SetStatus(reporter.StatusWaiting)
 	for {
-		r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.env.Doing.Turn()})
+		r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.env.Doing.Turn()})
 		m, ok, err := r.hear(ctx, patience)
 		if !ok || err != nil {
 			return false, err
@@ -101,7 +102,7 @@ func (r *run) tooLate(ctx context.Context) {
 }
 
 func (r *run) drop(m inbox.Message, why string) {
-	r.env.Report.Emit(task.EventAgentMessageDropped, m.Named(map[string]any{"reason": why}))
+	r.env.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": why}))
 	r.env.Inbox.Used(m.ID)
 }
 

@@ -6,14 +6,14 @@ import (
 	"io"
 	"regexp"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // maxLine bounds a line that may be an event; a longer one is output.
 const maxLine = 8 << 20
 
-// event is what a line says: {"omoi": "event", "event_type": ..., "event_data": {...}}.
-type event struct {
+// eventLine is what a line says: {"omoi": "event", "event_type": ..., "event_data": {...}}.
+type eventLine struct {
 	Omoi string         `json:"omoi"`
 	Type string         `json:"event_type"`
 	Data map[string]any `json:"event_data"`
@@ -23,8 +23,8 @@ type event struct {
 var typeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}(\.[a-z0-9_]{1,50}){1,2}$`)
 
 // parse reads a line; nil: it is no event, and so it is output.
-func parse(line []byte) *event {
-	e := &event{}
+func parse(line []byte) *eventLine {
+	e := &eventLine{}
 	lines := json.NewDecoder(bytes.NewReader(line))
 	lines.UseNumber()
 	if lines.Decode(e) != nil || e.Omoi != "event" || !typeForm.MatchString(e.Type) || ours(e.Type) {
@@ -42,8 +42,8 @@ func parse(line []byte) *event {
 // ours are the events that only who started the program can know.
 func ours(eventType string) bool {
 	switch eventType {
-	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventSpecHeartbeat, task.EventAgentShutdown, task.EventAgentInterrupted,
-		task.EventAgentWaiting, task.EventAgentMessageInjected, task.EventAgentMessageDropped,
+	case event.AgentStarted, event.AgentHeartbeat, event.SpecHeartbeat, event.AgentShutdown, event.AgentInterrupted,
+		event.AgentWaiting, event.AgentMessageInjected, event.AgentMessageDropped,
 		"agent.events_dropped", "agent.resume_failed", "agent.setup_started", "agent.setup_completed", "agent.spool_degraded":
 		return true
 	}
@@ -53,7 +53,7 @@ func ours(eventType string) bool {
 // sieve takes the event lines out of what a program prints. It holds back only what may become one.
 type sieve struct {
 	rest io.Writer
-	take func(*event)
+	take func(*eventLine)
 
 	held  []byte // the beginning of a line that may be an event
 	plain bool   // what is left of this line is output

@@ -43,8 +43,8 @@ func TestOnlyEventLinesAreEvents(t *testing.T) {
 					continue
 				}
 				var rest bytes.Buffer
-				var got []*event
-				s := &sieve{rest: &rest, take: func(e *event) { got = append(got, e) }}
+				var got []*eventLine
+				s := &sieve{rest: &rest, take: func(e *eventLine) { got = append(got, e) }}
 				for at := 0; at < len(text); at += size {
 					n, err := s.Write([]byte(text[at:min(at+size, len(text))]))
 					require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestTheLastLineCounts(t *testing.T) {
 	t.Parallel()
 	var rest bytes.Buffer
 	n := 0
-	s := &sieve{rest: &rest, take: func(*event) { n++ }}
+	s := &sieve{rest: &rest, take: func(*eventLine) { n++ }}
 	_, _ = s.Write([]byte("progress..."))
 	require.Equal(t, "progress...", rest.String())
 	_, _ = s.Write([]byte("\n" + `{"omoi":"event","event_type":"agent.message"}`))

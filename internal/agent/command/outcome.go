@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -42,9 +43,9 @@ func (r *run) after(ctx context.Context, e *end) (*step, agent.Result, error) {
 }
 
 // gaveUp tells what the program said: that its work is not done.
-func (r *run) gaveUp(said *event) agent.Result {
+func (r *run) gaveUp(said *eventLine) agent.Result {
 	data := said.Data
-	if said.Type == task.EventAgentCompleted {
+	if said.Type == event.AgentCompleted {
 		data = r.rec.completion(data)
 	}
 	r.env.Report.Emit(said.Type, data)
@@ -73,7 +74,7 @@ func (r *run) succeed(ctx context.Context, e *end) (*step, agent.Result, error) 
 
 // completed tells that the work is done, in the program's words where it has any.
 func (r *run) completed(e *end, w continuous.Work) {
-	kind, data := task.EventAgentCompleted, map[string]any{
+	kind, data := event.AgentCompleted, map[string]any{
 		"stop_reason": "exit_0", "duration_ms": e.Duration.Milliseconds(), "tests_passed": w.Tested,
 	}
 	maps.Copy(data, r.loop().WorkData(w))
@@ -104,7 +105,7 @@ func (r *run) atLimit(reason string) agent.Result {
 func (r *run) fail(data map[string]any) agent.Result {
 	maps.Copy(data, r.rec.Bill())
 	data["turn"], data["final_output"] = r.rec.Turns(), r.rec.Said()
-	r.env.Report.Emit(task.EventAgentError, data)
+	r.env.Report.Emit(event.AgentError, data)
 	return agent.Result{Failed: true}
 }
 

@@ -42,7 +42,7 @@ type telling struct {
 }
 
 // start starts the program; take gets its event lines.
-func start(ctx context.Context, env agent.Env, environ []string, log io.Writer, take func(*event)) (*program, error) {
+func start(ctx context.Context, env agent.Env, environ []string, log io.Writer, take func(*eventLine)) (*program, error) {
 	out, stdout, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe for the program's output: %w", err)
@@ -81,7 +81,7 @@ func (p *program) run(ctx context.Context, env agent.Env, command proc.Command, 
 	ended()
 }
 
-func (p *program) read(out *os.File, take func(*event)) {
+func (p *program) read(out *os.File, take func(*eventLine)) {
 	defer close(p.drained)
 	lines := &sieve{rest: p.out, take: take}
 	_, _ = io.Copy(lines, &stdio.Patient{File: out, Ended: p.over})

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 const maxEdits = 100
@@ -39,9 +39,9 @@ type recorder struct {
 	begun   bool            // the round that is under way
 	goes    bool            // and goes round by itself
 	rounds  bool            // of which it has told in this run
-	outcome *event          // by which it told the outcome of all: held back until the work was judged
+	outcome *eventLine      // by which it told the outcome of all: held back until the work was judged
 	told    chan struct{}   // that it did
-	ended   *event          // by which it told the end of a round
+	ended   *eventLine      // by which it told the end of a round
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous.Limits) *recorder {
@@ -58,7 +58,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous
 }
 
 // take reports one event line.
-func (r *recorder) take(e *event) {
+func (r *recorder) take(e *eventLine) {
 	if looksFirst(e.Type) {
 		id, _ := e.Data["tool_use_id"].(string)
 		r.look(id)
@@ -77,8 +77,8 @@ func (r *recorder) take(e *event) {
 // looksFirst are the events after which files may have changed.
 func looksFirst(eventType string) bool {
 	switch eventType {
-	case task.EventAgentToolCompleted, "agent.tool_result", "iteration.completed", "iteration.failed", "iteration.validation",
-		task.EventAgentCompleted, task.EventContinuousCompleted, task.EventAgentError, task.EventAgentFailed:
+	case event.AgentToolCompleted, "agent.tool_result", "iteration.completed", "iteration.failed", "iteration.validation",
+		event.AgentCompleted, event.ContinuousCompleted, event.AgentError, event.AgentFailed:
 		return true
 	}
 	return false
@@ -96,7 +96,7 @@ func (r *recorder) speaks(eventType string) bool {
 }
 
 // know takes in what a line says; false: it is not told on, or not yet.
-func (r *recorder) know(e *event) bool {
+func (r *recorder) know(e *eventLine) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch e.Type {
@@ -109,7 +109,7 @@ func (r *recorder) know(e *event) bool {
 	case "agent.message":
 		text, _ := e.Data["content"].(string)
 		r.said = strings.ToValidUTF8(text[:min(len(text), maxKept)], "")
-	case task.EventAgentFileEdited:
+	case event.AgentFileEdited:
 		if path, ok := e.Data["file_path"].(string); ok {
 			r.edited(r.inside(path))
 			r.own[r.inside(path)] = true
@@ -170,7 +170,7 @@ func (r *recorder) look(id string) {
 	found, total, skipped := r.changes(maxEdits)
 	for _, c := range found {
 		if turn, told := r.saw(c.Path); !told {
-			r.env.Report.Emit(task.EventAgentFileEdited, c.Data(turn, id))
+			r.env.Report.Emit(event.AgentFileEdited, c.Data(turn, id))
 		}
 	}
 	if total > len(found) || !slices.Equal(skipped, r.skipped) && len(skipped) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -203,6 +204,6 @@ func (r *run) say(p *program, messages []inbox.Message) {
 }
 
 func (r *run) interrupted(m inbox.Message) {
-	r.env.Report.Emit(task.EventAgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.env.Doing.Turn()}))
+	r.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.env.Doing.Turn()}))
 	r.env.Inbox.Used(m.ID)
 }

@@ -31,7 +31,7 @@ func openTranscript(env agent.Env) *transcript {
 }
 
 // note adds a line; a disk that refuses costs the line and nothing else.
-func (t *transcript) note(e *event) {
+func (t *transcript) note(e *eventLine) {
 	if t.file == nil && !t.begin() {
 		return
 	}

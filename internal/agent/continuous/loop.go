@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Why continuous mode stops, in the words of the replaced system.
@@ -181,6 +181,6 @@ func (l *Loop) Finish(reason string, w Work) agent.Result {
 	if text := l.why(reason); text != "" {
 		data["error"] = text
 	}
-	l.Env.Report.Emit(task.EventContinuousCompleted, data)
+	l.Env.Report.Emit(event.ContinuousCompleted, data)
 	return agent.Result{Failed: reason != StopPassed}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -301,5 +302,5 @@ func (b *Inbox) handOut(m Message) {
 	if m.Repeated {
 		data["repeated"] = true
 	}
-	b.rep.Emit(task.EventAgentMessageInjected, data)
+	b.rep.Emit(event.AgentMessageInjected, data)
 }

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // EventsDropped reports, later and honestly, that the spool was full.
@@ -28,7 +28,7 @@ type wireEvent struct {
 // worker, of the model's doing as agent.
 func sourceOf(eventType string) string {
 	switch eventType {
-	case task.EventAgentStarted, task.EventAgentHeartbeat, task.EventAgentShutdown, EventsDropped, "agent.resume_failed", "continuous.started":
+	case event.AgentStarted, event.AgentHeartbeat, event.AgentShutdown, EventsDropped, "agent.resume_failed", "continuous.started":
 		return "worker"
 	}
 	return "agent"
@@ -38,10 +38,10 @@ func sourceOf(eventType string) string {
 // on, and receipts.
 func must(eventType string) bool {
 	switch eventType {
-	case EventsDropped, task.EventAgentMessageInjected, task.EventAgentMessageDropped:
+	case EventsDropped, event.AgentMessageInjected, event.AgentMessageDropped:
 		return true
 	}
-	return task.ClassOf(eventType) == task.EventMilestone
+	return event.ClassOf(eventType) == event.ClassMilestone
 }
 
 // encode makes the wire form with the three ids forced into the data, and without secrets:
@@ -50,8 +50,8 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 	full := make(map[string]any, len(data)+3)
 	maps.Copy(full, r.cfg.Secrets.Map(data))
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
-	event := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
-	body, err := json.Marshal(event)
+	whole := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
+	body, err := json.Marshal(whole)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", eventType, err)
 	}
@@ -59,7 +59,7 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 		return withoutNUL(body), nil
 	}
 	shorten(full, len(body))
-	if body, err = json.Marshal(event); err != nil {
+	if body, err = json.Marshal(whole); err != nil {
 		return nil, fmt.Errorf("encode shortened %s: %w", eventType, err)
 	}
 	return withoutNUL(body), nil

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Words of a heartbeat's status.
@@ -87,7 +87,7 @@ func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activit
 	for last := time.Now(); ; last = time.Now() {
 		data := doing.data(r.cfg.now())
 		data["event_count"] = r.Count()
-		r.Emit(task.EventAgentHeartbeat, data)
+		r.Emit(event.AgentHeartbeat, data)
 		select {
 		case <-ctx.Done():
 			return

@@ -3,6 +3,7 @@ package scripted
 import (
 	"maps"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -24,7 +25,7 @@ func (r *run) complete(s Step) {
 	}
 	r.addUsage(data)
 	r.addWork(data)
-	r.env.Report.Emit(task.EventAgentCompleted, data)
+	r.env.Report.Emit(event.AgentCompleted, data)
 	r.place.Ended, r.res.Failed = true, !s.Success
 }
 
@@ -58,7 +59,7 @@ func (r *run) addWork(data map[string]any) {
 }
 
 func (r *run) fail(text string) {
-	r.env.Report.Emit(task.EventAgentError, map[string]any{
+	r.env.Report.Emit(event.AgentError, map[string]any{
 		"error": text, "phase": "initial_task", "error_type": "agent_error", "failure_class": string(task.ClassAgentError),
 		"turn": r.place.Turn, "cost_usd": r.place.Usage.CostUSD,
 		"input_tokens": r.place.Usage.InputTokens, "output_tokens": r.place.Usage.OutputTokens,
@@ -126,6 +127,6 @@ func (r *run) continuousComplete(given map[string]any) {
 	data["cost_usd"], data["session_id"], data["turns"] = r.place.Usage.CostUSD, r.env.SessionID, r.place.Turn
 	data["input_tokens"], data["output_tokens"] = r.place.Usage.InputTokens, r.place.Usage.OutputTokens
 	data["final_output"], data["branch_name"] = r.place.LastSaid, r.branch()
-	r.env.Report.Emit(task.EventContinuousCompleted, over(data, given))
+	r.env.Report.Emit(event.ContinuousCompleted, over(data, given))
 	r.place.Ended, r.res.Failed = true, !passed
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/uptime"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -121,7 +121,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 // interrupted reports the interrupt, once.
 func (r *run) interrupted(m inbox.Message) {
 	r.res.Interrupted = true
-	r.env.Report.Emit(task.EventAgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.place.Turn}))
+	r.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.place.Turn}))
 	r.log.note("interrupted", m.Content, r.place.Turn)
 	r.env.Inbox.Used(m.ID)
 }
@@ -131,7 +131,7 @@ func (r *run) interrupted(m inbox.Message) {
 func (r *run) wait(ctx context.Context) error {
 	r.env.Doing.SetStatus(reporter.StatusWaiting)
 	for {
-		r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
+		r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
 		m, err := r.env.Inbox.Take(ctx)
 		if err != nil {
 			return err

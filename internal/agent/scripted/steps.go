@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -123,7 +124,7 @@ func (r *run) waitMessage(ctx context.Context, seconds float64) error {
 	}
 	r.env.Doing.SetStatus(reporter.StatusWaiting)
 	defer r.env.Doing.SetStatus(reporter.StatusRunning)
-	r.env.Report.Emit(task.EventAgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
+	r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
 	m, err := r.env.Inbox.Take(limit)
 	if err != nil {
 		return ctx.Err() // nil when only the waiting time is over

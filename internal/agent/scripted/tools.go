@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Bounds of tool results and changes on the wire.
@@ -40,7 +40,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	id := fmt.Sprintf("toolu_%04d", r.place.Tools)
 	turn := r.place.Turn
 	r.assistant("tool_use", 1)
-	r.env.Report.Emit(task.EventAgentToolUse, map[string]any{
+	r.env.Report.Emit(event.AgentToolUse, map[string]any{
 		"turn": turn, "tool": name, "tool_use_id": id, "input": input, "event_subtype": "tool_use",
 	})
 	done := r.env.Doing.Tool(name)
@@ -49,7 +49,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	if res.failed {
 		r.place.ToolErrors++
 	}
-	r.env.Report.Emit(task.EventAgentToolCompleted, map[string]any{
+	r.env.Report.Emit(event.AgentToolCompleted, map[string]any{
 		"turn": turn, "tool": name, "tool_use_id": id, "tool_input": input, "tool_response": res.response,
 	})
 	r.reportChanges(res, turn, id)
@@ -63,7 +63,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 func (r *run) reportChanges(res toolResult, turn int, id string) {
 	for _, c := range res.changes {
 		r.place.Files[c.Path] = true
-		r.env.Report.Emit(task.EventAgentFileEdited, c.Data(turn, id))
+		r.env.Report.Emit(event.AgentFileEdited, c.Data(turn, id))
 	}
 	if res.total > len(res.changes) || len(res.skipped) > 0 {
 		r.env.Report.Emit("agent.files_unreported", map[string]any{

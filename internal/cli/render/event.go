@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -78,16 +79,16 @@ func (l *Lines) newAttempt(e task.Event) []string {
 func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 	d := decode(e.Data)
 	switch e.Type {
-	case task.EventAgentStarted:
+	case event.AgentStarted:
 		return l.Bold("started"), d.started(), nil
-	case task.EventAgentHeartbeat, task.EventHeartbeatBare, task.EventSpecHeartbeat:
+	case event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat:
 		return l.heartbeat(d)
 	case "agent.message":
 		first, more := l.block(d.text("content"))
 		return "message", first, more
 	case "agent.thinking":
 		return l.Dim("thinking"), l.Dim(OneLine(d.text("content"), textWidth)), nil
-	case task.EventAgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
+	case event.AgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
 		return l.Cyan("tool"), d.toolCall(), nil
 	case "agent.tool_result":
 		l.result = d.text("tool_use_id")
@@ -97,13 +98,13 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 			return "", "", nil
 		}
 		return l.toolResult(d)
-	case task.EventAgentFileEdited:
+	case event.AgentFileEdited:
 		return l.fileEdited(d)
-	case task.EventAgentCompleted:
+	case event.AgentCompleted:
 		return l.completed(d)
-	case task.EventAgentError, task.EventAgentFailed, task.EventAgentStreamError, "iteration.failed":
+	case event.AgentError, event.AgentFailed, event.AgentStreamError, "iteration.failed":
 		return l.Red("error"), OneLine(task.InShort(d.text("error")), textWidth), nil
-	case "agent.assistant_message", task.EventAgentToolCompleted, "agent.subagent_completed", "agent.skill_completed",
+	case "agent.assistant_message", event.AgentToolCompleted, "agent.subagent_completed", "agent.skill_completed",
 		"agent.system_message", "agent.user_message":
 		return "", "", nil // what they tell stands in their neighbours
 	}
@@ -119,13 +120,13 @@ func Brief(kind string, raw json.RawMessage) string {
 
 func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 	switch e.Type {
-	case task.EventAgentWaiting:
+	case event.AgentWaiting:
 		return "waiting", l.waits(), nil
-	case task.EventAgentMessageInjected:
+	case event.AgentMessageInjected:
 		return l.Yellow("injected"), OneLine(d.text("content"), textWidth), nil
-	case task.EventAgentInterrupted:
+	case event.AgentInterrupted:
 		return l.Yellow("interrupt"), OneLine(d.text("reason"), textWidth), nil
-	case task.EventAgentShutdown:
+	case event.AgentShutdown:
 		return l.Dim("shutdown"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
 	case "agent.setup_started":
 		return l.Dim("setup"), l.Dim(OneLine(d.text("command"), textWidth)), nil
@@ -141,7 +142,7 @@ func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 		return "iteration", fmt.Sprintf("%s done, %s so far", d.text("iteration_num"), costText(d, "total_cost_usd")), nil
 	case "iteration.validation":
 		return "validation", passed(d), nil
-	case task.EventContinuousCompleted:
+	case event.ContinuousCompleted:
 		return l.Green("completed"), OneLine(d.text("stop_reason"), textWidth), nil
 	}
 	delete(d, "task_id")
@@ -277,9 +278,9 @@ func (l *Lines) waits() string {
 // Waits tells whether an event says that the agent waits for a message.
 func Waits(e task.Event) bool {
 	switch e.Type {
-	case task.EventAgentWaiting:
+	case event.AgentWaiting:
 		return true
-	case task.EventAgentHeartbeat, task.EventHeartbeatBare:
+	case event.AgentHeartbeat, event.Heartbeat:
 		return decode(e.Data).text("status") == "waiting"
 	}
 	return false

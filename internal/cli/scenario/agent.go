@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +29,7 @@ func (k *kit) reportsIn(ctx context.Context) (string, error) {
 	if err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), k.waitMessage(), complete("I heard: {{message}}")); err != nil {
 		return "", err
 	}
-	if _, err := k.heard(ctx, task.EventAgentStarted, nil); err != nil {
+	if _, err := k.heard(ctx, event.AgentStarted, nil); err != nil {
 		return "", err
 	}
 	t, err := k.atWork(ctx)
@@ -39,7 +40,7 @@ func (k *kit) reportsIn(ctx context.Context) (string, error) {
 }
 
 func (k *kit) beats(ctx context.Context) (string, error) {
-	e, err := k.heard(ctx, task.EventAgentHeartbeat, nil)
+	e, err := k.heard(ctx, event.AgentHeartbeat, nil)
 	if err != nil {
 		return "", err
 	}
@@ -63,7 +64,7 @@ func (k *kit) recorded(ctx context.Context) (string, error) {
 	if !strings.Contains(string(t.Result), k.newest()) {
 		return "", k.wrong("The agent was told a word, and its result is %s.", render.OneLine(string(t.Result), 200))
 	}
-	e, err := k.heard(ctx, task.EventAgentCompleted, nil)
+	e, err := k.heard(ctx, event.AgentCompleted, nil)
 	if err != nil {
 		return "", err
 	}

@@ -61,7 +61,7 @@ func TestTheScriptIsWhatAnAgentTakes(t *testing.T) {
 	require.Len(t, script.Steps, 8)
 }
 
-func event(seq int64, kind, data string) client.Event {
+func newEvent(seq int64, kind, data string) client.Event {
 	return client.Event{Attempt: 1, Sequence: seq, Type: kind, Data: json.RawMessage(data), CreatedAt: time.Now()}
 }
 
@@ -77,12 +77,12 @@ func good() *report {
 			Attempts: []client.Attempt{{Number: 1, Events: 10}},
 		},
 		Events: []client.Event{
-			event(1, "agent.started", `{}`), event(2, "agent.heartbeat", `{}`),
-			event(3, "agent.tool_use", `{"tool_use_id":"a","input":{"command":"other"}}`), event(4, "agent.file_edited", edit),
-			event(5, "agent.tool_use", `{"tool_use_id":"b","input":{"command":"`+p.run+`"}}`),
-			event(6, "agent.tool_result", `{"tool_use_id":"b","result":"`+expected()+`\n"}`), event(7, "agent.file_edited", edit),
-			event(8, "agent.tool_use", `{"tool_use_id":"c","input":{"command":"`+p.run+`"}}`),
-			event(9, "agent.tool_result", `{"tool_use_id":"c","result":"`+grouped(expected())+`\n"}`), event(10, "agent.completed", `{}`),
+			newEvent(1, "agent.started", `{}`), newEvent(2, "agent.heartbeat", `{}`),
+			newEvent(3, "agent.tool_use", `{"tool_use_id":"a","input":{"command":"other"}}`), newEvent(4, "agent.file_edited", edit),
+			newEvent(5, "agent.tool_use", `{"tool_use_id":"b","input":{"command":"`+p.run+`"}}`),
+			newEvent(6, "agent.tool_result", `{"tool_use_id":"b","result":"`+expected()+`\n"}`), newEvent(7, "agent.file_edited", edit),
+			newEvent(8, "agent.tool_use", `{"tool_use_id":"c","input":{"command":"`+p.run+`"}}`),
+			newEvent(9, "agent.tool_result", `{"tool_use_id":"c","result":"`+grouped(expected())+`\n"}`), newEvent(10, "agent.completed", `{}`),
 		},
 		Sandboxes: []client.Sandbox{{ID: "abcdefghijkl", State: task.SandboxGone, GoneAt: &now, VerifiedAt: &now}},
 	}

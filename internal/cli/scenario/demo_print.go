@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -69,9 +70,9 @@ func (d *demo) print(checks []Step) {
 
 // summary counts the events by type.
 func (r *report) summary() string {
-	return fmt.Sprintf("%d: %d started, %s, %s with diffs, %s, %d completed", len(r.Events), r.Events.count(task.EventAgentStarted),
-		render.Count(r.Events.count(task.EventAgentToolUse), "tool use"), render.Count(r.Events.edits(), "file edit"),
-		render.Count(r.Events.count(task.EventAgentHeartbeat), "heartbeat"), r.Events.count(task.EventAgentCompleted))
+	return fmt.Sprintf("%d: %d started, %s, %s with diffs, %s, %d completed", len(r.Events), r.Events.count(event.AgentStarted),
+		render.Count(r.Events.count(event.AgentToolUse), "tool use"), render.Count(r.Events.edits(), "file edit"),
+		render.Count(r.Events.count(event.AgentHeartbeat), "heartbeat"), r.Events.count(event.AgentCompleted))
 }
 
 // deletionReceipt is the life of a sandbox in one line.

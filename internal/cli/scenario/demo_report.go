@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -49,8 +50,8 @@ func failures(steps []Step) (names []string) {
 func (r *report) checks() []Step {
 	free := r.Task.Agent == task.AgentClaude
 	plain, pretty := r.printed()
-	started, tools, beats, completed := r.Events.count(task.EventAgentStarted), r.Events.count(task.EventAgentToolUse),
-		r.Events.count(task.EventAgentHeartbeat), r.Events.count(task.EventAgentCompleted)
+	started, tools, beats, completed := r.Events.count(event.AgentStarted), r.Events.count(event.AgentToolUse),
+		r.Events.count(event.AgentHeartbeat), r.Events.count(event.AgentCompleted)
 	edits := r.Events.edits()
 	events, whole := r.sequence()
 	steps := []Step{
@@ -140,9 +141,9 @@ func (r *report) phases() []phase {
 	var started, ended, gone, verified time.Time
 	for _, e := range r.Events {
 		switch e.Type {
-		case task.EventAgentStarted:
+		case event.AgentStarted:
 			started = e.CreatedAt
-		case task.EventAgentCompleted:
+		case event.AgentCompleted:
 			ended = e.CreatedAt
 		}
 	}

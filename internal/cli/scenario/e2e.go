@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -51,7 +52,7 @@ func (k *kit) dispatched(ctx context.Context) (string, error) {
 }
 
 func (k *kit) started(ctx context.Context) (string, error) {
-	if _, err := k.heard(ctx, task.EventAgentStarted, nil); err != nil {
+	if _, err := k.heard(ctx, event.AgentStarted, nil); err != nil {
 		return "", err
 	}
 	box, err := k.API.Sandbox(ctx, k.box)

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -175,7 +176,7 @@ func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.
 // the one before.
 func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 	other := func(e client.Event) bool { return e.SandboxID != k.box }
-	if _, err := k.heard(ctx, task.EventAgentWaiting, other); err != nil {
+	if _, err := k.heard(ctx, event.AgentWaiting, other); err != nil {
 		return client.Task{}, err
 	}
 	t, err := k.until(ctx, func(t client.Task) bool {
@@ -270,7 +271,7 @@ func (h history) edits() (n int) {
 		var d struct {
 			Diff string `json:"diff_preview"`
 		}
-		if e.Type == task.EventAgentFileEdited && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Diff, "\n+") {
+		if e.Type == event.AgentFileEdited && json.Unmarshal(e.Data, &d) == nil && strings.Contains(d.Diff, "\n+") {
 			n++
 		}
 	}
@@ -290,7 +291,7 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 		}
 		switch {
 		case json.Unmarshal(e.Data, &call) != nil:
-		case e.Type == task.EventAgentToolUse:
+		case e.Type == event.AgentToolUse:
 			runs[call.ID] = fits(call.Input.Command)
 		case e.Type == eventToolResult && runs[call.ID]:
 			results = append(results, call.Result)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
@@ -46,7 +47,7 @@ func TestCorpusAdd(t *testing.T) {
 		use := `{"tool":"Bash","tool_use_id":"` + id + `","input":{"command":"cat x"},"transcript_path":"/home/me/secret"}`
 		result := `{"tool_use_id":"` + id + `","result":"y in /srv/box/workspace/x of ` + idA + `"}`
 		f.events = append(f.events,
-			client.Event{Sequence: int64(2*i + 1), Attempt: 1, SandboxID: "box", Type: task.EventAgentToolUse, Data: json.RawMessage(use), CreatedAt: time.Unix(int64(i), 0)},
+			client.Event{Sequence: int64(2*i + 1), Attempt: 1, SandboxID: "box", Type: event.AgentToolUse, Data: json.RawMessage(use), CreatedAt: time.Unix(int64(i), 0)},
 			client.Event{Sequence: int64(2*i + 2), Attempt: 1, SandboxID: "box", Type: "agent.tool_result", Data: json.RawMessage(result), CreatedAt: time.Unix(int64(i), 0)},
 		)
 	}

@@ -766,7 +766,7 @@ type Sandbox struct {
 	VerifiedAt *time.Time
 	// How uncommitted changes were saved: kind (none, ref, patch, lost), ref, files, bytes, lost_since, head, notes. Null: not yet known.
 	Salvage json.RawMessage
-	// Cost of models in USD, as the agent reports. 0: none, or unknown. task.Metered sums up cost and tokens.
+	// Cost of models in USD, as the agent reports. 0: none, or unknown. event.Metered sums up cost and tokens.
 	CostUsd      float64
 	InputTokens  int64
 	OutputTokens int64

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -141,7 +142,7 @@ func seen(rows []task.Event) []task.Event {
 	var list []task.Event
 	beat := false
 	for _, row := range slices.Backward(rows) {
-		isBeat := task.ClassOf(row.Type) == task.EventHeartbeat
+		isBeat := event.ClassOf(row.Type) == event.ClassHeartbeat
 		if isBeat && beat {
 			continue
 		}
@@ -205,7 +206,7 @@ func said(rows []task.Event) []task.Said {
 			Type string `json:"message_type"`
 			Text string `json:"content"`
 		}
-		if row.Type == task.EventAgentMessageInjected && json.Unmarshal(row.Data, &m) == nil && m.Type == "user_message" {
+		if row.Type == event.AgentMessageInjected && json.Unmarshal(row.Data, &m) == nil && m.Type == "user_message" {
 			list = append(list, task.Said{ID: m.ID, Text: m.Text})
 		}
 	}

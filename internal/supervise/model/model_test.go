@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -29,7 +30,7 @@ func subject(text string) supervise.Subject {
 	s := supervise.Subject{Title: "Speed up the parser", Description: "Make it faster.", Attempt: 2}
 	said := json.RawMessage(`{"content":` + quoted(text) + `}`)
 	s.Read([]task.Event{
-		{Sequence: 1, Type: task.EventAgentStarted, Data: json.RawMessage(`{}`), CreatedAt: now.Add(-time.Minute)},
+		{Sequence: 1, Type: event.AgentStarted, Data: json.RawMessage(`{}`), CreatedAt: now.Add(-time.Minute)},
 		{Sequence: 2, Type: "agent.message", Data: said, CreatedAt: now},
 	}, now)
 	return s
@@ -160,7 +161,7 @@ func TestTheModelCannotSilenceARule(t *testing.T) {
 	s := subject("All is well.")
 	for i := range int64(6) {
 		s.Events = append(s.Events,
-			supervise.Event{Sequence: 3 + 2*i, Type: task.EventAgentToolUse, Tool: "Bash", Call: strconv.FormatInt(i, 10), Input: 1},
+			supervise.Event{Sequence: 3 + 2*i, Type: event.AgentToolUse, Tool: "Bash", Call: strconv.FormatInt(i, 10), Input: 1},
 			supervise.Event{Sequence: 4 + 2*i, Type: "agent.tool_result", Call: strconv.FormatInt(i, 10), Result: 1})
 	}
 	m, _ := open(t, verdict(healthy))

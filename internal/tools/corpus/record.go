@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise/corpus"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -98,7 +99,7 @@ func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]task.Ev
 func (r *recorder) answer(ctx context.Context, events []task.Event, s *scenario, sent int) (int, error) {
 	waits, box := 0, ""
 	for i := range events {
-		if events[i].Type == task.EventAgentWaiting {
+		if events[i].Type == event.AgentWaiting {
 			waits, box = waits+1, events[i].SandboxID
 		}
 	}

@@ -1,4 +1,4 @@
-package task
+package event
 
 import (
 	"encoding/json"
@@ -27,8 +27,8 @@ type UsageReport struct {
 // UsageEvents returns the types of the events that report usage.
 func UsageEvents() []string {
 	return []string{
-		"agent.assistant_message", EventAgentCompleted, EventAgentError, EventAgentFailed,
-		"iteration.started", "iteration.completed", "iteration.failed", EventContinuousCompleted,
+		"agent.assistant_message", AgentCompleted, AgentError, AgentFailed,
+		"iteration.started", "iteration.completed", "iteration.failed", ContinuousCompleted,
 	}
 }
 
@@ -42,7 +42,7 @@ func (m *Metered) Add(eventType string, r UsageReport) {
 	output, _ := number(r.TotalOutput)
 	m.CostUnknown = m.CostUnknown || r.Unknown
 	switch eventType {
-	case EventAgentCompleted, EventAgentError, EventAgentFailed, EventContinuousCompleted:
+	case AgentCompleted, AgentError, AgentFailed, ContinuousCompleted:
 		in, _ := number(r.Input)
 		out, _ := number(r.Output)
 		total, input, output = max(total, cost), max(input, in), max(output, out)
