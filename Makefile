@@ -198,7 +198,7 @@ bench: build temporal ## measure what docs/BENCHMARKS.md promises, side by side 
 	@$(GO) run ./internal/tools/bench -bin $(BIN) -root $(CURDIR) -out docs/BENCHMARKS.md -version "$$(git describe --always --dirty 2>/dev/null || echo an unnamed version)" $(BENCH_FLAGS)
 
 .PHONY: corpus
-corpus: build ## run the guardian's scenarios at a running omoi (OMOI_AGENT_HEARTBEAT=250ms omoi dev), and record what their agents do
+corpus: build ## run the guardian's scenarios at a running omoi (OMOI_TEST_AGENT_HEARTBEAT_INTERVAL=250ms omoi dev), and record what their agents do
 	@$(GO) run ./internal/tools/corpus $(CORPUS_FLAGS)
 
 # --- checks ------------------------------------------------------------------

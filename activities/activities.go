@@ -20,9 +20,9 @@ type Config struct {
 	// APIURL is the base of the API as a sandbox reaches it, without a trailing slash.
 	APIURL string
 	// Open says that the API asks for no login: old workers need no token in their callback then.
-	Open bool
-	// Settings are the durations and limits of tasks; what the store leaves zero comes from here.
-	Settings contract.Settings
+	Open        bool
+	IdleTimeout time.Duration // for which an agent may wait for messages; default 10 min
+	ToolTimeout time.Duration // for which one tool call counts as work; default 30 min
 
 	Limits   sandbox.Limits  // of every sandbox; zero: the provider's default
 	Network  sandbox.Network // default [sandbox.NetworkHost]
@@ -122,6 +122,8 @@ type Activities struct {
 // New makes the activities of one process.
 func New(cfg Config, deps Deps) *Activities {
 	cfg.Network = cmp.Or(cfg.Network, sandbox.NetworkHost)
+	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 10*time.Minute)
+	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 30*time.Minute)
 	cfg.AgentHeartbeat = cmp.Or(cfg.AgentHeartbeat, 30*time.Second)
 	cfg.SpoolBytes = cmp.Or(cfg.SpoolBytes, 256<<20)
 	cfg.Transcript = cmp.Or(cfg.Transcript, time.Minute)
@@ -138,6 +140,5 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)
 	cfg.Overdue = cmp.Or(cfg.Overdue, 30*time.Minute)
 	cfg.RepairGrace = cmp.Or(cfg.RepairGrace, time.Minute)
-	cfg.Settings = withDefaults(cfg.Settings, defaultSettings())
 	return &Activities{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
 }

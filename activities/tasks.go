@@ -26,7 +26,6 @@ func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contrac
 		return out, err
 	}
 	out.Title = cutBytes(a.scrub(out.Title), maxTitleBytes)
-	out.Settings = withDefaults(out.Settings, a.cfg.Settings)
 	return out, nil
 }
 

@@ -9,6 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// WebhookDebounce is how long the API waits for more of one review, or of one run of checks, before it informs the
+// agent: GitHub sends the comments of a review within seconds.
+const WebhookDebounce = 15 * time.Second
+
 // Config is what the API is told. Zero values mean the defaults.
 type Config struct {
 	// Open serves without login, as Organization. It is meant for loopback addresses only;

@@ -14,9 +14,6 @@ func (c *Config) check() (faults []string) {
 	if c.API.Open && !c.Loopback() {
 		fault("api.open: an API without login listens on loopback addresses only, and api.host is %s", c.API.Host)
 	}
-	if c.Agent.Heartbeat >= c.Task.HeartbeatTimeout {
-		fault("agent.heartbeat: %s must be less than task.heartbeat_timeout (%s)", c.Agent.Heartbeat, c.Task.HeartbeatTimeout)
-	}
 	if c.Metrics.Address != "" {
 		if _, _, err := net.SplitHostPort(c.Metrics.Address); err != nil {
 			fault("metrics.address: write it as host:port, as 127.0.0.1:9464")

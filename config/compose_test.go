@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/omoi-dev/omoi/config"
 )
@@ -19,8 +19,8 @@ func environments(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "docker-compose.temporal.yml"))
 	require.NoError(t, err)
-	document, err := yaml.Parser().Unmarshal(content)
-	require.NoError(t, err)
+	var document map[string]any
+	require.NoError(t, yaml.Unmarshal(content, &document))
 	found := map[string]map[string]string{}
 	for name, service := range document["services"].(map[string]any) {
 		service := service.(map[string]any)

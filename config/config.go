@@ -1,7 +1,5 @@
 package config
 
-import "time"
-
 // Config is everything that omoi can be told. The tags mean: key, the name below the
 // group; env, older variables, with (m) or (s) where they hold a bare number of minutes
 // or seconds; also, an older YAML key; default; min, max and oneof, the bounds; unit;
@@ -19,7 +17,7 @@ type Config struct {
 	Temporal   Temporal   `key:"temporal"`
 	Dev        Dev        `key:"dev"`
 	Task       Task       `key:"task"`
-	Phases     Phases     `key:"phases" note:"Who works in each phase of a ticket. env of a task's execution_config wins."`
+	Phases     Phases     `key:"phases" note:"Agents for each phase of a ticket. The same settings exist for requirements, design, implementation, testing, deployment, done and blocked. The env of a task's execution_config takes precedence."`
 	Validation Validation `key:"validation" note:"Whether another agent looks at the work before it is published. A task says so itself (validate), or its project (settings.validate), or its type."`
 	Relay      Relay      `key:"relay"`
 	Reaper     Reaper     `key:"reaper"`
@@ -37,30 +35,23 @@ type Config struct {
 	Claude     Claude     `key:"claude" note:"For agents of tasks whose owner, project and organization have no credential of their own; see docs/CREDENTIALS.md."`
 	GitHub     GitHub     `key:"github" note:"For repositories on GitHub; see docs/GITHUB.md."`
 	Monitoring Monitoring `key:"monitoring" note:"For guardian and conductor; docs/SUPERVISION.md says what they do. A change of a period is taken over when a worker starts."`
-	Rules      Rules      `key:"rules" note:"The numbers by which the guardian's rules judge; docs/SUPERVISION.md says of each what it is for. A tool that is under way counts as work until task.tool_timeout."`
 	Diagnostic Diagnostic `key:"diagnostic" note:"docs/DIAGNOSIS.md says what is diagnosed, and how a webhook is checked. All API processes of an installation must have the same."`
 	Retention  Retention  `key:"retention" note:"Age counts from the end of a task: it is final, and all its sandboxes are verified deleted. docs/RETENTION.md says what stays. All workers of an installation must have the same."`
 	Orchestra  Orchestra  `key:"orchestrator"`
+	Test       Test       `key:"test" hidden:"true"`
 }
 
 // API says how the HTTP API listens, and how the command line finds it.
 type API struct {
-	Host        string        `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
-	Port        int           `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
-	URL         string        `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
-	Socket      string        `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandboxes need it" doc:"Unix socket that the API listens on too. Sandboxes without network need it, and Docker sandboxes on a bridge while the API is on a loopback address. Local sandboxes of omoi dev use it too."`
-	CallbackURL string        `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API. A path is kept, but for /sandbox/events, which OmoiOS put behind the base URL."`
-	Key         Secret        `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
-	JWTSecret   Secret        `key:"jwt_secret" env:"AUTH_JWT_SECRET_KEY" zero:"none is taken" doc:"Secret of 32 or more bytes with which JWTs are signed (HS256) that people and machines may log in with instead of API keys. All API processes must have the same."`
-	JWTPrevious Secret        `key:"jwt_previous" zero:"none" doc:"Secret that signed JWTs before and is still accepted, while it is being changed."`
-	Open        bool          `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
-	MaxBody     int64         `key:"max_body" default:"1048576" min:"1024" max:"67108864" unit:"bytes" doc:"Longest request body that is taken, unpacked; that of an agent.completed may hold a transcript besides, 256 MiB with it."`
-	MaxBatch    int64         `key:"max_batch" default:"4194304" min:"1024" max:"67108864" unit:"bytes" doc:"Longest batch of events that is taken, unpacked."`
-	CommandWait time.Duration `key:"command_wait" default:"2s" min:"0s" max:"30s" zero:"do not wait" doc:"How long a command's request waits for its outcome before it is answered with 202."`
-	MaxWait     time.Duration `key:"max_wait" default:"25s" min:"0s" max:"60s" zero:"no long polls" doc:"Longest long poll."`
-	StopTimeout time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"5m" zero:"at once" doc:"How long requests under way may take when the API stops."`
-
-	MaxTranscript int64 `key:"max_transcript" default:"8388608" min:"65536" max:"33554432" unit:"bytes" doc:"How much of one run's transcript is kept: of a longer one the newest lines, and how much was cut."`
+	Host        string `key:"host" default:"127.0.0.1" doc:"Address that the API listens on."`
+	Port        int    `key:"port" default:"18000" min:"0" max:"65535" zero:"a free port" doc:"Port that the API listens on; omoi dev moves to a free one if the default is taken."`
+	URL         string `key:"url" zero:"the one in dev.json" doc:"Base URL at which the command line finds the API."`
+	Socket      string `key:"socket" zero:"none; one below home, /var/lib/omoi as root, where sandboxes need it" doc:"Unix socket that the API listens on too. Sandboxes without network need it, and Docker sandboxes on a bridge while the API is on a loopback address. Local sandboxes of omoi dev use it too."`
+	CallbackURL string `key:"callback_url" env:"CALLBACK_URL" zero:"the API's own address" doc:"Base URL at which agents in sandboxes find the API. A path is kept, but for /sandbox/events, which OmoiOS put behind the base URL."`
+	Key         Secret `key:"key" zero:"none" doc:"API key that the command line sends; the API makes it the first key of a new installation."`
+	JWTSecret   Secret `key:"jwt_secret" env:"AUTH_JWT_SECRET_KEY" zero:"none is taken" doc:"Secret of 32 or more bytes with which JWTs are signed (HS256) that people and machines may log in with instead of API keys. All API processes must have the same."`
+	JWTPrevious Secret `key:"jwt_previous" zero:"none" doc:"Secret that signed JWTs before and is still accepted, while it is being changed."`
+	Open        bool   `key:"open" default:"false" doc:"Serve without login. Allowed on loopback addresses only; omoi dev switches it on."`
 }
 
 // Token holds the keys that sign the tokens of sandboxes. All processes of an installation
@@ -102,31 +93,22 @@ type Temporal struct {
 
 // Dev is about what omoi dev starts itself.
 type Dev struct {
-	TemporalPort     int           `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the development server; a free one is taken if the default is in use."`
-	TemporalUIPort   int           `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI; a free one is taken if the default is in use."`
-	TemporalDynamic  string        `key:"temporal_dynamic" zero:"none" doc:"Further dynamic configuration of the development server, as KEY=JSON with blanks between."`
-	TemporalBin      string        `key:"temporal_bin" zero:"PATH, beside omoi, bin/" doc:"The temporal program."`
-	PostgresBin      string        `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres; download means never those of the machine."`
-	PostgresUser     string        `key:"postgres_user" zero:"postgres, else nobody" doc:"User that PostgreSQL runs as when omoi runs as root."`
-	PostgresDataRoot string        `key:"postgres_data_root" default:"/var/lib/omoi" doc:"Where PostgreSQL's data is when omoi runs as root, since other users cannot enter root's home."`
-	PostgresVersion  string        `key:"postgres_version" default:"16.9.0" doc:"Version that is downloaded where no PostgreSQL is found."`
-	PostgresURL      string        `key:"postgres_url" zero:"the Maven repository of embedded-postgres" doc:"Base URL from which PostgreSQL is downloaded."`
-	StartTimeout     time.Duration `key:"start_timeout" default:"2m" min:"1s" max:"30m" doc:"How long each part may take to become ready."`
+	TemporalPort     int    `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the development server; a free one is taken if the default is in use."`
+	TemporalUIPort   int    `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI; a free one is taken if the default is in use."`
+	TemporalBin      string `key:"temporal_bin" zero:"PATH, beside omoi, bin/" doc:"The temporal program."`
+	PostgresBin      string `key:"postgres_bin" zero:"PATH, /usr/lib/postgresql, download" doc:"Directory of initdb and postgres; download means never those of the machine."`
+	PostgresDataRoot string `key:"postgres_data_root" default:"/var/lib/omoi" doc:"Where PostgreSQL's data is when omoi runs as root, since other users cannot enter root's home."`
+	PostgresURL      string `key:"postgres_url" zero:"the Maven repository of embedded-postgres" doc:"Base URL from which PostgreSQL is downloaded."`
 }
 
 // Worker is about one worker process.
 type Worker struct {
-	Activities   int           `key:"activities" default:"100" min:"1" max:"10000" doc:"Quick activities at a time."`
-	Sandboxes    int           `key:"sandboxes" default:"20" min:"1" max:"1000" doc:"Sandbox activities at a time."`
-	Workflows    int           `key:"workflows" default:"50" min:"2" max:"1000" doc:"Workflow tasks at a time."`
-	StickyCache  int           `key:"sticky_cache" default:"1000" min:"0" max:"100000" zero:"replay at every step" doc:"Workflows kept in memory."`
-	StopTimeout  time.Duration `key:"stop_timeout" default:"10s" min:"0s" max:"10m" zero:"at once" doc:"How long activities under way may take when the worker stops."`
-	HostID       string        `key:"host_id" zero:"made once and kept under home" doc:"Name of this machine in the queue of its sandboxes."`
-	HostSlots    int           `key:"host_slots" default:"8" min:"1" max:"1000" doc:"Sandboxes that this machine holds at most."`
-	HostBeat     time.Duration `key:"host_beat" default:"10s" min:"50ms" max:"5m" doc:"Interval at which a worker says that its machine lives."`
-	WholeHistory int64         `key:"whole_history_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"all history, whatever it weighs" doc:"What a repository may weigh of which all history goes into sandboxes. Of a larger one go the newest commits."`
-	HistoryDepth int           `key:"history_depth" default:"50" min:"1" max:"1000000" doc:"How many commits deep the history of such a larger repository goes into sandboxes; back to where the task's branch began at least."`
-	RepoCache    int64         `key:"repo_cache_bytes" default:"10737418240" min:"0" max:"17592186044416" unit:"bytes" zero:"no cache" doc:"What the copies of repositories on GitHub may weigh together that this machine keeps under home, so that a sandbox costs a fetch of what is new. Those that were not used for the longest time are thrown out."`
+	StickyCache  int    `key:"sticky_cache" default:"1000" min:"0" max:"100000" zero:"replay at every step" doc:"Workflows kept in memory."`
+	HostID       string `key:"host_id" zero:"made once and kept under home" doc:"Name of this machine in the queue of its sandboxes."`
+	HostSlots    int    `key:"host_slots" default:"8" min:"1" max:"1000" doc:"Sandboxes that this machine holds at most."`
+	WholeHistory int64  `key:"whole_history_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"all history, whatever it weighs" doc:"What a repository may weigh of which all history goes into sandboxes. Of a larger one go the newest commits."`
+	HistoryDepth int    `key:"history_depth" default:"50" min:"1" max:"1000000" doc:"How many commits deep the history of such a larger repository goes into sandboxes; back to where the task's branch began at least."`
+	RepoCache    int64  `key:"repo_cache_bytes" default:"10737418240" min:"0" max:"17592186044416" unit:"bytes" zero:"no cache" doc:"What the copies of repositories on GitHub may weigh together that this machine keeps under home, so that a sandbox costs a fetch of what is new. Those that were not used for the longest time are thrown out."`
 }
 
 // Log is about logging to standard error.
@@ -137,8 +119,7 @@ type Log struct {
 
 // Metrics is about showing what is counted to Prometheus.
 type Metrics struct {
-	Address string        `key:"address" zero:"none" doc:"Address, as host:port, on which this process shows /metrics without login; keep it on a loopback or private address. Port 0 is a free one, which the log names."`
-	Fresh   time.Duration `key:"fresh" default:"5s" min:"0s" max:"10m" zero:"read at every scrape" doc:"How long numbers that come from the database are shown before they are read again."`
+	Address string `key:"address" zero:"none" doc:"Address, as host:port, on which this process shows /metrics without login; keep it on a loopback or private address. Port 0 is a free one, which the log names."`
 }
 
 // Trace is about sending traces to a collector of OpenTelemetry.

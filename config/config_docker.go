@@ -10,5 +10,4 @@ type Docker struct {
 	Network      string `key:"network" default:"bridge" doc:"What a Docker sandbox reaches: bridge, host, none, or the name of a network of the engine. Where sandbox.network is none it is none."`
 	User         string `key:"user" default:"1000:1000" doc:"User and group that everything in a Docker sandbox runs as, in numbers, never root."`
 	WritableRoot bool   `key:"writable_root" default:"false" doc:"Leave the image's own files writable. What is written there has no limit and no salvage."`
-	Dir          string `key:"dir" zero:"docker below home" doc:"Where locks and tombstones of Docker sandboxes are kept. All workers of one home on one machine share it."`
 }

@@ -12,5 +12,4 @@ type Retention struct {
 	BusRows     time.Duration `key:"bus_rows" default:"720h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which rows of the event bus are removed, counted from the row, and not while its task is open."`
 	Branches    time.Duration `key:"branches" default:"2160h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which branches are removed that omoi created and that have neither a commit of their own nor a pull request."`
 	Refs        time.Duration `key:"refs" default:"8760h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which a task's refs below refs/omoi/ are removed, rescue refs included."`
-	ClockAhead  time.Duration `key:"clock_ahead" default:"0s" min:"0s" max:"87600h" doc:"Time that retention adds to the database's clock, to try settings out: data is removed that much earlier."`
 }

@@ -16,13 +16,8 @@ type Task struct {
 	AttemptTimeout   time.Duration `key:"attempt_timeout" default:"4h" min:"100ms" max:"168h" doc:"Longest duration of an attempt."`
 	ToolTimeout      time.Duration `key:"tool_timeout" default:"30m" min:"10ms" max:"168h" doc:"Longest duration of one tool call; until then it counts as work."`
 	RetryBase        time.Duration `key:"retry_base" default:"5s" min:"1ms" max:"1h" doc:"First pause after an infrastructure failure; it doubles."`
-	LimitSleep       time.Duration `key:"limit_sleep" default:"5m" min:"1ms" max:"168h" doc:"Pause after a model provider's limit that names no time of reset."`
-	LimitApart       time.Duration `key:"limit_apart" default:"2s" min:"1ms" max:"1h" doc:"Pause between two tasks on one credential that go on after its limit has reset; the gate looks each second, and when a task ends."`
 	CleanupWait      time.Duration `key:"cleanup_wait" default:"2m" min:"1ms" max:"1h" doc:"How long the next attempt waits for the sandbox of the previous one to be deleted."`
-	UnknownRetry     time.Duration `key:"unknown_retry" default:"10s" min:"1ms" max:"1h" doc:"First pause after a look that learned nothing; it doubles."`
 	SpawnTimeout     time.Duration `key:"spawn_timeout" default:"10m" min:"1s" max:"2h" doc:"Longest making of one sandbox."`
-	SalvageWindow    time.Duration `key:"salvage_window" default:"5m" min:"1ms" max:"1h" doc:"How long unsaved work is looked for before a sandbox is deleted."`
-	MaxSignals       int           `key:"max_signals" default:"2000" min:"10" max:"8000" doc:"Signals of one workflow run before it continues as new."`
 }
 
 // Validation is about the agents that judge the work of others.
@@ -33,12 +28,7 @@ type Validation struct {
 
 // Relay is about what carries accepted facts to Temporal.
 type Relay struct {
-	Interval    time.Duration `key:"interval" default:"1s" min:"5ms" max:"1m" doc:"How often due rows are looked for when nothing wakes the relay."`
 	QuietDigest time.Duration `key:"quiet_digest" default:"60s" min:"10ms" max:"1h" doc:"Pause between digests that hold no milestone."`
-	Pulse       time.Duration `key:"pulse" default:"5s" min:"10ms" max:"1m" doc:"How often intake and relay note that they are alive; three missed ones count as an outage of ours."`
-	Lease       time.Duration `key:"lease" default:"30s" min:"100ms" max:"10m" doc:"How long one relayer may hold a task's row."`
-	Parallel    int           `key:"parallel" default:"8" min:"1" max:"256" doc:"Tasks relayed at a time by one process."`
-	MessageTTL  time.Duration `key:"message_lease" default:"60s" min:"100ms" max:"1h" doc:"How long a message that was handed out waits for its receipt before it is handed out again."`
 }
 
 // Reaper is about the schedule that finds what nobody owns.
@@ -59,16 +49,12 @@ type Sandbox struct {
 	Snapshot  string  `key:"snapshot" env:"SANDBOX_SNAPSHOT" also:"daytona.snapshot" default:"ai-agent-dev-light" doc:"Snapshot from which a Daytona sandbox is made, with the resources of the snapshot. An inactive one is activated."`
 	Image     string  `key:"image" env:"SANDBOX_IMAGE" also:"daytona.image" zero:"nikolaik/python-nodejs:python3.12-nodejs22" doc:"Image of a Daytona sandbox where the snapshot cannot be had; it needs git, a shell and the usual small tools."`
 	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: where it works (and a warning where not), always (or refuse to start), never."`
-	LogBytes  int64   `key:"log_bytes" default:"1048576" min:"4096" max:"67108864" unit:"bytes" doc:"How much of a sandbox's own log is kept for omoi logs --raw, also after its end: of a longer one the newest lines."`
 	Shim      string  `key:"shim" zero:"this program" doc:"The omoi program that stands between a worker and its local sandboxes."`
 }
 
 // Agent is about omoi-agent, the program inside a sandbox.
 type Agent struct {
 	Binary      string        `key:"binary" zero:"built in, or beside omoi" doc:"The omoi-agent that is put into sandboxes of this machine's architecture."`
-	Heartbeat   time.Duration `key:"heartbeat" default:"30s" min:"10ms" max:"10m" doc:"Interval of heartbeats."`
-	SpoolBytes  int64         `key:"spool_bytes" default:"268435456" min:"65536" max:"17179869184" unit:"bytes" doc:"Size of the spool on disk for events that are not acknowledged."`
-	Transcript  time.Duration `key:"transcript" default:"1m" min:"10ms" max:"1h" doc:"Interval at which the transcript is sent, if it has grown; it is sent at the end too."`
 	Grace       time.Duration `key:"grace" default:"10s" min:"1ms" max:"5m" doc:"From SIGTERM to SIGKILL."`
 	CacheBytes  int64         `key:"cache_bytes" default:"0" min:"0" max:"17179869184" unit:"bytes" zero:"no cache" doc:"What the dependency cache of a project may weigh: the folder .cache in the agent's home, as the project's setup step leaves it, is given to the project's next sandboxes on this machine."`
 	ModelPrices string        `key:"model_prices" doc:"Prices of models in USD per million tokens: model=input/output or model=input/output/cache_read/cache_write, separated by commas. A part of the model's name is enough. They go before the built-in list and before the bill of Claude Code; a project's setting model_prices goes before them. The cost of a model without a price is unknown." zero:"the built-in list"`
@@ -109,10 +95,9 @@ type GitHub struct {
 	AppKey     Secret `key:"app_key" env:"GITHUB_APP_PRIVATE_KEY" zero:"app_key_file" doc:"Private key of that App (PEM); lines may be separated by \\n."`
 	AppKeyFile string `key:"app_key_file" zero:"none" doc:"File of that private key, as GitHub gives it."`
 
-	WebhookSecret   Secret        `key:"webhook_secret" env:"GITHUB_WEBHOOK_SECRET" zero:"no webhooks are taken" doc:"Secret with which GitHub signs webhooks, 16 or more characters. All processes of an installation must have the same."`
-	WebhookPrevious Secret        `key:"webhook_previous" zero:"none" doc:"Secret that signed before and is still accepted."`
-	WebhookSettle   time.Duration `key:"webhook_settle" default:"15s" min:"0s" max:"10m" zero:"at once" doc:"How long more of a review or of failed checks is waited for before an agent is told."`
-	MaxRounds       int           `key:"max_rounds" default:"3" min:"0" max:"20" zero:"none" doc:"Tasks that webhooks may start for one pull request."`
+	WebhookSecret   Secret `key:"webhook_secret" env:"GITHUB_WEBHOOK_SECRET" zero:"no webhooks are taken" doc:"Secret with which GitHub signs webhooks, 16 or more characters. All processes of an installation must have the same."`
+	WebhookPrevious Secret `key:"webhook_previous" zero:"none" doc:"Secret that signed before and is still accepted."`
+	MaxRounds       int    `key:"max_rounds" default:"3" min:"0" max:"20" zero:"none" doc:"Tasks that webhooks may start for one pull request."`
 }
 
 // Monitoring is about guardian and conductor.
@@ -124,15 +109,12 @@ type Monitoring struct {
 	CoolDown          time.Duration `key:"cool_down" default:"10m" min:"1ms" max:"24h" doc:"Time that a step of the guardian has to show, before the next one in the same attempt."`
 	MaxInterventions  int           `key:"max_interventions" default:"4" min:"1" max:"100" doc:"Steps of the guardian in one attempt at most."`
 	AnalysisCache     time.Duration `key:"analysis_cache" default:"5m" min:"0s" max:"24h" zero:"judge in every cycle" doc:"How long a judgement stands before a cycle makes a new one."`
-	Events            int           `key:"events" default:"200" min:"20" max:"2000" doc:"Newest events of an attempt that a judgement looks at."`
 	Keep              time.Duration `key:"keep" default:"336h" min:"1h" max:"8760h" doc:"How long judgements are kept that led to nothing."`
 	MaxAnalyses       int           `key:"max_concurrent_analyses" env:"MONITORING_MAX_CONCURRENT_ANALYSES" default:"5" min:"1" max:"100" doc:"Model analyses at a time."`
 	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Ask a model where a key and a model are named."`
 	Model             string        `key:"model" zero:"anthropic.model; without that no model is asked" doc:"Model that judges, at anthropic.base_url with the key of the group anthropic."`
 	ModelTokens       int           `key:"model_tokens" default:"500000" min:"0" max:"1000000000" zero:"no limit" doc:"Tokens that the model may take in one cycle, of the guardian and of the conductor each; whoever is left is judged by rules alone."`
 	ModelUSD          float64       `key:"model_usd" default:"0" min:"0" max:"10000" unit:"USD" zero:"no limit" doc:"Money that the model may take in one cycle, where its prices are known."`
-	ModelInputPrice   float64       `key:"model_input_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what the model reads."`
-	ModelOutputPrice  float64       `key:"model_output_price" default:"0" min:"0" max:"10000" unit:"USD per million tokens" zero:"not known" doc:"Price of what it writes."`
 }
 
 // Orchestra is the pause switch.

@@ -3,6 +3,7 @@ package config
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ type Field struct {
 	Zero    string   // what zero or empty means
 	Doc     string   // one sentence
 	Secret  bool
+	Hidden  bool // from people: no documentation, and no value where it is not set
 
 	scale map[string]time.Duration // of variables that hold a bare number
 	index []int
@@ -52,13 +54,26 @@ func Groups() []Group {
 			groups[0].Fields = append(groups[0].Fields, describe(sf, "", []int{i}))
 			continue
 		}
-		group := Group{Name: sf.Tag.Get("key"), Note: sf.Tag.Get("note")}
-		for j := range sf.Type.NumField() {
-			group.Fields = append(group.Fields, describe(sf.Type.Field(j), group.Name+".", []int{i, j}))
-		}
-		groups = append(groups, group)
+		groups = append(groups, Group{Name: sf.Tag.Get("key"), Note: sf.Tag.Get("note"), Fields: below(sf, "", []int{i}, false)})
 	}
 	return groups
+}
+
+// below returns the settings of a struct in [Config], and of the structs in it.
+func below(of reflect.StructField, prefix string, index []int, hidden bool) (fields []Field) {
+	prefix += of.Tag.Get("key") + "."
+	hidden = hidden || of.Tag.Get("hidden") != ""
+	for i := range of.Type.NumField() {
+		sf, at := of.Type.Field(i), append(slices.Clone(index), i)
+		if sf.Type.Kind() == reflect.Struct {
+			fields = append(fields, below(sf, prefix, at, hidden)...)
+			continue
+		}
+		f := describe(sf, prefix, at)
+		f.Hidden = hidden
+		fields = append(fields, f)
+	}
+	return fields
 }
 
 // EnvNames returns every variable that means something.

@@ -8,12 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
 )
 
 const (
@@ -33,52 +31,44 @@ var builtIn []byte
 //go:embed production.yaml
 var production []byte
 
-// layer is one place where settings are looked for: by key, or by variable.
+// layer is one place where settings are looked for: variables, or dotted keys.
 type layer struct {
-	name string
-	keys map[string]string // by dotted key
-	vars map[string]string // by variable
+	name   string
+	vars   bool
+	values map[string]string
 }
 
-// find returns the value of a setting, and where it was.
+// find returns the value of a setting, and where it was. An empty variable counts as not set.
 func (l layer) find(f Field) (raw, origin string, ok bool) {
-	for _, name := range f.Env {
-		if raw := l.vars[name]; raw != "" {
-			if unit, bare := f.scale[name]; bare {
-				raw = times(raw, unit)
+	if !l.vars {
+		for _, key := range f.YAML {
+			if raw, ok = l.values[key]; ok {
+				return raw, l.name, true
 			}
-			return raw, l.name + " " + name, true
 		}
+		return "", "", false
 	}
-	for _, key := range f.YAML {
-		if raw, ok := l.keys[key]; ok {
-			return raw, l.name, true
+	for _, name := range f.Env {
+		if raw = l.values[name]; raw == "" {
+			continue
 		}
+		if unit, bare := f.scale[name]; bare {
+			raw = times(raw, unit)
+		}
+		return raw, l.name + " " + name, true
 	}
 	return "", "", false
 }
 
-func params(given map[string]string) layer { return layer{name: originParameter, keys: given} }
+func params(given map[string]string) layer { return layer{name: originParameter, values: given} }
 
 func environment(environ []string) layer {
-	l := layer{name: originEnvironment, vars: map[string]string{}}
-	k := koanf.New("\x00")
-	// the provider fails for no reason of its own: it only copies what it is given
-	if err := k.Load(env.Provider("\x00", env.Opt{EnvironFunc: func() []string { return environ }}), nil); err == nil {
-		l.vars = texts(k)
+	l := layer{name: originEnvironment, vars: true, values: map[string]string{}}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		l.values[name] = value
 	}
 	return l
-}
-
-// texts flattens what koanf holds into text.
-func texts(k *koanf.Koanf) map[string]string {
-	out := map[string]string{}
-	for key, value := range k.All() {
-		if value != nil {
-			out[key] = fmt.Sprint(value)
-		}
-	}
-	return out
 }
 
 // yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in ones. Of the environments without a file
@@ -90,12 +80,16 @@ func yamlLayers(dir, name string) ([]layer, error) {
 	var layers []layer
 	for _, base := range []string{name + ".yaml", "base.yaml"} {
 		path := filepath.Join(dir, base)
-		l, err := yamlLayer(path, file.Provider(path))
+		content, err := os.ReadFile(path)
 		switch {
 		case err == nil:
+			l, err := yamlLayer(path, content)
+			if err != nil {
+				return nil, err
+			}
 			layers = append(layers, l)
 		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
+			return nil, fmt.Errorf("configuration: %w", err)
 		case base != "base.yaml" && name != envLocal && name != envProduction:
 			return nil, fmt.Errorf("configuration: env: there is no %s. Create it, or set OMOI_ENV to local or production", path)
 		}
@@ -106,44 +100,45 @@ func yamlLayers(dir, name string) ([]layer, error) {
 // builtInLayers appends the layers that every binary has.
 func builtInLayers(layers []layer, name string) ([]layer, error) {
 	if name == envProduction {
-		over, err := yamlLayer(originProduction, rawBytes(production))
+		over, err := yamlLayer(originProduction, production)
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, over)
 	}
-	base, err := yamlLayer(originBuiltIn, rawBytes(builtIn))
+	base, err := yamlLayer(originBuiltIn, builtIn)
 	return append(layers, base), err
 }
 
-func yamlLayer(name string, provider koanf.Provider) (layer, error) {
-	k := koanf.New(".")
-	if err := k.Load(provider, yaml.Parser()); err != nil {
+func yamlLayer(name string, content []byte) (layer, error) {
+	var tree map[string]any
+	if err := yaml.Unmarshal(content, &tree); err != nil {
 		return layer{}, fmt.Errorf("configuration: read %s: %w", name, err)
 	}
-	l := layer{name: name, keys: texts(k)}
-	known := map[string]bool{}
+	l := layer{name: name, values: map[string]string{}}
+	flatten(l.values, "", tree)
+	var known []string
 	for _, f := range Fields() {
-		for _, key := range f.YAML {
-			known[key] = true
-		}
+		known = append(known, f.YAML...)
 	}
-	for key := range l.keys {
-		if !known[key] && !retired[key] {
+	for key := range l.values {
+		if !slices.Contains(known, key) {
 			return layer{}, fmt.Errorf("configuration: %s: %s is not a setting; see docs/CONFIGURATION.md", name, key)
 		}
 	}
 	return l, nil
 }
 
-// rawBytes is a koanf provider of what is in memory already.
-type rawBytes []byte
-
-// ReadBytes returns the bytes.
-func (b rawBytes) ReadBytes() ([]byte, error) { return b, nil }
-
-// Read is not supported: the bytes need a parser.
-func (b rawBytes) Read() (map[string]any, error) { return nil, errors.ErrUnsupported }
+// flatten writes what stands in a tree of YAML to out, by dotted key.
+func flatten(out map[string]string, prefix string, tree map[string]any) {
+	for key, value := range tree {
+		if below, ok := value.(map[string]any); ok {
+			flatten(out, prefix+key+".", below)
+		} else if value != nil {
+			out[prefix+key] = fmt.Sprint(value)
+		}
+	}
+}
 
 // dotenv reads .env.local and .env of dir; missing files are none.
 func dotenv(dir string) ([]layer, error) {
@@ -163,7 +158,7 @@ func dotenv(dir string) ([]layer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("configuration: %s: %w", base, err)
 		}
-		layers = append(layers, layer{name: base, vars: vars})
+		layers = append(layers, layer{name: base, vars: true, values: vars})
 	}
 	return layers, nil
 }

@@ -54,7 +54,7 @@ func (l *Loaded) useDaytona() string {
 // variable returns the value of a variable that is no setting, and where it was found.
 func variable(layers []layer, name string) (where, raw string) {
 	for _, l := range layers {
-		if raw = l.vars[name]; raw != "" {
+		if raw = l.values[name]; raw != "" {
 			return l.name, raw
 		}
 	}

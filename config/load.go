@@ -29,7 +29,7 @@ type Value struct {
 type Loaded struct {
 	Config
 	Values   []Value
-	Warnings []string // variables and files that look meant for omoi and mean nothing, or nothing any more
+	Warnings []string // variables that look meant for omoi and are no settings
 }
 
 // Given reports whether the setting was set anywhere at all.
@@ -67,7 +67,6 @@ func Load(src Source) (*Loaded, error) {
 	}
 	loaded := &Loaded{Warnings: unknown(layers)}
 	layers = append(layers, files...)
-	loaded.Warnings = append(loaded.Warnings, unused(layers)...)
 	faults := loaded.fill(layers)
 	faults = append(faults, loaded.legacy(layers)...)
 	loaded.complete(home, dir)
@@ -86,6 +85,9 @@ func (l *Loaded) fill(layers []layer) (faults []string) {
 		target := root.FieldByIndex(f.index)
 		if err := assign(target, f, raw); err != nil {
 			faults = append(faults, fmt.Sprintf("%s (%s): %v", f.Key, origin, err))
+		}
+		if f.Hidden && origin == originDefault {
+			continue
 		}
 		l.Values = append(l.Values, Value{Field: f, Value: show(target), Origin: origin})
 	}
@@ -130,7 +132,7 @@ func places(layers []layer) (home, dir, name string) {
 // system's temporary one.
 func defaultHome(layers []layer) string {
 	for _, l := range layers {
-		if user, ok := l.vars["HOME"]; ok && user != "" {
+		if user, ok := l.values["HOME"]; ok && user != "" {
 			return filepath.Join(user, ".omoi")
 		}
 	}
@@ -170,14 +172,11 @@ func plainURL(raw string) string {
 
 // unknown lists OMOI_ variables that no setting has, since they are likely misspelt.
 func unknown(layers []layer) []string {
-	known := map[string]bool{}
-	for _, name := range EnvNames() {
-		known[name] = true
-	}
+	known := EnvNames()
 	var out []string
 	for _, l := range layers {
-		for _, name := range slices.Sorted(maps.Keys(l.vars)) {
-			if strings.HasPrefix(name, "OMOI_") && !known[name] && !retired[name] && !strings.HasPrefix(name, "OMOI_TEST_") {
+		for _, name := range slices.Sorted(maps.Keys(l.values)) {
+			if strings.HasPrefix(name, "OMOI_") && !strings.HasPrefix(name, "OMOI_TEST_") && !slices.Contains(known, name) {
 				out = append(out, fmt.Sprintf("%s (%s) is not a setting; see docs/CONFIGURATION.md", name, l.name))
 			}
 		}

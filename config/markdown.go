@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,14 +10,17 @@ import (
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
-	b.WriteString("Accepted with a warning, and without effect: " + retiredNames() + ".\n")
 	for _, g := range Groups() {
+		shown := slices.DeleteFunc(g.Fields, func(f Field) bool { return f.Hidden })
+		if len(shown) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Name)
 		if g.Note != "" {
 			b.WriteString(g.Note + "\n\n")
 		}
 		b.WriteString("| key and variables | type, bounds | default | meaning |\n|---|---|---|---|\n")
-		for _, f := range g.Fields {
+		for _, f := range shown {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names(f), kind(f), standard(f), meaning(f))
 		}
 	}

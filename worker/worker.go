@@ -19,6 +19,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
+// HostHeartbeat is how often a worker reports that its host is online. A host that misses three gets no sandboxes.
+const HostHeartbeat = 10 * time.Second
+
 // Config is what a worker is told once. Zero values mean the defaults named here.
 type Config struct {
 	// HostID names this machine; its queue holds the work on its own sandboxes. Empty: this
@@ -32,14 +35,14 @@ type Config struct {
 	Capacity int
 
 	StopTimeout time.Duration // for activities under way when the process ends; default 10 s
-	HostBeat    time.Duration // between signs of life of the machine; default 5 s
+	HostBeat    time.Duration // between heartbeats of the host; default [HostHeartbeat]
 	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
 	// Throttle is the longest time for which a heartbeat is held back, and so how late an
 	// activity may learn that it is cancelled; default 1 s. [contract.HeartbeatCall] bounds the call.
 	Throttle time.Duration
 
-	MaxActivities int // at once, on each queue; default 200
-	MaxWorkflows  int // workflow tasks at once; default 100
+	MaxActivities int // at once, on each queue; default 100: they wait for networks and disks, and each may hold a connection to the database
+	MaxWorkflows  int // workflow tasks at once; default 50: they use the processor alone
 	Pollers       int // of each kind and queue; default 4
 	// StickyCache is how many workflows are kept in memory, in the whole process; 0: the
 	// SDK's default of 10,000; below zero: none, every workflow task replays.
@@ -81,11 +84,11 @@ type Worker struct {
 // New makes a worker; [Worker.Run] starts it.
 func New(cfg Config, deps Deps) *Worker {
 	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 10*time.Second)
-	cfg.HostBeat = cmp.Or(cfg.HostBeat, 5*time.Second)
+	cfg.HostBeat = cmp.Or(cfg.HostBeat, HostHeartbeat)
 	cfg.Restore = cmp.Or(cfg.Restore, time.Minute)
 	cfg.Throttle = cmp.Or(cfg.Throttle, time.Second)
-	cfg.MaxActivities = cmp.Or(cfg.MaxActivities, 200)
-	cfg.MaxWorkflows = cmp.Or(cfg.MaxWorkflows, 100)
+	cfg.MaxActivities = cmp.Or(cfg.MaxActivities, 100)
+	cfg.MaxWorkflows = cmp.Or(cfg.MaxWorkflows, 50)
 	cfg.Pollers = cmp.Or(cfg.Pollers, 4)
 	return &Worker{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -135,13 +136,12 @@ func closeListeners(listeners []net.Listener) error {
 // which they stop.
 func (c *core) apiServices(listeners []net.Listener) []service {
 	limitMemory()
-	cfg := c.cfg
 	intake := c.newIntake(c.store)
 	c.metrics.Intake.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
 	handler := c.newAPI(intake)
 	return []service{
-		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, cfg.API.StopTimeout) }},
+		{"api", func(ctx context.Context) error { return api.Serve(ctx, handler, listeners, c.shutdown.api) }},
 		{"intake", intake.Run},
 		{"relay", relay.Run},
 		{"time", c.attend},
@@ -168,11 +168,11 @@ func (c *core) apiConfig() api.Config {
 		Providers:        offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		Shared:           append(sharedProviders(cfg), task.ProviderExternal),
 		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
-		ProjectSlots: cfg.Task.MaxPerProject, CommandWait: cfg.API.CommandWait, MaxWait: cfg.API.MaxWait,
-		Retention:  retentionRules(cfg.Retention),
-		Monitoring: monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
-		Lease: cfg.Relay.MessageTTL, MaxBody: cfg.API.MaxBody, MaxBatch: cfg.API.MaxBatch, MaxTranscript: cfg.API.MaxTranscript,
-		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cfg.GitHub.WebhookSettle,
+		ProjectSlots: cfg.Task.MaxPerProject,
+		Retention:    retentionRules(cfg),
+		Monitoring:   monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
+		Lease:          cfg.Test.MessageLease,
+		WebhookSecrets: webhookSecrets(cfg.GitHub), WebhookSettle: cmp.Or(cfg.Test.WebhookDebounce, api.WebhookDebounce),
 	}
 }
 

@@ -83,6 +83,7 @@ type core struct {
 	organization string
 	owner        string // the user for whom an open server takes everybody
 	credentials  *credential.Service
+	shutdown     shutdown
 	logs         *sandboxlog.Watcher   // of a worker; nil elsewhere
 	watcher      *sandboxwatch.Watcher // of a worker; nil elsewhere
 	guardian     *guardian.Guardian
@@ -91,7 +92,7 @@ type core struct {
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
 func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
-	c = &core{cfg: cfg, log: log, scratch: tempdir.Open("")}
+	c = &core{cfg: cfg, log: log, scratch: tempdir.Open(""), shutdown: shutdown{api: shutdownTimeout, worker: shutdownTimeout}}
 	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch, History: history(c.cfg)})
 	defer func() {
 		if err != nil {
@@ -144,9 +145,9 @@ func (c *core) openStore(ctx context.Context) error {
 		return err
 	}
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
-		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg.Task), MaxUnverified: c.cfg.Task.MaxUnverified,
-		HostFresh: max(3*c.cfg.Worker.HostBeat, time.Second), PulsePeriod: c.cfg.Relay.Pulse, Log: c.log, Counter: c.metrics.Tasks,
-		Ring: ring, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Task.LimitApart,
+		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverified,
+		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics.Tasks,
+		Ring: ring, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
 		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.LongestCreate},
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -122,8 +121,7 @@ func (d *dev) stackConfig() devstack.Config {
 	cfg := d.cfg
 	out := place(cfg)
 	out.DatabaseURL = cfg.Database.URL.Reveal()
-	out.PostgresBin, out.PostgresUser = cfg.Dev.PostgresBin, cfg.Dev.PostgresUser
-	out.PostgresVersion, out.PostgresURL = cfg.Dev.PostgresVersion, cfg.Dev.PostgresURL
+	out.PostgresBin, out.PostgresURL = cfg.Dev.PostgresBin, cfg.Dev.PostgresURL
 	if cfg.Given("temporal.address") {
 		out.TemporalAddress = cfg.Temporal.Address
 	}
@@ -135,8 +133,7 @@ func (d *dev) stackConfig() devstack.Config {
 	}
 	out.Namespace = cfg.Temporal.Namespace
 	out.SearchAttributes = []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
-	out.TemporalDynamic = strings.Fields(cfg.Dev.TemporalDynamic)
-	out.StartTimeout, out.Progress, out.Log = cfg.Dev.StartTimeout, d.opts.Progress, d.opts.log(cfg)
+	out.Progress, out.Log = d.opts.Progress, d.opts.log(cfg)
 	return out
 }
 
@@ -169,8 +166,8 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.boundStop()
-	limit, cancel := after(ctx, d.servicesTime()+lateTime)
+	c.shutdown = shutdown{api: apiStop, worker: workerStop}
+	limit, cancel := after(ctx, servicesTime+lateTime)
 	defer cancel()
 	defer func() { err = errors.Join(err, within(limit, c.close)) }()
 	if err := c.guarded(ctx); err != nil {
@@ -185,7 +182,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
 		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
 	}
-	d.say(retentionWords(retentionRules(d.cfg.Retention)))
+	d.say(retentionWords(retentionRules(d.cfg)))
 	d.say("starting API and worker")
 	c.openInlet()
 	w, err := c.newWorker()

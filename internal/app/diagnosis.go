@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
@@ -49,7 +50,7 @@ func (c *core) newDiagnosis() (*diagnosis.Service, error) {
 		deps.Model = asked
 	}
 	return diagnosis.New(diagnosis.Config{
-		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: m.Events, Interval: lookSlower * c.cfg.Relay.Interval, Rules: rulesOf(c.cfg),
+		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: guardian.NewestEvents, Interval: lookSlower * pollInterval(c.cfg), Rules: rulesOf(c.cfg),
 		Webhook: diagnosis.Webhook{
 			URL: cfg.WebhookURL.Reveal(), Secret: cfg.WebhookSecret.Reveal(),
 			Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.WebhookPrivate) },

@@ -15,7 +15,7 @@ import (
 
 // dockerDir holds the fences of Docker sandboxes.
 func dockerDir(cfg *config.Loaded) string {
-	return cmp.Or(cfg.Docker.Dir, filepath.Join(cfg.Home, "docker"))
+	return filepath.Join(cfg.Home, "docker")
 }
 
 // newDocker makes the Docker provider over a folder of fences. The engine need not answer.

@@ -28,14 +28,14 @@ func (c *core) tellFeedback(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxRounds, Pause: 2 * c.cfg.Relay.Interval}
+	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxRounds, Pause: 2 * pollInterval(c.cfg)}
 	for ctx.Err() == nil {
 		step, err := c.store.SettleFeedback(ctx, how)
 		if err != nil && ctx.Err() == nil {
 			c.log.ErrorContext(ctx, "feedback not settled", slog.String("error", err.Error()))
 		}
 		c.toldFeedback(ctx, step)
-		_ = wait.For(ctx, c.cfg.Relay.Interval) // fails when ctx ends
+		_ = wait.For(ctx, pollInterval(c.cfg)) // fails when ctx ends
 	}
 	return nil
 }

@@ -31,25 +31,20 @@ const (
 // asked again at least so often.
 const thawTime = 10 * time.Second
 
-// boundStop keeps services from taking longer, unless somebody has configured how long they may take.
-func (d *dev) boundStop() {
-	if !d.cfg.Given("api.stop_timeout") {
-		d.cfg.API.StopTimeout = apiStop
-	}
-	if !d.cfg.Given("worker.stop_timeout") {
-		d.cfg.Worker.StopTimeout = workerStop
-	}
-}
+// shutdown is how long the services of a process may take to stop: requests under way, and activities under way.
+type shutdown struct{ api, worker time.Duration }
 
-// servicesTime is how long the services may take to stop, all together. It leaves the last freezing the
+// shutdownTimeout is the limit of each in servers. It fits into the 30 s that Kubernetes and systemd leave between
+// SIGTERM and SIGKILL, both together.
+const shutdownTimeout = 10 * time.Second
+
+// servicesTime is how long the services of omoi dev may take to stop, all together. It leaves the last freezing the
 // time to take back what it has noted.
-func (d *dev) servicesTime() time.Duration {
-	return freezeTime + d.cfg.API.StopTimeout + d.cfg.Worker.StopTimeout - noteTime
-}
+const servicesTime = freezeTime + apiStop + workerStop - noteTime
 
 // serve runs services until ctx ends, and cuts off those that do not stop in time.
 func (d *dev) serve(ctx context.Context, c *core, f *freezer, services ...service) error {
-	limit, cancel := after(ctx, d.servicesTime())
+	limit, cancel := after(ctx, servicesTime)
 	defer cancel()
 	defer d.freezeLate(ctx, c, f)
 	return runWithin(ctx, limit, services...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -50,7 +51,7 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 		fresh = -1 // the guardian's word for not at all
 	}
 	return guardian.New(guardian.Config{
-		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep, Newest: m.Events,
+		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep,
 		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
 		Store: c.store, Model: makes, Counter: c.metrics.Guardian, Log: c.log,
@@ -84,8 +85,19 @@ func (c *core) modelSettings() model.Settings {
 	settings := model.Defaults()
 	settings.APIKey, settings.AuthToken, settings.BaseURL = a.APIKey.Reveal(), a.AuthToken.Reveal(), a.BaseURL
 	settings.Model = cmp.Or(m.Model, a.Model)
-	settings.InputPrice, settings.OutputPrice = m.ModelInputPrice, m.ModelOutputPrice
+	settings.InputPrice, settings.OutputPrice = modelPrice(c.cfg.Agent.ModelPrices, settings.Model)
 	return settings
+}
+
+// modelPrice returns what a million tokens of a model cost by agent.model_prices; 0 where no price names it.
+func modelPrice(prices, name string) (input, output float64) {
+	all, _ := task.ParseModelPrices(prices) // config has checked them
+	for _, p := range all {
+		if strings.Contains(name, p.Model) {
+			return p.Input, p.Output
+		}
+	}
+	return 0, 0
 }
 
 // missedCycles are how many a supervisor may miss before that is an alarm.

@@ -69,14 +69,13 @@ func TestStop_AllPartsHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, c, _ := hung(t)
-		d.boundStop()
 		f := &freezer{providers: map[string]sandbox.Freezer{"local": &prompt{}}}
 		forever, done := context.WithTimeout(t.Context(), time.Minute)
 		defer done()
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		asked := time.Now()
-		limit, cancel := after(ctx, d.servicesTime()+lateTime)
+		limit, cancel := after(ctx, servicesTime+lateTime)
 		defer cancel()
 		err := d.serve(ctx, c, f, service{"relay", func(context.Context) error { <-forever.Done(); return nil }})
 		require.ErrorContains(t, within(limit, func() error { <-forever.Done(); return nil }), "did not end")

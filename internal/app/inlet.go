@@ -86,7 +86,7 @@ func (c *core) serveInlet(ctx context.Context) error {
 	intake := c.newIntake(tacit{c.store})
 	handler := c.newAPI(intake)
 	return runAll(ctx, service{"api", func(ctx context.Context) error {
-		return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.cfg.API.StopTimeout)
+		return api.Serve(ctx, handler, []net.Listener{c.inlet}, c.shutdown.api)
 	}}, service{"intake", intake.Run})
 }
 
@@ -99,8 +99,8 @@ func (tacit) Beat(context.Context, string) error { return nil }
 
 func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 	return ingest.NewIntake(ingest.IntakeConfig{
-		AllowBare: c.cfg.API.Open, Quiet: c.cfg.Relay.QuietDigest, PulsePeriod: c.cfg.Relay.Pulse,
-		MaxTranscript: c.cfg.API.MaxTranscript, Meter: c.metrics.Intake,
+		AllowBare: c.cfg.API.Open, Quiet: c.cfg.Relay.QuietDigest, PulsePeriod: c.cfg.Test.ComponentHeartbeat,
+		Meter: c.metrics.Intake,
 	}, store, c.bus, c.log)
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (c *core) showState() {
 		_ = c.store.Writable(ctx) // for the gauge of the disk
 		s, err := c.store.State(ctx)
 		return metrics.State(s), err
-	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, c.cfg.Metrics.Fresh)
+	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, cmp.Or(c.cfg.Test.MetricsTTL, metrics.CacheTTL))
 }
 
 // closeObservers sends the last traces. A collector that is down is no reason for a process

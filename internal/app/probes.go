@@ -48,7 +48,7 @@ func (c *core) beats(ctx context.Context, part string) error {
 	if err != nil {
 		return err
 	}
-	if limit := missed * c.cfg.Relay.Pulse; time.Duration(age*float64(time.Second)) > limit {
+	if limit := missed * componentHeartbeat(c.cfg); time.Duration(age*float64(time.Second)) > limit {
 		return task.Errorf(task.CodeUnavailable, "No %s has shown a sign of life for %s.", part, limit)
 	}
 	return nil

@@ -54,8 +54,8 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 		}
 	}
 	var shim []string
-	if cfg.Sandbox.Shim != "" {
-		shim = []string{cfg.Sandbox.Shim, "shim"}
+	if cfg.Test.ShimBinary != "" {
+		shim = []string{cfg.Test.ShimBinary, "shim"}
 	}
 	return local.New(local.Config{
 		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),

@@ -8,9 +8,9 @@ import (
 
 // relayConfig is what the relay, which carries accepted facts to Temporal, is told.
 func (c *core) relayConfig() ingest.RelayConfig {
-	r, hidden := c.cfg.Relay, c.cfg.Secrets()
+	t, hidden := c.cfg.Test, c.cfg.Secrets()
 	return ingest.RelayConfig{
-		Workers: r.Parallel, Poll: r.Interval, PulsePeriod: r.Pulse, Pace: ingest.Pace{Lease: r.Lease},
+		Poll: t.RelayPoll, PulsePeriod: t.ComponentHeartbeat, Pace: ingest.Pace{Lease: t.RelayLease},
 		CleanupWait: c.cfg.Task.CleanupWait,
 		Meter:       c.metrics.Relay, Resume: tracing.Resume,
 		Scrub: func(title string) string { return redact.Scrub(title, hidden) },

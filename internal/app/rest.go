@@ -64,7 +64,7 @@ func lastSign(ctx context.Context, cfg *config.Loaded, database string) (age tim
 	err = conn.QueryRow(ctx, `SELECT extract(epoch FROM now() - max(at))::float8 FROM (
 		SELECT at FROM component_heartbeats WHERE at > now() - make_interval(secs => $1)
 		UNION ALL SELECT seen_at FROM hosts WHERE lost_at IS NULL AND seen_at > now() - make_interval(secs => $2)) AS signs (at)`,
-		missed*cfg.Relay.Pulse.Seconds(), missed*cfg.Worker.HostBeat.Seconds()).Scan(&seconds)
+		missed*componentHeartbeat(cfg).Seconds(), missed*hostHeartbeat(cfg).Seconds()).Scan(&seconds)
 	if err != nil {
 		return 0, false, fmt.Errorf("look for signs of life: %w", err)
 	}

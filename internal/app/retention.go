@@ -9,8 +9,9 @@ import (
 )
 
 // retentionRules are the settings by kind.
-func retentionRules(r config.Retention) task.Retention {
-	return task.Retention{Ahead: r.ClockAhead, Keep: map[string]time.Duration{
+func retentionRules(cfg *config.Loaded) task.Retention {
+	r := cfg.Retention
+	return task.Retention{Ahead: cfg.Test.RetentionAhead, Keep: map[string]time.Duration{
 		task.RetainEvents: r.Events, task.RetainLargeFields: r.LargeFields, task.RetainTranscripts: r.Transcripts, task.RetainPatches: r.Patches,
 		task.RetainBusRows: r.BusRows, task.RetainBranches: r.Branches, task.RetainRefs: r.Refs,
 	}}

@@ -10,12 +10,11 @@ import (
 )
 
 // What omoi does without a setting is what the rules were scored with.
-func TestTheRulesAreThoseThatWereScored(t *testing.T) {
+func TestRules_AreThoseThatWereScored(t *testing.T) {
 	t.Parallel()
 	loaded, err := config.Load(config.Source{})
 	require.NoError(t, err)
 	require.Equal(t, supervise.DefaultSettings(), rulesOf(loaded))
-	loaded, err = config.Load(config.Source{Params: map[string]string{"rules.loop_repeats": "9"}})
-	require.NoError(t, err)
-	require.Equal(t, 9, rulesOf(loaded).LoopRepeats)
+	loaded.Task.ToolTimeout++
+	require.Greater(t, rulesOf(loaded).ToolLimit, supervise.DefaultSettings().ToolLimit)
 }

@@ -16,7 +16,7 @@ import (
 // newLogs makes the reader of the sandboxes' own logs.
 func (c *core) newLogs(host string, found providers) *sandboxlog.Watcher {
 	return sandboxlog.New(sandboxlog.Config{
-		HostID: host, Keep: c.cfg.Sandbox.LogBytes, Hide: c.hider,
+		HostID: host, Hide: c.hider,
 		Wake: func(sandboxID string) { c.bus.Wake(live.Sandbox(sandboxID)) },
 	}, c.store, c.asked(found), c.log)
 }

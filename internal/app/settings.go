@@ -1,10 +1,15 @@
 package app
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/worker"
 )
 
 const (
@@ -13,7 +18,8 @@ const (
 )
 
 // taskSettings are frozen into the history of each task that is loaded.
-func taskSettings(t config.Task) contract.Settings {
+func taskSettings(cfg *config.Loaded) contract.Settings {
+	t := cfg.Task
 	return contract.Settings{
 		StartupTimeout:   t.StartupTimeout,
 		HeartbeatTimeout: t.HeartbeatTimeout,
@@ -22,12 +28,24 @@ func taskSettings(t config.Task) contract.Settings {
 		AttemptTimeout:   t.AttemptTimeout,
 		ToolTimeout:      t.ToolTimeout,
 		RetryBase:        t.RetryBase,
-		LimitSleep:       t.LimitSleep,
 		CleanupWait:      t.CleanupWait,
-		UnknownRetry:     t.UnknownRetry,
+		UnknownRetry:     cfg.Test.UnknownRetry,
 		SpawnTimeout:     t.SpawnTimeout,
-		MaxSignals:       t.MaxSignals,
+		MaxSignals:       cfg.Test.MaxSignals,
 	}
+}
+
+// pollInterval is how often this process looks for what nothing woke it for.
+func pollInterval(cfg *config.Loaded) time.Duration {
+	return cmp.Or(cfg.Test.RelayPoll, ingest.PollInterval)
+}
+
+func componentHeartbeat(cfg *config.Loaded) time.Duration {
+	return cmp.Or(cfg.Test.ComponentHeartbeat, ingest.HeartbeatInterval)
+}
+
+func hostHeartbeat(cfg *config.Loaded) time.Duration {
+	return cmp.Or(cfg.Test.HostHeartbeat, worker.HostHeartbeat)
 }
 
 // prices are those of providers as the store takes them.
@@ -54,4 +72,11 @@ func offered(first string, all ...string) []string {
 		}
 	}
 	return out
+}
+
+// agentHeartbeat returns how often an agent reports that it is alive: every 30 s, or four times within a
+// shorter task.heartbeat_timeout.
+func agentHeartbeat(cfg *config.Loaded) time.Duration {
+	const longest, times = 30 * time.Second, 4
+	return cmp.Or(cfg.Test.AgentHeartbeat, min(longest, cfg.Task.HeartbeatTimeout/times))
 }

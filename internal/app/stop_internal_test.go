@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
@@ -33,14 +32,10 @@ func TestStop_StepsAreGivenTenSeconds(t *testing.T) {
 	t.Parallel()
 	w, f := newWinter(t), &timed{}
 	w.freezer.providers = map[string]sandbox.Freezer{"timed": f}
-	loaded, err := config.Load(config.Source{})
-	require.NoError(t, err)
-	w.dev.cfg = loaded
-	w.boundStop()
 	w.farewell(t.Context(), w.core, w.freezer)
 	w.freezeLate(t.Context(), w.core, w.freezer)
 	require.Len(t, f.given, 2)
-	total := loaded.API.StopTimeout + loaded.Worker.StopTimeout + devstack.StopGrace
+	total := apiStop + workerStop + devstack.StopGrace
 	for _, one := range f.given {
 		total += one
 	}

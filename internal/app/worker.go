@@ -106,8 +106,8 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		sticky = -1 // the worker's word for none
 	}
 	return worker.New(worker.Config{
-		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.HostSlots, StopTimeout: w.StopTimeout, HostBeat: w.HostBeat,
-		MaxActivities: w.Activities, MaxWorkflows: w.Workflows, StickyCache: sticky,
+		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.HostSlots, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
+		StickyCache: sticky,
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }
 
@@ -128,14 +128,14 @@ func (c *core) activityConfig(host string) activities.Config {
 	cfg := c.cfg
 	return activities.Config{
 		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.Open,
-		Settings: taskSettings(cfg.Task), Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
+		IdleTimeout: cfg.Task.IdleTimeout, ToolTimeout: cfg.Task.ToolTimeout, Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: cfg.Agent.Heartbeat, SpoolBytes: cfg.Agent.SpoolBytes, CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace, Transcript: cfg.Agent.Transcript,
+		AgentHeartbeat: agentHeartbeat(cfg), CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
 		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		SalvageWindow: cfg.Task.SalvageWindow, OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
-		Retention: retentionRules(cfg.Retention),
+		OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
+		Retention: retentionRules(cfg),
 		Phases:    phases(cfg.Phases),
 		Overdue:   cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
 	}

@@ -73,7 +73,7 @@ func hostName(h task.Host) string {
 // watchWorkers raises an alert when two looks in turn find a queue without a worker, and takes it back. One look
 // may fall into the start of a worker.
 func (c *core) watchWorkers(ctx context.Context) error {
-	tick := time.NewTicker(3 * c.cfg.Worker.HostBeat) // as long as a worker may be silent
+	tick := time.NewTicker(3 * hostHeartbeat(c.cfg)) // as long as a worker may be silent
 	defer tick.Stop()
 	for missed := 0; ; {
 		select {

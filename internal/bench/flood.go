@@ -62,11 +62,11 @@ func scaled(scale float64) map[string]string {
 	settings := map[string]string{}
 	for name, usual := range map[string]time.Duration{
 		"OMOI_RELAY_QUIET_DIGEST": time.Minute, "OMOI_TASK_HEARTBEAT_TIMEOUT": 2 * time.Minute, "OMOI_TASK_NO_WORK_TIMEOUT": 15 * time.Minute,
-		"OMOI_TASK_IDLE_TIMEOUT": 10 * time.Minute, "OMOI_AGENT_HEARTBEAT": 30 * time.Second, "OMOI_TASK_ATTEMPT_TIMEOUT": 4 * time.Hour,
+		"OMOI_TASK_IDLE_TIMEOUT": 10 * time.Minute, "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": 30 * time.Second, "OMOI_TASK_ATTEMPT_TIMEOUT": 4 * time.Hour,
 	} {
 		settings[name] = max(time.Duration(float64(usual)/scale), 10*time.Millisecond).String()
 	}
-	settings["OMOI_RELAY_INTERVAL"] = max(time.Duration(float64(time.Second)/scale), 5*time.Millisecond).String()
+	settings["OMOI_TEST_RELAY_POLL_INTERVAL"] = max(time.Duration(float64(time.Second)/scale), 5*time.Millisecond).String()
 	return settings
 }
 

@@ -21,7 +21,7 @@ func TestCheckProviderRefuses(t *testing.T) {
 		"this is no regular expression":                    {"check", "provider", "local", "--run", "("},
 		"--run Nowhere fits no promise":                    {"check", "provider", "local", "--run", "Nowhere"},
 	} {
-		code, out, complaints := omoi(t, []string{"OMOI_SANDBOX_DIR=" + dir, "OMOI_SANDBOX_ISOLATION=none", "OMOI_SANDBOX_SHIM=/bin/false", "OMOI_DOCKER_USE=never"}, args...)
+		code, out, complaints := omoi(t, []string{"OMOI_SANDBOX_DIR=" + dir, "OMOI_SANDBOX_ISOLATION=none", "OMOI_TEST_SHIM_BINARY=/bin/false", "OMOI_DOCKER_USE=never"}, args...)
 		require.Equal(t, 2, code, "%v: %s", args, complaints)
 		require.Contains(t, complaints, want)
 		require.Empty(t, out)

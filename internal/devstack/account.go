@@ -16,22 +16,18 @@ type account struct {
 }
 
 // servant is the account that PostgreSQL runs as: nil for ourselves, or, since it refuses
-// root, the named one, or postgres, or nobody. A uid without a passwd entry will not do.
-func servant(name string) (*account, error) {
+// root, postgres, else nobody. A uid without a passwd entry will not do.
+func servant() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // nil is ourselves
 	}
-	names := []string{name}
-	if name == "" {
-		names = []string{"postgres", "nobody"}
-	}
-	for _, name := range names {
+	for _, name := range []string{"postgres", "nobody"} {
 		if found, err := user.Lookup(name); err == nil && found.Uid != "0" {
 			return newAccount(found)
 		}
 	}
-	return nil, task.Errorf(task.CodeInvalid, "PostgreSQL refuses to run as root, and there is no user %v; "+
-		"make one (useradd --system postgres), or set DATABASE_URL", names)
+	return nil, task.Errorf(task.CodeInvalid, "PostgreSQL refuses to run as root, and there is no user postgres or nobody; "+
+		"make one (useradd --system postgres), or set DATABASE_URL")
 }
 
 func newAccount(u *user.User) (*account, error) {

@@ -35,7 +35,7 @@ type postgres struct {
 
 // preparePostgres finds or downloads the programs and makes the data directory.
 func preparePostgres(ctx context.Context, cfg Config) (*postgres, error) {
-	as, err := servant(cfg.PostgresUser)
+	as, err := servant()
 	if err != nil {
 		return nil, err
 	}

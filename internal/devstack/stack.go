@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// postgresVersion is downloaded where no PostgreSQL is found: a version of which there are programs for all platforms.
+const postgresVersion = "16.9.0"
+
 // Config says what is started, and where.
 type Config struct {
 	Home     string // OMOI_HOME; its lock is held by the caller
@@ -24,8 +28,7 @@ type Config struct {
 
 	DatabaseURL     string // used instead of a private PostgreSQL; empty: none
 	PostgresBin     string // directory of initdb and postgres, or [Download]; empty: found, else downloaded
-	PostgresUser    string // as root; empty: postgres, else nobody
-	PostgresVersion string // of the download
+	PostgresVersion string // of the download; empty: [postgresVersion]
 	PostgresURL     string // of the download; empty: the Maven repository
 
 	TemporalAddress  string // used instead of a development server; empty: none
@@ -35,7 +38,6 @@ type Config struct {
 	WebHosts         []string // names of the Temporal Web UI besides those of loopback
 	Namespace        string
 	SearchAttributes []string // Keyword attributes that the namespace has
-	TemporalDynamic  []string // further dynamic configuration, KEY=JSON
 	Throwaway        bool     // nobody reads the data afterwards: Temporal, which takes seconds to end well, is killed
 
 	StartTimeout time.Duration     // of each part; zero is 2 min
@@ -141,24 +143,13 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 }
 
 func withDefaults(c Config) Config {
-	if c.DataRoot == "" {
-		c.DataRoot = "/var/lib/omoi"
-	}
-	if c.PostgresURL == "" {
-		c.PostgresURL = "https://repo1.maven.org/maven2"
-	}
-	if c.StartTimeout == 0 {
-		c.StartTimeout = 2 * time.Minute
-	}
-	if c.Wedged == 0 {
-		c.Wedged = 30 * time.Second
-	}
-	if c.startGrace == 0 {
-		c.startGrace = time.Second
-	}
-	if c.LogLimit == 0 {
-		c.LogLimit = 16 << 20
-	}
+	c.DataRoot = cmp.Or(c.DataRoot, "/var/lib/omoi")
+	c.PostgresURL = cmp.Or(c.PostgresURL, "https://repo1.maven.org/maven2")
+	c.PostgresVersion = cmp.Or(c.PostgresVersion, postgresVersion)
+	c.StartTimeout = cmp.Or(c.StartTimeout, 2*time.Minute)
+	c.Wedged = cmp.Or(c.Wedged, 30*time.Second)
+	c.startGrace = cmp.Or(c.startGrace, time.Second)
+	c.LogLimit = cmp.Or(c.LogLimit, 16<<20)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

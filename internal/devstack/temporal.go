@@ -76,9 +76,6 @@ func (t *temporal) program() program {
 	for _, name := range t.cfg.SearchAttributes {
 		args = append(args, "--search-attribute", name+"=Keyword")
 	}
-	for _, value := range t.cfg.TemporalDynamic {
-		args = append(args, "--dynamic-config-value", value)
-	}
 	end := syscall.SIGTERM
 	if t.cfg.Throwaway {
 		end = syscall.SIGKILL

@@ -17,7 +17,7 @@ func TestNoAttemptEndsWhileDaytonaIsAway(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
 	settings["OMOI_TRANSPORT_DAYTONA"], settings["OMOI_API_CALLBACK_URL"] = "pull", "http://127.0.0.1:1"
-	settings["OMOI_TASK_HEARTBEAT_TIMEOUT"], settings["OMOI_AGENT_HEARTBEAT"] = "3s", "500ms"
+	settings["OMOI_TASK_HEARTBEAT_TIMEOUT"], settings["OMOI_TEST_AGENT_HEARTBEAT_INTERVAL"] = "3s", "500ms"
 	r := newRig(t, settings).up()
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, waitsForMessage, stepComplete), inDaytona)
 	box := text(r.running(made.ID).SandboxID)

@@ -82,7 +82,7 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	t.Parallel()
 	hub, bare, settings := newHub(t)
 	byApp(t, hub, settings)
-	settings["OMOI_GITHUB_WEBHOOK_SECRET"], settings["OMOI_GITHUB_WEBHOOK_SETTLE"] = hookSecret, "0s"
+	settings["OMOI_GITHUB_WEBHOOK_SECRET"], settings["OMOI_TEST_WEBHOOK_DEBOUNCE"] = hookSecret, "1ms"
 	r := newRig(t, settings).up()
 	tested := r.omoi("credentials", "test", "github")
 	require.Zero(t, tested.code, tested.stderr)
@@ -144,7 +144,7 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 func TestFeedbackMayChangeNothing(t *testing.T) {
 	t.Parallel()
 	hub, _, settings := newHub(t)
-	settings["OMOI_GITHUB_WEBHOOK_SECRET"], settings["OMOI_GITHUB_WEBHOOK_SETTLE"] = hookSecret, "0s"
+	settings["OMOI_GITHUB_WEBHOOK_SECRET"], settings["OMOI_TEST_WEBHOOK_DEBOUNCE"] = hookSecret, "1ms"
 	r := newRig(t, settings).up()
 	first := r.submit(hubRepo, command(`test -e hi.txt && { echo "It is right, @alice. This closes #1."; exit; }
 echo hi > hi.txt; git add -A; git commit -qm made; echo '{"omoi":"event","event_type":"agent.completed","event_data":{"final_output":"Made.","tests_passed":true,"pr_url":"https://x/9"}}'`,

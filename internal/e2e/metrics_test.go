@@ -78,7 +78,7 @@ func (s shown) sum(name string, labels ...string) float64 {
 func TestMetricsAfterRealTasks(t *testing.T) {
 	t.Parallel()
 	address := "127.0.0.1:" + strconv.Itoa(freePort(t))
-	r := newRig(t, map[string]string{"OMOI_METRICS_FRESH": "0s"})
+	r := newRig(t, map[string]string{"OMOI_TEST_METRICS_CACHE_TTL": "1ns"})
 	r.startAPI()
 	r.start("worker", map[string]string{"OMOI_METRICS_ADDRESS": address}, "worker")
 	api, other := r.env["OMOI_API_URL"], "http://"+address

@@ -222,7 +222,7 @@ func TestResetAfterTheSandboxDied(t *testing.T) {
 // while the task runs, after it failed, and after it completed.
 func TestResetAroundContinueAsNew(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_TASK_MAX_SIGNALS": "10"}).up()
+	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_TEST_MAX_SIGNALS_PER_RUN": "10"}).up()
 	repo := r.repo()
 	for how, flags := range resets() {
 		for which, older := range map[string]bool{"the run before": true, "the run after": false} {

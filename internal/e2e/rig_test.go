@@ -103,10 +103,10 @@ func (r *rig) settle(settings map[string]string) {
 	r.env = map[string]string{
 		"OMOI_HOME": filepath.Join(r.dir, "home"), "DATABASE_URL": info.DatabaseURL, "OMOI_TEMPORAL_ADDRESS": info.TemporalAddress,
 		"OMOI_API_PORT": strconv.Itoa(port), "OMOI_API_URL": url, "OMOI_API_OPEN": "true", "OMOI_API_CALLBACK_URL": url,
-		"OMOI_SANDBOX_DIR": filepath.Join(r.dir, "sandboxes"), "OMOI_TASK_RETRY_BASE": "200ms", "OMOI_TASK_HEARTBEAT_TIMEOUT": "3s", "OMOI_TASK_UNKNOWN_RETRY": "500ms",
-		"OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_RELAY_INTERVAL": "50ms", "OMOI_RELAY_LEASE": "3s", "OMOI_RELAY_PULSE": "500ms",
-		"OMOI_AGENT_HEARTBEAT": "300ms", "OMOI_AGENT_GRACE": "2s", "OMOI_REAPER_INTERVAL": "10s", "OMOI_REAPER_GRACE": "2s",
-		"OMOI_WORKER_HOST_BEAT": "1s", "OMOI_WORKER_HOST_SLOTS": "100",
+		"OMOI_SANDBOX_DIR": filepath.Join(r.dir, "sandboxes"), "OMOI_TASK_RETRY_BASE": "200ms", "OMOI_TASK_HEARTBEAT_TIMEOUT": "3s", "OMOI_TEST_UNKNOWN_INITIAL_INTERVAL": "500ms",
+		"OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_TEST_RELAY_POLL_INTERVAL": "50ms", "OMOI_TEST_RELAY_LEASE_DURATION": "3s", "OMOI_TEST_COMPONENT_HEARTBEAT_INTERVAL": "500ms",
+		"OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": "300ms", "OMOI_AGENT_GRACE": "2s", "OMOI_REAPER_INTERVAL": "10s", "OMOI_REAPER_GRACE": "2s",
+		"OMOI_TEST_HOST_HEARTBEAT_INTERVAL": "1s", "OMOI_WORKER_HOST_SLOTS": "100",
 		"PATH": os.Getenv("PATH"), "HOME": filepath.Join(r.dir, "home"),
 	}
 	maps.Copy(r.env, settings)

@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 		s.every = 4 * time.Second
 	}
 	s.plain()
-	s.env["OMOI_RETENTION_CLOCK_AHEAD"], s.env["OMOI_RETENTION_INTERVAL"] = "9000h", "30s"
+	s.env["OMOI_TEST_RETENTION_CLOCK_AHEAD"], s.env["OMOI_RETENTION_INTERVAL"] = "9000h", "30s"
 	s.url = s.dev().APIURL
 	s.run()
 	t.Log("\n" + s.String())

@@ -79,7 +79,7 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	const tasks, slots, sleep, apart = 50, 5, 2 * time.Second, 100 * time.Millisecond
 	p, l := newProvider(t), newLaptop(t)
 	maps.Copy(l.env, map[string]string{
-		"ANTHROPIC_API_KEY": "one-for-all", "ANTHROPIC_BASE_URL": p.URL, "OMOI_TASK_LIMIT_APART": apart.String(),
+		"ANTHROPIC_API_KEY": "one-for-all", "ANTHROPIC_BASE_URL": p.URL, "OMOI_TEST_RATE_LIMIT_STAGGER": apart.String(),
 		"MAX_CONCURRENT_TASKS_PER_PROJECT": "5",
 	})
 	l.dev()

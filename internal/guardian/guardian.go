@@ -19,11 +19,14 @@ type Config struct {
 	// Stale is how long a step that was planned may wait to be carried out; default 2 min.
 	Stale  time.Duration
 	Keep   time.Duration // of judgements that led to nothing; default 14 days
-	Newest int           // events of an attempt that are looked at; default 200
+	Newest int           // events of an attempt that are looked at; default [NewestEvents]
 	Asked  int           // models that are asked at a time; default 5
 	Rules  supervise.Settings
 	Ladder task.Ladder // zero: [DefaultLadder]
 }
+
+// NewestEvents is how many events of an attempt an analysis reads. All healthy trajectories of the corpus are shorter.
+const NewestEvents = 200
 
 // DefaultLadder are the numbers of docs/SUPERVISION.md.
 func DefaultLadder() task.Ladder {
@@ -73,7 +76,7 @@ func New(cfg Config, deps Deps) *Guardian {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 5*time.Minute)
 	cfg.Stale = cmp.Or(cfg.Stale, 2*time.Minute)
 	cfg.Keep = cmp.Or(cfg.Keep, 14*24*time.Hour) //nolint:mnd // two weeks
-	cfg.Newest = cmp.Or(cfg.Newest, 200)
+	cfg.Newest = cmp.Or(cfg.Newest, NewestEvents)
 	cfg.Asked = cmp.Or(cfg.Asked, 5)
 	cfg.Ladder = cmp.Or(cfg.Ladder, DefaultLadder())
 	if cfg.Rules.Ignored == nil {

@@ -23,7 +23,7 @@ type IntakeConfig struct {
 	MaxBatch      int           // events in one batch; default 1000
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	CommitTimeout time.Duration // of one transaction; default 10 s
-	PulsePeriod   time.Duration // default 5 s
+	PulsePeriod   time.Duration // default [HeartbeatInterval]
 	MaxTranscript int64         // what is kept of a transcript in an event, in bytes: the newest lines; default 8 MiB
 	Meter         IntakeMeter   // nil: nobody counts
 }
@@ -302,7 +302,7 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Quiet = orDefault(c.Quiet, time.Minute)
 	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
 	c.MaxTranscript = orDefault(c.MaxTranscript, 8<<20)
-	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	c.PulsePeriod = orDefault(c.PulsePeriod, HeartbeatInterval)
 	if c.Meter == nil {
 		c.Meter = noMeter{}
 	}

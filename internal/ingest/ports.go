@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -21,6 +22,13 @@ type Bus interface {
 type Pulse interface {
 	Beat(ctx context.Context, part string) error
 }
+
+// PollInterval is how often due rows are read when no notification arrives: what a lost one costs in latency.
+const PollInterval = time.Second
+
+// HeartbeatInterval is how often ingest and relay record that they are alive. Three missed heartbeats count as an
+// outage, whose time counts against no agent.
+const HeartbeatInterval = 5 * time.Second
 
 // Parts that have a pulse.
 const (

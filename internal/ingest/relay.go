@@ -14,15 +14,15 @@ import (
 
 // RelayConfig is what a relay is told. The zero value works.
 type RelayConfig struct {
-	Workers     int           // tasks served at a time; default 8
-	Poll        time.Duration // between looks at the database when nobody wakes it; default 1 s
+	Workers     int           // tasks served at a time; default 8: an eighth of the pool of a busy database, since each waits for Temporal
+	Poll        time.Duration // default [PollInterval]
 	CallTimeout time.Duration // of one call to Temporal; default 5 s
 	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
 	MaxPause    time.Duration // longest pause, ended when Temporal answers after an outage; default 30 s
 	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
 	CleanupWait time.Duration // longest that a retry waits for the sandbox before; default 2 min
 	SweepPeriod time.Duration // default 1 min
-	PulsePeriod time.Duration // default 5 s
+	PulsePeriod time.Duration // default [HeartbeatInterval]
 	Pace        Pace
 	// Scrub takes secrets out of a title before it travels; nil leaves it as it is.
 	Scrub func(string) string
@@ -187,14 +187,14 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 
 func (c RelayConfig) withDefaults() RelayConfig {
 	c.Workers = orDefault(c.Workers, 8)
-	c.Poll = orDefault(c.Poll, time.Second)
+	c.Poll = orDefault(c.Poll, PollInterval)
 	c.CallTimeout = orDefault(c.CallTimeout, 5*time.Second)
 	c.FirstPause = orDefault(c.FirstPause, 200*time.Millisecond)
 	c.MaxPause = orDefault(c.MaxPause, 30*time.Second)
 	c.MaxHold = orDefault(c.MaxHold, 2*time.Second)
 	c.CleanupWait = orDefault(c.CleanupWait, 2*time.Minute)
 	c.SweepPeriod = orDefault(c.SweepPeriod, time.Minute)
-	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	c.PulsePeriod = orDefault(c.PulsePeriod, HeartbeatInterval)
 	c.Pace = c.Pace.withDefaults()
 	if c.Scrub == nil {
 		c.Scrub = func(title string) string { return title }
@@ -209,7 +209,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 }
 
 func (p Pace) withDefaults() Pace {
-	p.Lease = orDefault(p.Lease, 15*time.Second)
+	p.Lease = orDefault(p.Lease, 30*time.Second)
 	p.Burst = orDefault(p.Burst, 3)
 	p.Rate = orDefault(p.Rate, 1)
 	p.Many = orDefault(p.Many, 300)

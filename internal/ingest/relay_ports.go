@@ -74,7 +74,7 @@ type RelayContents interface {
 
 // Pace is how fast one task is told of its events, and how long a lease lasts.
 type Pace struct {
-	Lease  time.Duration // default 15 s
+	Lease  time.Duration // after which another relay takes a task over; default 30 s, several times the limit of a call to Temporal
 	Burst  float64       // milestones that go at once; default 3
 	Rate   float64       // more of them, a second; default 1
 	Many   int           // digests in Window, beyond which there is one per Slow; default 300

@@ -9,6 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// CacheTTL is how long numbers from the database are served before they are read again: Prometheus scrapes each 15 s or
+// more, and several scrapers share one read.
+const CacheTTL = 5 * time.Second
+
 // State is what the database says of the whole installation at one moment.
 type State struct {
 	Tasks       map[string]int64     // that have not ended, by status

@@ -44,7 +44,7 @@ func (w *projecting) noteWall(ctx context.Context) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	reset, pause := believed(readMilestone(data).ResetAt, time.Now()), cmp.Or(w.cfg.Settings.LimitSleep, limitSleep)
+	reset, pause := believed(readMilestone(data).ResetAt, time.Now()), w.cfg.Settings.LimitSleep
 	if err := w.tellSleep(ctx, reset, pause); err != nil {
 		return err
 	}

@@ -174,8 +174,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// What no operator sets.
+const (
+	// unknownRetry is the first pause after an observation that learned nothing; it doubles up to 32 times. It is as
+	// long as an API needs to restart.
+	unknownRetry = 10 * time.Second
+	// maxSignals is how many signals a workflow run takes before it continues as new. Temporal allows 10,000 a run and
+	// 51,200 events, of which a signal makes about four.
+	maxSignals = 2000
+)
+
 func settingsWithDefaults(s contract.Settings) contract.Settings {
-	const maxSignals = 2000
 	s.StartupTimeout = orDefault(s.StartupTimeout, 3*time.Minute)
 	s.HeartbeatTimeout = orDefault(s.HeartbeatTimeout, 2*time.Minute)
 	s.NoWorkTimeout = orDefault(s.NoWorkTimeout, 15*time.Minute)
@@ -183,9 +192,9 @@ func settingsWithDefaults(s contract.Settings) contract.Settings {
 	s.AttemptTimeout = orDefault(s.AttemptTimeout, 4*time.Hour)
 	s.ToolTimeout = orDefault(s.ToolTimeout, 30*time.Minute)
 	s.RetryBase = orDefault(s.RetryBase, 5*time.Second)
-	s.LimitSleep = orDefault(s.LimitSleep, 5*time.Minute)
+	s.LimitSleep = orDefault(s.LimitSleep, limitSleep)
 	s.CleanupWait = orDefault(s.CleanupWait, 2*time.Minute)
-	s.UnknownRetry = orDefault(s.UnknownRetry, 10*time.Second)
+	s.UnknownRetry = orDefault(s.UnknownRetry, unknownRetry)
 	s.SpawnTimeout = orDefault(s.SpawnTimeout, 10*time.Minute)
 	s.MaxSignals = orDefault(s.MaxSignals, maxSignals)
 	return s

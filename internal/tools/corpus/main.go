@@ -1,6 +1,6 @@
 // Command corpus has omoi run the scenarios of internal/supervise/testdata/scenarios and writes
 // what their agents did into the corpus of the guardian. It needs a running omoi whose agents
-// beat each 250 ms: OMOI_AGENT_HEARTBEAT=250ms omoi dev
+// beat each 250 ms: OMOI_TEST_AGENT_HEARTBEAT_INTERVAL=250ms omoi dev
 package main
 
 import (
