@@ -135,7 +135,7 @@ func (a *Activities) pulled(row task.Sandbox) bool { return a.transport(row) == 
 // tail carries for one sandbox.
 type tail struct {
 	place
-	post  *mailbox.Postman
+	post  *mailbox.Forwarder
 	every time.Duration
 	log   *slog.Logger
 }
@@ -144,7 +144,7 @@ func (a *Activities) newTail(p place) (*tail, error) {
 	if a.deps.API == nil {
 		return nil, task.Errorf(task.CodeUnavailable, "this worker carries for no sandbox; all workers must have the same settings of transport")
 	}
-	return &tail{place: p, every: a.cfg.TailInterval, log: a.log, post: mailbox.NewPostman(mailbox.Route{
+	return &tail{place: p, every: a.cfg.TailInterval, log: a.log, post: mailbox.NewForwarder(mailbox.Route{
 		Files: files{p}, Dir: sandbox.Dir, API: a.deps.API, Own: "/api/v1/sandboxes/" + p.row.ID,
 		Token: a.deps.Tokens.Mint(p.row.ID), Log: a.log,
 	})}, nil

@@ -55,7 +55,7 @@ func pulled(t *testing.T, script string) *box {
 
 // carry is the worker's side; the returned function ends it, in the middle of whatever it does.
 func (b *box) carry() (stop func()) {
-	p := mailbox.NewPostman(mailbox.Route{
+	p := mailbox.NewForwarder(mailbox.Route{
 		Files: disk{}, Dir: b.cfg.Dir, API: to{strings.TrimPrefix(b.server.URL, "http://")},
 		Own: "/api/v1/sandboxes/" + b.cfg.SandboxID, Token: "carried", Log: slog.New(slog.DiscardHandler),
 	})

@@ -84,11 +84,11 @@ func (c *Client) connect(target *url.URL) error {
 	case target.Scheme == "unix" && target.Path != "":
 		transport.Proxy, transport.DialContext = nil, dialSocket(target.Path)
 	case target.Scheme == mailbox.Scheme && target.Path != "":
-		carrier, err := mailbox.Open(target.Path)
+		transport, err := mailbox.Open(target.Path)
 		if err != nil {
 			return err
 		}
-		c.http.Transport = carrier
+		c.http.Transport = transport
 	case (target.Scheme == "http" || target.Scheme == "https") && target.Host != "":
 		c.base, c.local = strings.TrimSuffix(target.String(), "/"), false
 	default:

@@ -26,7 +26,7 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 		wait = behindWait
 	}
 	t.prog.in.Close()
-	timer, heard := time.NewTimer(wait), t.ears.Heard
+	timer, heard := time.NewTimer(wait), t.receiver.Heard
 	defer timer.Stop()
 	for !end.ended {
 		select {

@@ -25,7 +25,7 @@ type program struct {
 	err    error // it could not be started
 
 	stop context.CancelFunc // ends its whole process tree
-	in   *stdio.Mouth
+	in   *stdio.Writer
 }
 
 // start starts the program; take gets every line.
@@ -39,7 +39,7 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		return nil, errors.Join(fmt.Errorf("make a pipe for the agent's output: %w", err), stdin.Close(), in.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: stdio.NewMouth(in)}
+	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: stdio.NewWriter(in)}
 	command.Stdin, command.Stdout = stdin, stdout
 	ended := make(chan struct{})
 	go func() {
@@ -71,7 +71,7 @@ func (p *program) over() bool {
 
 // read takes lines until the program has ended and no more of them come.
 func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
-	lines, unread := bufio.NewReaderSize(&stdio.Patient{File: out, Ended: ended}, 64<<10), 0
+	lines, unread := bufio.NewReaderSize(&stdio.Reader{File: out, Ended: ended}, 64<<10), 0
 	for {
 		raw, full, err := readLine(lines)
 		l := lineOf(raw, full)

@@ -128,7 +128,7 @@ func TestNobodyWaitsForAProgramThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	_, in, err := os.Pipe()
 	require.NoError(t, err)
-	m, long := stdio.NewMouth(in), make([]byte, 1<<20)
+	m, long := stdio.NewWriter(in), make([]byte, 1<<20)
 	require.NoError(t, m.Send(long))
 	require.NoError(t, m.Send(long))
 	m.Drop()

@@ -47,7 +47,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	t.place.Spent.prices = pricesOf(vars)
 	t.limits = limitsOf(env, vars, t.place)
 	t.rec = newRecorder(ctx, env, t.place)
-	t.ears = agent.Listen(ctx, env.Inbox)
+	t.receiver = agent.Listen(ctx, env.Inbox)
 	res, err := t.work(ctx)
 	t.halt()
 	t.tooLate(ctx)
@@ -161,7 +161,7 @@ func (t *talk) conclude(ctx context.Context, end *turn) (*step, *failed, error) 
 	if m, ok := t.lastWord(ctx); ok {
 		return stepOf(m), nil, nil // the program is still there to hear it
 	}
-	t.ears = agent.Listen(ctx, t.env.Inbox)
+	t.receiver = agent.Listen(ctx, t.env.Inbox)
 	f := t.close(ctx, end)
 	if err := ctx.Err(); err != nil || end.interrupted {
 		return nil, nil, err
@@ -174,11 +174,11 @@ func (t *talk) conclude(ctx context.Context, end *turn) (*step, *failed, error) 
 
 // lastWord is a message that came in the last moment before the end. Afterwards nobody listens.
 func (t *talk) lastWord(ctx context.Context) (inbox.Message, bool) {
-	left := slices.Concat(t.later, t.ears.Close())
+	left := slices.Concat(t.later, t.receiver.Close())
 	t.later = nil
 	for i, m := range left {
 		if m.Type != inbox.TypeInterrupt {
-			t.ears, t.later = agent.Listen(ctx, t.env.Inbox), left[i+1:]
+			t.receiver, t.later = agent.Listen(ctx, t.env.Inbox), left[i+1:]
 			return m, true
 		}
 		t.interrupted(m) // there is nothing left to stop

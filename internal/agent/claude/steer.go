@@ -22,14 +22,14 @@ const interruptWait = 3 * time.Second
 
 // talk is the conversation with the program, over all of its processes.
 type talk struct {
-	env   agent.Env
-	vars  variables
-	path  string
-	place *place
-	rec   *recorder
-	prog  *program
-	ears  *agent.Ears
-	began time.Duration // by [uptime.Now]
+	env      agent.Env
+	vars     variables
+	path     string
+	place    *place
+	rec      *recorder
+	prog     *program
+	receiver *agent.MessageReceiver
+	began    time.Duration // by [uptime.Now]
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
 	later   []inbox.Message          // what the next turn is told besides
@@ -70,7 +70,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 		case <-ctx.Done():
 			t.halt()
 			return end, ctx.Err()
-		case m, ok := <-t.ears.Heard:
+		case m, ok := <-t.receiver.Heard:
 			if ok {
 				t.hear(end, m)
 			}

@@ -36,7 +36,7 @@ func (t *talk) next(ctx context.Context, patience time.Duration) (m inbox.Messag
 			return m, false, ctx.Err()
 		case <-timer.C:
 			return m, false, nil
-		case m, ok = <-t.ears.Heard:
+		case m, ok = <-t.receiver.Heard:
 			return m, ok, ctx.Err()
 		case l := <-t.prog.notices:
 			t.noticed(past, l)

@@ -79,7 +79,7 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	if env.Config.Continuous {
 		r.time = uptime.After(r.limits.Left(&place.State))
 	}
-	r.ears = agent.Listen(ctx, env.Inbox)
+	r.receiver = agent.Listen(ctx, env.Inbox)
 	return r
 }
 

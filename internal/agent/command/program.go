@@ -29,7 +29,7 @@ type program struct {
 	err    error // it could not be started
 
 	stdin *os.File
-	in    *stdio.Mouth // nil: it is told nothing
+	in    *stdio.Writer // nil: it is told nothing
 	told  []telling
 	first int   // how many of them it was told from its beginning on
 	size  int64 // of all that it was told
@@ -69,7 +69,7 @@ func (p *program) open() error {
 	if err != nil {
 		return fmt.Errorf("make a pipe for the program's input: %w", err)
 	}
-	p.stdin, p.in = stdin, stdio.NewMouth(in)
+	p.stdin, p.in = stdin, stdio.NewWriter(in)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (p *program) run(ctx context.Context, env agent.Env, command proc.Command, 
 func (p *program) read(out *os.File, take func(*eventLine)) {
 	defer close(p.drained)
 	lines := &sieve{rest: p.out, take: take}
-	_, _ = io.Copy(lines, &stdio.Patient{File: out, Ended: p.over})
+	_, _ = io.Copy(lines, &stdio.Reader{File: out, Ended: p.over})
 	lines.end()
 	<-p.over
 	stdio.Drain(out)

@@ -20,18 +20,18 @@ import (
 
 // run is all runs of the program.
 type run struct {
-	env     agent.Env
-	vars    map[string]string
-	environ []string
-	log     io.Writer
-	every   time.Duration // between two looks at the work tree
-	limits  continuous.Limits
-	rec     *recorder
-	ears    *agent.Ears
-	later   []inbox.Message // what the next run is told
-	time    <-chan struct{}
-	began   time.Duration // by [uptime.Now]
-	next    step
+	env      agent.Env
+	vars     map[string]string
+	environ  []string
+	log      io.Writer
+	every    time.Duration // between two looks at the work tree
+	limits   continuous.Limits
+	rec      *recorder
+	receiver *agent.MessageReceiver
+	later    []inbox.Message // what the next run is told
+	time     <-chan struct{}
+	began    time.Duration // by [uptime.Now]
+	next     step
 }
 
 // step is what another run of the program is about.
@@ -158,7 +158,7 @@ func (r *run) follow(p *program) *end {
 	r.later = nil
 	r.say(p, waiting)
 	p.first = len(p.told)
-	for heard := r.ears.Heard; ; {
+	for heard := r.receiver.Heard; ; {
 		select {
 		case m, ok := <-heard:
 			switch {

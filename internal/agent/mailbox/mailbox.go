@@ -74,7 +74,7 @@ func Read(r io.Reader) ([]Ask, error) {
 	return out.Asks, nil
 }
 
-// named reports whether an id is one that [Carrier] makes, and so the name of a file.
+// named reports whether an id is one that [Transport] makes, and so the name of a file.
 func named(id string) bool {
 	const length = 26
 	return len(id) == length && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""

@@ -21,7 +21,7 @@ func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
 	if err := c.measure(ctx); err != nil {
 		return err
 	}
-	if store == nil || c.loan != nil || len(wanted) == 0 || c.key == "" {
+	if store == nil || c.mirror != nil || len(wanted) == 0 || c.key == "" {
 		return c.fetchAlone(ctx, refspecs...)
 	}
 	err := c.borrow(ctx, wanted)
@@ -51,13 +51,13 @@ func (c *clone) borrow(ctx context.Context, wanted []string) error {
 		_, err := c.repo.git(ctx, dir, []*os.File{held}, args...)
 		return err
 	}
-	loan, err := c.repo.host.cfg.Mirrors.Lend(ctx, c.key, git, c.fetching(wanted)...)
+	handle, err := c.repo.host.cfg.Mirrors.Acquire(ctx, c.key, git, c.fetching(wanted)...)
 	if err != nil {
 		return c.repo.toldGit(ctx, err, "fetch")
 	}
-	c.loan = loan
-	err = os.WriteFile(c.alternates(), []byte(loan.Objects+"\n"), 0o600)
-	if cut, there := os.ReadFile(loan.Shallow); err == nil && there == nil { // else its history is whole
+	c.mirror = handle
+	err = os.WriteFile(c.alternates(), []byte(handle.Objects+"\n"), 0o600)
+	if cut, there := os.ReadFile(handle.Shallow); err == nil && there == nil { // else its history is whole
 		err = os.WriteFile(c.shallow(), cut, 0o600) //nolint:gosec // G703: the folder is ours
 	}
 	if err != nil {
@@ -66,13 +66,13 @@ func (c *clone) borrow(ctx context.Context, wanted []string) error {
 	return nil
 }
 
-// giveBack ends the loan, if there is one: what was borrowed is not there any more.
+// giveBack closes the mirror, if there is one: what was borrowed is not there any more.
 func (c *clone) giveBack() {
-	if c.loan != nil {
+	if c.mirror != nil {
 		_ = os.Remove(c.alternates())
 		_ = os.Remove(c.shallow())
-		c.loan.Close()
-		c.loan = nil
+		c.mirror.Close()
+		c.mirror = nil
 	}
 }
 

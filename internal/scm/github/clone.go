@@ -19,7 +19,7 @@ type clone struct {
 	repo   *repository
 	folder string
 	dir    string
-	loan   *mirror.Loan // nil: nothing is borrowed
+	mirror *mirror.Handle // nil: nothing is borrowed
 
 	measured bool
 	key      string // of its mirror; empty: there can be none

@@ -7,7 +7,7 @@
 //	<key>/fetch     lock of whoever changes the copy, and of git that he started
 //	<key>/use       lock of all who read from it
 //
-// Nothing is lent before a fetch from the host has succeeded, with whatever credential the borrower has. A copy that does not
+// Nothing is handed out before a fetch from the host has succeeded, with whatever credential the caller has. A copy that does not
 // match its sums, as after a kill or on a bad disk, is thrown away and made anew. None is thrown away while somebody reads from it.
 // Whoever waits too long for another one's fetch is told so, and fetches for himself.
 package mirror

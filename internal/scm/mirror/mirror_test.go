@@ -39,12 +39,12 @@ func (s *shelf) packing(size int) mirror.Git {
 	}
 }
 
-func (s *shelf) lend(store *mirror.Store, key string, size int) *mirror.Loan {
+func (s *shelf) acquire(store *mirror.Store, key string, size int) *mirror.Handle {
 	s.t.Helper()
-	loan, err := store.Lend(s.t.Context(), key, s.packing(size), "fetch")
+	handle, err := store.Acquire(s.t.Context(), key, s.packing(size), "fetch")
 	require.NoError(s.t, err)
-	require.FileExists(s.t, filepath.Join(loan.Objects, "pack", "pack-1.pack"))
-	return loan
+	require.FileExists(s.t, filepath.Join(handle.Objects, "pack", "pack-1.pack"))
+	return handle
 }
 
 // age says how long ago the mirror was used.
@@ -70,16 +70,16 @@ func TestWhatWasNotUsedForLongestGoesFirst(t *testing.T) {
 	s := newShelf(t)
 	store := mirror.New(s.dir, 250)
 	for n, key := range []string{"a", "b"} {
-		s.lend(store, key, 100).Close()
+		s.acquire(store, key, 100).Close()
 		s.age(key, 10-n)
 	}
-	s.lend(store, "a", 100).Close() // used again
+	s.acquire(store, "a", 100).Close() // used again
 	count, bytes := mirror.Weigh(s.dir)
 	require.Equal(t, 2, count)
 	require.Equal(t, int64(200), bytes)
-	s.lend(store, "c", 100).Close()
+	s.acquire(store, "c", 100).Close()
 	require.Equal(t, "a c", s.kept())
-	s.lend(store, "d", 1000).Close()
+	s.acquire(store, "d", 1000).Close()
 	require.Equal(t, "a c", s.kept(), "what is too large drives nobody out")
 }
 
@@ -87,21 +87,21 @@ func TestNoneGoesThatIsInUse(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	store := mirror.New(s.dir, 150)
-	old, again := s.lend(store, "a", 100), s.lend(store, "a", 100)
+	old, again := s.acquire(store, "a", 100), s.acquire(store, "a", 100)
 	s.age("a", 10)
-	s.lend(store, "b", 100).Close()
+	s.acquire(store, "b", 100).Close()
 	require.Equal(t, "a", s.kept())
 	store.Forget("a")
 	require.Equal(t, "a", s.kept())
 
 	require.NoError(t, os.Truncate(filepath.Join(old.Objects, "pack", "pack-1.pack"), 1))
-	_, err := store.Lend(t.Context(), "a", s.packing(100), "fetch")
+	_, err := store.Acquire(t.Context(), "a", s.packing(100), "fetch")
 	require.ErrorIs(t, err, mirror.ErrInUse)
 	old.Close()
-	_, err = store.Lend(t.Context(), "a", s.packing(100), "fetch")
+	_, err = store.Acquire(t.Context(), "a", s.packing(100), "fetch")
 	require.ErrorIs(t, err, mirror.ErrInUse)
 	again.Close()
-	s.lend(store, "a", 100).Close()
+	s.acquire(store, "a", 100).Close()
 	store.Forget("a")
 	require.Empty(t, s.kept())
 }
@@ -112,7 +112,7 @@ func TestALowerBoundTakesEffect(t *testing.T) {
 	mirror.Trim(s.dir, 1) // there is no folder yet
 	store := mirror.New(s.dir, 1000)
 	for _, key := range []string{"a", "b"} {
-		s.lend(store, key, 100).Close()
+		s.acquire(store, key, 100).Close()
 	}
 	s.age("b", 1)
 	mirror.Trim(s.dir, 100)
@@ -126,9 +126,9 @@ func TestAFetchThatFailsLendsNothing(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	store := mirror.New(s.dir, 1000)
-	s.lend(store, "a", 100).Close()
+	s.acquire(store, "a", 100).Close()
 	refused := errors.New("refused")
-	_, err := store.Lend(t.Context(), "a", func(context.Context, string, *os.File, ...string) error { return refused }, "fetch")
+	_, err := store.Acquire(t.Context(), "a", func(context.Context, string, *os.File, ...string) error { return refused }, "fetch")
 	require.ErrorIs(t, err, refused)
 	require.Equal(t, "a", s.kept())
 }
@@ -140,7 +140,7 @@ func TestTheLockLastsAsLongAsGit(t *testing.T) {
 	store := mirror.New(s.dir, 1000)
 	var left *exec.Cmd
 	var end io.Closer
-	_, err := store.Lend(t.Context(), "a", func(ctx context.Context, _ string, held *os.File, _ ...string) (err error) {
+	_, err := store.Acquire(t.Context(), "a", func(ctx context.Context, _ string, held *os.File, _ ...string) (err error) {
 		left = exec.CommandContext(ctx, "cat")
 		left.ExtraFiles = []*os.File{held}
 		if end, err = left.StdinPipe(); err != nil {
@@ -151,14 +151,14 @@ func TestTheLockLastsAsLongAsGit(t *testing.T) {
 	require.ErrorContains(t, err, "the worker is gone")
 	over, stop := context.WithCancel(t.Context())
 	stop()
-	_, err = store.Lend(over, "a", s.packing(100), "fetch")
+	_, err = store.Acquire(over, "a", s.packing(100), "fetch")
 	require.ErrorIs(t, err, context.Canceled)
 	store.Patience = time.Millisecond
-	_, err = store.Lend(t.Context(), "a", s.packing(100), "fetch")
+	_, err = store.Acquire(t.Context(), "a", s.packing(100), "fetch")
 	require.ErrorIs(t, err, mirror.ErrBusy)
 	store.Patience = time.Hour
 	require.NoError(t, errors.Join(end.Close(), left.Wait()))
-	s.lend(store, "a", 100).Close()
+	s.acquire(store, "a", 100).Close()
 }
 
 func TestManyPacksBecomeOne(t *testing.T) {
@@ -181,13 +181,13 @@ func TestManyPacksBecomeOne(t *testing.T) {
 		return nil
 	}
 	for _, want := range []int{60, 1} {
-		loan, err := store.Lend(t.Context(), "a", git, "fetch")
+		handle, err := store.Acquire(t.Context(), "a", git, "fetch")
 		require.NoError(t, err)
-		packs, err := filepath.Glob(filepath.Join(loan.Objects, "pack", "*.pack"))
+		packs, err := filepath.Glob(filepath.Join(handle.Objects, "pack", "*.pack"))
 		require.NoError(t, err)
 		require.Len(t, packs, want)
-		require.NoError(t, gitIn(t.Context(), filepath.Dir(loan.Objects), "", "cat-file", "-e", "105d7d9ad3afc7bb78a0dec4d829880831605dfb"))
-		loan.Close()
+		require.NoError(t, gitIn(t.Context(), filepath.Dir(handle.Objects), "", "cat-file", "-e", "105d7d9ad3afc7bb78a0dec4d829880831605dfb"))
+		handle.Close()
 	}
 }
 
@@ -206,10 +206,10 @@ func TestOldRefsGo(t *testing.T) {
 		return gitIn(ctx, dir, commitOn("HEAD")+commitOn("old"), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet")
 	}
 	lend := func() string {
-		loan, err := store.Lend(t.Context(), "a", git, "fetch")
+		handle, err := store.Acquire(t.Context(), "a", git, "fetch")
 		require.NoError(t, err)
-		loan.Close()
-		return filepath.Dir(loan.Objects)
+		handle.Close()
+		return filepath.Dir(handle.Objects)
 	}
 	dir := lend()
 	refs := filepath.Join(dir, "refs", "mirror")
@@ -232,7 +232,7 @@ func TestOldRefsGo(t *testing.T) {
 		require.NoError(t, os.Chtimes(filepath.Join(refs, name), time.Unix(1, 0), time.Unix(1, 0)))
 	}
 	add(1, 999)
-	reader, err := store.Lend(t.Context(), "a", git, "fetch")
+	reader, err := store.Acquire(t.Context(), "a", git, "fetch")
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(refs, "old"))
 	add(1000, 1000)

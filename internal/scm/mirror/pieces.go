@@ -122,7 +122,7 @@ func (p place) write(text string) error {
 	return nil
 }
 
-// used is when the mirror was last lent; the beginning of time if nobody knows.
+// used is when the mirror was last acquired; the beginning of time if nobody knows.
 func (p place) used() time.Time {
 	info, err := os.Stat(p.pieces())
 	if err != nil {

@@ -17,7 +17,7 @@ type Git func(ctx context.Context, dir string, held *os.File, args ...string) er
 
 // Store is a folder of mirrors.
 type Store struct {
-	// Patience is how long a borrower waits for another one's fetch, which may last as long as it likes.
+	// Patience is how long a caller waits for another one's fetch, which may last as long as it likes.
 	Patience time.Duration
 
 	dir  string
@@ -41,8 +41,8 @@ func (p place) git() string    { return filepath.Join(p.root, "copy.git") }
 func (p place) packs() string  { return filepath.Join(p.git(), "objects", "pack") }
 func (p place) pieces() string { return filepath.Join(p.root, "pieces") }
 
-// Loan is a mirror that nobody throws away before it is given back.
-type Loan struct {
+// Handle is a mirror that nobody throws away before it is given back.
+type Handle struct {
 	// Objects is the folder of objects, for a file of alternates.
 	Objects string
 	// Shallow is git's list of the commits at which its history is cut; not there: it is not.
@@ -53,9 +53,9 @@ type Loan struct {
 }
 
 // Close gives the mirror back.
-func (l *Loan) Close() {
-	release(l.use)
-	Trim(l.store.dir, l.store.most)
+func (h *Handle) Close() {
+	release(h.use)
+	Trim(h.store.dir, h.store.most)
 }
 
 // ErrInUse is of a damaged mirror from which somebody still reads.
@@ -64,8 +64,8 @@ var ErrInUse = errors.New("the mirror is damaged, and in use")
 // ErrBusy is of a mirror into which somebody else fetches for longer than one should wait.
 var ErrBusy = errors.New("somebody else fetches into the mirror")
 
-// Lend brings the mirror of a repository up to date by the command fetch, and lends it. Where that fails nothing is lent.
-func (s *Store) Lend(ctx context.Context, key string, git Git, fetch ...string) (*Loan, error) {
+// Acquire brings the mirror of a repository up to date by the command fetch, and returns it. Where that fails it returns nothing.
+func (s *Store) Acquire(ctx context.Context, key string, git Git, fetch ...string) (*Handle, error) {
 	p := s.place(key)
 	if err := os.MkdirAll(p.root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of a mirror: %w", err)
@@ -85,9 +85,9 @@ func (s *Store) Lend(ctx context.Context, key string, git Git, fetch ...string) 
 	if err := p.note(); err != nil {
 		return nil, err
 	}
-	loan, err := s.lend(p)
+	handle, err := s.acquire(p)
 	release(fetching) // git has ended well: nobody else holds it
-	return loan, err
+	return handle, err
 }
 
 // wait locks the mirror for fetching.
@@ -114,8 +114,8 @@ func release(f *os.File) {
 	_ = f.Close()
 }
 
-// lend locks the mirror against being thrown away. Whoever does that has the other lock too, so that nobody is waited for.
-func (s *Store) lend(p place) (*Loan, error) {
+// acquire locks the mirror against being thrown away. Whoever does that has the other lock too, so that nobody is waited for.
+func (s *Store) acquire(p place) (*Handle, error) {
 	use, err := p.open("use")
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Store) lend(p place) (*Loan, error) {
 	if err := syscall.Flock(int(use.Fd()), syscall.LOCK_SH); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the mirror: %w", err), use.Close())
 	}
-	return &Loan{Objects: filepath.Join(p.git(), "objects"), Shallow: filepath.Join(p.git(), "shallow"), store: s, use: use}, nil
+	return &Handle{Objects: filepath.Join(p.git(), "objects"), Shallow: filepath.Join(p.git(), "shallow"), store: s, use: use}, nil
 }
 
 // prepare makes a mirror that is not there or damaged, and packs one that lies in too many pieces.

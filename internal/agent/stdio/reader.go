@@ -10,15 +10,15 @@ import (
 
 const settleWait = 200 * time.Millisecond // for output after its end, while somebody else holds it
 
-// Patient reads until the end of a program's output. Once the program has ended, which its owner
+// Reader reads until the end of a program's output. Once the program has ended, which its owner
 // says by a read deadline in the past, it waits no longer for what another process might still write.
-type Patient struct {
+type Reader struct {
 	File  *os.File
 	Ended <-chan struct{}
 }
 
 // Read reads what there is.
-func (r *Patient) Read(b []byte) (int, error) {
+func (r *Reader) Read(b []byte) (int, error) {
 	for {
 		n, err := r.File.Read(b)
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -11,9 +11,9 @@ import (
 // maxUnread is how many lines wait for a program that does not read.
 const maxUnread = 1024
 
-// Mouth is the program's standard input. Whoever has something to say does not wait until the
+// Writer is the program's standard input. Whoever has something to say does not wait until the
 // program reads it: an interrupt must not stand behind a long message.
-type Mouth struct {
+type Writer struct {
 	file    *os.File
 	written atomic.Int64
 	over    chan struct{} // closed once nothing more is written
@@ -23,14 +23,14 @@ type Mouth struct {
 	closed bool
 }
 
-// NewMouth writes to file, and closes it in the end.
-func NewMouth(file *os.File) *Mouth {
-	in := &Mouth{file: file, lines: make(chan []byte, maxUnread), over: make(chan struct{})}
+// NewWriter writes to file, and closes it in the end.
+func NewWriter(file *os.File) *Writer {
+	in := &Writer{file: file, lines: make(chan []byte, maxUnread), over: make(chan struct{})}
 	go in.write()
 	return in
 }
 
-func (in *Mouth) write() {
+func (in *Writer) write() {
 	defer close(in.over)
 	defer func() { _ = in.file.Close() }()
 	for line := range in.lines {
@@ -43,7 +43,7 @@ func (in *Mouth) write() {
 }
 
 // Send says a line.
-func (in *Mouth) Send(line []byte) error {
+func (in *Writer) Send(line []byte) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.closed {
@@ -58,7 +58,7 @@ func (in *Mouth) Send(line []byte) error {
 }
 
 // Close says that nothing more comes, behind all that was said.
-func (in *Mouth) Close() {
+func (in *Writer) Close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.closed {
@@ -68,13 +68,13 @@ func (in *Mouth) Close() {
 }
 
 // Drop closes it for a program that has ended: what it has not read nobody will read.
-func (in *Mouth) Drop() {
+func (in *Writer) Drop() {
 	in.Close()
 	_ = in.file.SetWriteDeadline(time.Now())
 }
 
-// Written waits until nothing more is written, after [Mouth.Drop], and tells how many bytes were.
-func (in *Mouth) Written() int64 {
+// Written waits until nothing more is written, after [Writer.Drop], and tells how many bytes were.
+func (in *Writer) Written() int64 {
 	<-in.over
 	return in.written.Load()
 }

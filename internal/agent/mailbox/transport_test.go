@@ -32,9 +32,9 @@ func asks(t *testing.T, dir string, n int) []mailbox.Ask {
 
 func open(t *testing.T, dir string) *http.Client {
 	t.Helper()
-	carrier, err := mailbox.Open(filepath.Join(dir, "post"))
+	transport, err := mailbox.Open(filepath.Join(dir, "post"))
 	require.NoError(t, err)
-	return &http.Client{Transport: carrier}
+	return &http.Client{Transport: transport}
 }
 
 func ask(ctx context.Context, c *http.Client) (string, error) {

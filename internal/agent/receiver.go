@@ -7,33 +7,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 )
 
-// Ears take messages while somebody listens.
-type Ears struct {
+// MessageReceiver takes messages while somebody listens.
+type MessageReceiver struct {
 	Heard chan inbox.Message // closed once nobody listens
-	deaf  context.CancelFunc
+	stop  context.CancelFunc
 }
 
-// Listen takes messages until ctx ends, or [Ears.Close].
-func Listen(ctx context.Context, box Messages) *Ears {
-	ctx, deaf := context.WithCancel(ctx)
-	e := &Ears{Heard: make(chan inbox.Message), deaf: deaf}
+// Listen takes messages until ctx ends, or [MessageReceiver.Close].
+func Listen(ctx context.Context, box Messages) *MessageReceiver {
+	ctx, stop := context.WithCancel(ctx)
+	r := &MessageReceiver{Heard: make(chan inbox.Message), stop: stop}
 	go func() {
-		defer close(e.Heard)
+		defer close(r.Heard)
 		for {
 			m, err := box.Take(ctx)
 			if err != nil {
 				return
 			}
-			e.Heard <- m
+			r.Heard <- m
 		}
 	}()
-	return e
+	return r
 }
 
 // Close listens no longer. What was won until then is handed out: it must not be lost.
-func (e *Ears) Close() (left []inbox.Message) {
-	e.deaf()
-	for m := range e.Heard {
+func (r *MessageReceiver) Close() (left []inbox.Message) {
+	r.stop()
+	for m := range r.Heard {
 		left = append(left, m)
 	}
 	return left

@@ -19,7 +19,7 @@ func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Contex
 		defer close(done)
 		do(ctx)
 	}()
-	heard := t.ears.Heard
+	heard := t.receiver.Heard
 	for {
 		select {
 		case <-done:
@@ -63,7 +63,7 @@ func (t *talk) sayAgain() {
 // tooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
 // An agent that was stopped from outside keeps it for when it is started again.
 func (t *talk) tooLate(ctx context.Context) {
-	left := t.ears.Close()
+	left := t.receiver.Close()
 	if ctx.Err() != nil {
 		return
 	}

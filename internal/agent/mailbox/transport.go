@@ -23,9 +23,9 @@ import (
 // look is how often an answer is looked for.
 const look = 20 * time.Millisecond
 
-// Carrier is the agent's side: it puts requests into the outbox and waits for their answers.
+// Transport is the agent's side: it puts requests into the outbox and waits for their answers.
 // It is safe for concurrent use. One process has the mailbox at a time: whoever holds the spool.
-type Carrier struct {
+type Transport struct {
 	dir  string
 	room chan struct{} // holds an entry for each ask
 
@@ -33,27 +33,27 @@ type Carrier struct {
 	asks []Ask
 }
 
-var _ http.RoundTripper = (*Carrier)(nil)
+var _ http.RoundTripper = (*Transport)(nil)
 
 // Open makes the mailbox in dir, and forgets what an earlier process asked.
-func Open(dir string) (*Carrier, error) {
+func Open(dir string) (*Transport, error) {
 	in := filepath.Join(dir, inName)
 	err := os.RemoveAll(in)
 	if err == nil {
 		err = os.MkdirAll(in, 0o700)
 	}
-	c := &Carrier{dir: dir, room: make(chan struct{}, MaxAsks)}
+	t := &Transport{dir: dir, room: make(chan struct{}, MaxAsks)}
 	if err == nil {
-		err = c.write()
+		err = t.write()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the mailbox: %w", err)
 	}
-	return c, nil
+	return t, nil
 }
 
 // RoundTrip puts the request into the outbox and waits for its answer until its context ends.
-func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req, err := fit(req)
 	if err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
@@ -70,31 +70,31 @@ func (c *Carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return tooLong(req), nil
 	}
 	select {
-	case c.room <- struct{}{}:
+	case t.room <- struct{}{}:
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
 	}
-	defer func() { <-c.room }()
+	defer func() { <-t.room }()
 	ask := Ask{ID: rand.Text(), Request: wire.Bytes()}
-	defer c.drop(ask.ID)
-	if err := c.put(ask); err != nil {
+	defer t.drop(ask.ID)
+	if err := t.put(ask); err != nil {
 		return nil, fmt.Errorf("put the request into the outbox: %w", err)
 	}
-	return c.await(req, ask.ID)
+	return t.await(req, ask.ID)
 }
 
-func (c *Carrier) put(ask Ask) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (t *Transport) put(ask Ask) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	size := len(ask.Request)
-	for _, other := range c.asks {
+	for _, other := range t.asks {
 		size += len(other.Request)
 	}
 	if size > maxRequests {
 		return errors.New("the outbox is full")
 	}
-	c.asks = append(c.asks, ask)
-	return c.write()
+	t.asks = append(t.asks, ask)
+	return t.write()
 }
 
 // tooLong is what the API says to a request that it does not take: whoever asked may divide it.
@@ -109,35 +109,35 @@ func tooLong(req *http.Request) *http.Response {
 
 // drop takes an ask out of the outbox, and then its answer away: so nobody sees one without
 // an answer that has got one.
-func (c *Carrier) drop(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asks = slices.DeleteFunc(c.asks, func(ask Ask) bool { return ask.ID == id })
-	_ = c.write() // the next one writes it
-	c.sweep()
+func (t *Transport) drop(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asks = slices.DeleteFunc(t.asks, func(ask Ask) bool { return ask.ID == id })
+	_ = t.write() // the next one writes it
+	t.sweep()
 }
 
 // sweep removes answers that came too late for whoever asked. What has another name is a file
 // that a provider is just writing.
-func (c *Carrier) sweep() {
-	files, _ := os.ReadDir(filepath.Join(c.dir, inName))
+func (t *Transport) sweep() {
+	files, _ := os.ReadDir(filepath.Join(t.dir, inName))
 	for _, file := range files {
 		id := file.Name()
-		if named(id) && !slices.ContainsFunc(c.asks, func(ask Ask) bool { return ask.ID == id }) {
-			_ = os.Remove(c.answer(id))
+		if named(id) && !slices.ContainsFunc(t.asks, func(ask Ask) bool { return ask.ID == id }) {
+			_ = os.Remove(t.answer(id))
 		}
 	}
 }
 
-func (c *Carrier) answer(id string) string { return filepath.Join(c.dir, inName, id) }
+func (t *Transport) answer(id string) string { return filepath.Join(t.dir, inName, id) }
 
-// write replaces the outbox in one step. c.mu is held.
-func (c *Carrier) write() error {
-	text, err := json.Marshal(outbox{Asks: c.asks})
+// write replaces the outbox in one step. t.mu is held.
+func (t *Transport) write() error {
+	text, err := json.Marshal(outbox{Asks: t.asks})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(c.dir, outName)
+	path := filepath.Join(t.dir, outName)
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ func (c *Carrier) write() error {
 }
 
 // await looks for the answer. What is there in part is not there yet.
-func (c *Carrier) await(req *http.Request, id string) (*http.Response, error) {
+func (t *Transport) await(req *http.Request, id string) (*http.Response, error) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
-		if text, err := os.ReadFile(c.answer(id)); err == nil {
+		if text, err := os.ReadFile(t.answer(id)); err == nil {
 			if resp, whole := parse(text, req); whole {
 				return resp, nil
 			}

@@ -36,8 +36,8 @@ func (r *run) addition(ctx context.Context, patience time.Duration) (*step, erro
 			return &step{}, err
 		}
 	}
-	r.later = append(r.later, r.ears.Close()...)
-	r.ears = agent.Listen(ctx, r.env.Inbox)
+	r.later = append(r.later, r.receiver.Close()...)
+	r.receiver = agent.Listen(ctx, r.env.Inbox)
 	r.later = slices.DeleteFunc(r.later, func(m inbox.Message) bool {
 		if m.Type == inbox.TypeInterrupt {
 			r.interrupted(m) // there is nothing left to stop
@@ -75,7 +75,7 @@ func (r *run) hear(ctx context.Context, patience time.Duration) (m inbox.Message
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case m, ok = <-r.ears.Heard:
+	case m, ok = <-r.receiver.Heard:
 		return m, ok, ctx.Err()
 	case <-timer.C:
 		return m, false, nil
@@ -87,7 +87,7 @@ func (r *run) hear(ctx context.Context, patience time.Duration) (m inbox.Message
 // tooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
 // An agent that was stopped from outside keeps it for when it is started again.
 func (r *run) tooLate(ctx context.Context) {
-	left := r.ears.Close()
+	left := r.receiver.Close()
 	if ctx.Err() != nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (r *run) attend(ctx context.Context, e *end, do func(ctx context.Context)) 
 		do(ctx)
 	}()
 	stopping := []inbox.Message(nil)
-	for heard := r.ears.Heard; ; {
+	for heard := r.receiver.Heard; ; {
 		select {
 		case <-done:
 			for _, m := range stopping {

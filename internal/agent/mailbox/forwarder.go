@@ -25,7 +25,7 @@ type Files interface {
 	WriteFile(ctx context.Context, name string, r io.Reader) error
 }
 
-// Route says between whom a [Postman] carries.
+// Route says between whom a [Forwarder] carries.
 type Route struct {
 	Files Files
 	Dir   string // the agent's folder
@@ -35,40 +35,40 @@ type Route struct {
 	Log   *slog.Logger
 }
 
-// Postman carries the requests of one sandbox to the API and the answers back. What is in the
+// Forwarder carries the requests of one sandbox to the API and the answers back. What is in the
 // outbox is hostile: it opens the sandbox's own routes and nothing else.
-type Postman struct {
+type Forwarder struct {
 	route Route
 	news  chan struct{}
 
-	mu    sync.Mutex
-	bags  map[string]*bag
-	group sync.WaitGroup
+	mu      sync.Mutex
+	pending map[string]*pendingRequest
+	group   sync.WaitGroup
 }
 
-// bag is a request on its way.
-type bag struct {
+// pendingRequest is a request on its way.
+type pendingRequest struct {
 	busy   bool
 	cancel context.CancelFunc // of what is under way
 	answer []byte             // nil: the API has not answered
 	done   bool               // the answer is in the sandbox
 }
 
-// NewPostman makes one that has carried nothing yet.
-func NewPostman(route Route) *Postman {
-	return &Postman{route: route, news: make(chan struct{}, 1), bags: map[string]*bag{}}
+// NewForwarder makes one that has carried nothing yet.
+func NewForwarder(route Route) *Forwarder {
+	return &Forwarder{route: route, news: make(chan struct{}, 1), pending: map[string]*pendingRequest{}}
 }
 
 // News is ready after an answer was carried: the agent will most likely ask for more.
-func (p *Postman) News() <-chan struct{} { return p.news }
+func (f *Forwarder) News() <-chan struct{} { return f.news }
 
 // Wait waits until nothing is on its way; ctx of the rounds has ended before.
-func (p *Postman) Wait() { p.group.Wait() }
+func (f *Forwarder) Wait() { f.group.Wait() }
 
 // Round reads the outbox and begins to carry what is new in it. waiting is how many requests
 // it holds; an error is the provider's, or says that the outbox cannot be read.
-func (p *Postman) Round(ctx context.Context) (waiting int, err error) {
-	file, err := p.route.Files.ReadFile(ctx, Outbox(p.route.Dir))
+func (f *Forwarder) Round(ctx context.Context) (waiting int, err error) {
+	file, err := f.route.Files.ReadFile(ctx, Outbox(f.route.Dir))
 	if err != nil {
 		return 0, fmt.Errorf("read the agent's outbox: %w", err)
 	}
@@ -76,25 +76,25 @@ func (p *Postman) Round(ctx context.Context) (waiting int, err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return 0, fmt.Errorf("read the agent's outbox: %w", err)
 	}
-	p.take(ctx, asks)
+	f.take(ctx, asks)
 	return len(asks), nil
 }
 
 // take sets off with what nobody carries, and drops what the agent waits for no more.
-func (p *Postman) take(ctx context.Context, asks []Ask) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := p.bags
-	p.bags = make(map[string]*bag, len(asks))
+func (f *Forwarder) take(ctx context.Context, asks []Ask) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.pending
+	f.pending = make(map[string]*pendingRequest, len(asks))
 	for _, ask := range asks {
 		b := before[ask.ID]
 		if b == nil {
-			b = &bag{}
+			b = &pendingRequest{}
 		}
-		p.bags[ask.ID] = b
+		f.pending[ask.ID] = b
 		delete(before, ask.ID)
 		if !b.busy && !b.done {
-			p.set(ctx, ask, b)
+			f.set(ctx, ask, b)
 		}
 	}
 	for _, b := range before {
@@ -104,44 +104,44 @@ func (p *Postman) take(ctx context.Context, asks []Ask) {
 	}
 }
 
-func (p *Postman) set(ctx context.Context, ask Ask, b *bag) {
+func (f *Forwarder) set(ctx context.Context, ask Ask, b *pendingRequest) {
 	b.busy = true
 	ctx, b.cancel = context.WithCancel(ctx)
-	p.group.Go(func() {
+	f.group.Go(func() {
 		defer b.cancel()
-		p.carry(ctx, ask, b)
+		f.carry(ctx, ask, b)
 	})
 }
 
 // carry takes one request to the API and its answer back. What fails is tried again by a later
 // round; what the API has answered already is not asked again.
-func (p *Postman) carry(ctx context.Context, ask Ask, b *bag) {
+func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 	done := false
 	defer func() {
-		p.mu.Lock()
+		f.mu.Lock()
 		b.busy, b.done = false, done
-		p.mu.Unlock()
-		notify(p.news)
+		f.mu.Unlock()
+		notify(f.news)
 	}()
 	if b.answer == nil {
-		answer, err := p.ask(ctx, ask)
+		answer, err := f.ask(ctx, ask)
 		if err != nil {
-			p.warn(ctx, fmt.Errorf("carry a request: %w", err))
+			f.warn(ctx, fmt.Errorf("carry a request: %w", err))
 			return
 		}
 		b.answer = answer
 	}
-	if err := p.route.Files.WriteFile(ctx, Answer(p.route.Dir, ask.ID), bytes.NewReader(b.answer)); err != nil {
-		p.warn(ctx, fmt.Errorf("put an answer in: %w", err))
+	if err := f.route.Files.WriteFile(ctx, Answer(f.route.Dir, ask.ID), bytes.NewReader(b.answer)); err != nil {
+		f.warn(ctx, fmt.Errorf("put an answer in: %w", err))
 		return
 	}
 	b.answer, done = nil, true
 }
 
 // warn says nothing of what nobody waits for any more.
-func (p *Postman) warn(ctx context.Context, err error) {
+func (f *Forwarder) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		p.route.Log.WarnContext(ctx, "the post of a sandbox waits", slog.String("route", p.route.Own), slog.Any("error", err))
+		f.route.Log.WarnContext(ctx, "the post of a sandbox waits", slog.String("route", f.route.Own), slog.Any("error", err))
 	}
 }
 
@@ -153,14 +153,14 @@ func notify(ch chan struct{}) {
 }
 
 // ask puts one request to the API. An error means that there was no answer of the API's.
-func (p *Postman) ask(life context.Context, ask Ask) ([]byte, error) {
+func (f *Forwarder) ask(life context.Context, ask Ask) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(life, patience)
 	defer cancel()
-	req, err := p.request(ctx, ask.Request)
+	req, err := f.request(ctx, ask.Request)
 	if err != nil {
 		return written(http.StatusNotFound, nil, []byte(err.Error()))
 	}
-	resp, err := p.route.API.RoundTrip(req)
+	resp, err := f.route.API.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("ask the API: %w", err)
 	}
@@ -176,12 +176,12 @@ func (p *Postman) ask(life context.Context, ask Ask) ([]byte, error) {
 }
 
 // request makes of what a sandbox wrote a request to its own routes, with its own token.
-func (p *Postman) request(ctx context.Context, text []byte) (*http.Request, error) {
+func (f *Forwarder) request(ctx context.Context, text []byte) (*http.Request, error) {
 	in, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 	if err != nil {
 		return nil, errors.New("this is no request")
 	}
-	own := p.route.Own + "/"
+	own := f.route.Own + "/"
 	if !strings.HasPrefix(in.URL.Path, own) || !strings.HasPrefix(in.URL.EscapedPath(), own) || path.Clean(in.URL.Path) != in.URL.Path {
 		return nil, errors.New("a sandbox opens its own routes only")
 	}
@@ -201,7 +201,7 @@ func (p *Postman) request(ctx context.Context, text []byte) (*http.Request, erro
 			out.Header.Set(name, value)
 		}
 	}
-	out.Header.Set("Authorization", "Bearer "+p.route.Token)
+	out.Header.Set("Authorization", "Bearer "+f.route.Token)
 	return out, nil
 }
 
