@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -364,9 +363,13 @@ func TestMessagesReachAWaitingStep(t *testing.T) {
 // used: no restart hands the message out again.
 func (b *box) used(id string) {
 	b.t.Helper()
-	notes, err := os.ReadFile(filepath.Join(b.cfg.Dir, "used_messages"))
+	text, err := os.ReadFile(filepath.Join(b.cfg.Dir, "used_messages"))
 	require.NoError(b.t, err)
-	require.Contains(b.t, strings.Split(string(notes), "\n"), strconv.Quote(id))
+	var notes struct {
+		Used []string `json:"used"`
+	}
+	require.NoError(b.t, json.Unmarshal(text, &notes))
+	require.Contains(b.t, notes.Used, id)
 }
 
 func TestAnInterruptStopsTheStep(t *testing.T) {

@@ -101,8 +101,8 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 		cfg: cfg, line: line, rep: rep, log: log, used: used, asked: map[string]bool{},
 		changed: make(chan struct{}), acks: make(chan string, 256),
 	}
-	for _, m := range used.open { // asked for or won, by a process that was killed before it could use them
-		b.insert(m)
+	for _, m := range used.Open { // asked for or won, by a process that was killed before it could use them
+		b.insert(m.Message)
 	}
 	return b, nil
 }
@@ -151,7 +151,7 @@ func (b *Inbox) arrived(body []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range list {
-		if b.used.has(m.ID) || b.used.won[m.ID] {
+		if b.used.has(m.ID) || b.used.handedOut(m.ID) {
 			b.ack(m.ID) // its receipt was lost on the way
 			continue
 		}
@@ -279,8 +279,8 @@ func (b *Inbox) Used(id string) {
 func (b *Inbox) Answered() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ids := b.used.order[max(b.told, len(b.used.order)-mostUsed):]
-	b.told = len(b.used.order)
+	ids := b.used.Used[max(b.told, len(b.used.Used)-mostUsed):]
+	b.told = len(b.used.Used)
 	return append([]string{}, ids...)
 }
 

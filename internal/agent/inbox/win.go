@@ -43,7 +43,7 @@ func undecided(status int) bool {
 func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
 	ctx, cancel := outlast(ctx, lastWord)
 	defer cancel()
-	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.taker), []byte("{}"), false)
+	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
 	switch {
 	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "":
 		return 0, false
