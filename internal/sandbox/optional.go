@@ -32,12 +32,6 @@ type Roller interface {
 	Living(ctx context.Context, installation string) (map[string]bool, error)
 }
 
-// Follower is a [Provider] that can hand on what the started command prints, as it comes.
-type Follower interface {
-	// Follow is Log that goes on until the command has ended. The caller closes it; ctx ends it too.
-	Follow(ctx context.Context, labels Labels, offset int64) (io.ReadCloser, error)
-}
-
 // Reacher is a [Provider] whose sandboxes may find the API elsewhere than at its address.
 type Reacher interface {
 	// APIURL is how a program inside reaches the API that listens at configured, and in

@@ -37,7 +37,7 @@ type Store interface {
 	WantedLogs(ctx context.Context, hostID string, providers []string) ([]Wanted, error)
 	// AddLog stores what has come, and drops what lies more than keep bytes before its end.
 	AddLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
-	// LogLooked notes that all has been stored that there was, or that a stream of the log has told.
+	// LogLooked notes that all has been stored that there was.
 	LogLooked(ctx context.Context, sandboxID string) error
 	// LogRead is up to where a log is stored.
 	LogRead(ctx context.Context, sandboxID string) (int64, error)
@@ -50,7 +50,6 @@ type Store interface {
 type Config struct {
 	HostID string
 	Every  time.Duration // between looks at what is wanted; default 1 s
-	Ask    time.Duration // between reads to the end of a log that its provider hands on; default 5 s
 	Keep   int64         // newest bytes of one log; default 1 MiB
 	// Hide makes what takes the secrets of a task, of what its sandbox was given, and of omoi, out of a text.
 	Hide func(ctx context.Context, taskID string, given map[string]string) (func(string) string, error)
@@ -63,7 +62,6 @@ type Watcher struct {
 	store     Store
 	providers map[string]sandbox.Provider
 	log       *slog.Logger
-	follows   map[string]*follow // by sandbox; of the one round that is under way
 }
 
 // New makes a watcher over those of the providers that have logs.
@@ -71,13 +69,10 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 	if cfg.Every <= 0 {
 		cfg.Every = time.Second
 	}
-	if cfg.Ask <= 0 {
-		cfg.Ask = 5 * time.Second
-	}
 	if cfg.Keep <= 0 {
 		cfg.Keep = 1 << 20
 	}
-	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log, follows: map[string]*follow{}}
+	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log}
 	for _, p := range providers {
 		if p.Capabilities().Exec {
 			w.providers[p.Name()] = p
@@ -90,7 +85,6 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 func (w *Watcher) Run(ctx context.Context) {
 	ticker := time.NewTicker(w.cfg.Every)
 	defer ticker.Stop()
-	defer w.leaveBut(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,7 +106,6 @@ func (w *Watcher) Round(ctx context.Context) {
 		w.log.DebugContext(ctx, "wanted logs not read", slog.String("error", err.Error()))
 		return
 	}
-	w.leaveBut(wanted)
 	for _, one := range wanted {
 		if err := w.bring(ctx, one); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeConflict {
 			w.log.WarnContext(ctx, "log of a sandbox not read", slog.String("sandbox_id", one.SandboxID), slog.String("error", err.Error()))
@@ -123,15 +116,12 @@ func (w *Watcher) Round(ctx context.Context) {
 // bring stores what has been printed since the last look. A line that is not finished is left
 // for the next one: a secret must not be cut in two.
 func (w *Watcher) bring(ctx context.Context, one Wanted) error {
-	first, text, followed := w.followed(ctx, one)
 	const patience = 20 * time.Second
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	if !followed {
-		var err error
-		if first, text, err = w.read(ctx, w.providers[one.Provider], one.Labels, one.Read); err != nil {
-			return err
-		}
+	first, text, err := w.read(ctx, w.providers[one.Provider], one.Labels, one.Read)
+	if err != nil {
+		return err
 	}
 	if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 || len(text) < longestPart {
 		text = text[:end]

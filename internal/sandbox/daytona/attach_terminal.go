@@ -195,6 +195,8 @@ func (t *toolbox) endTerminal(ctx context.Context, id string) error {
 	return ignore(err, task.CodeNotFound)
 }
 
+const dialTimeout = 15 * time.Second
+
 // dial opens a stream of the toolbox.
 func (t *toolbox) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -15,7 +15,7 @@
 //	lock    who runs the command: process and when it was born. Made once, for good
 //	child   the command's process
 //	exit    how it ended
-//	log     its output; [Provider.Log] reads it, [Provider.Follow] has it from the session
+//	log     its output, which [Provider.Log] reads
 //	exec/   commands of Exec that are under way
 //	tmp/    files that are being written
 //

@@ -280,31 +280,6 @@ func TestADaemonThatDiesBeforeItAnswersIsStartedAgain(t *testing.T) {
 	b.end(t, p, labels)
 }
 
-func TestALogIsFollowedOverBrokenStreams(t *testing.T) {
-	t.Parallel()
-	b := newBed(t, daytonatest.Options{Quiet: time.Millisecond})
-	p := b.open(t)
-	_, labels := b.ensure(t, p)
-	b.server.Faults().Set(daytonatest.Fault{Switch: daytonatest.DroppedStream, Times: 3, After: 10})
-	require.NoError(t, p.Start(t.Context(), labels, sh("i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 0.01; done; exit 3")))
-	r, err := p.Follow(t.Context(), labels, int64(len("line 0\n")))
-	require.NoError(t, err)
-	text, err := io.ReadAll(r)
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	require.Len(t, strings.Split(strings.TrimSpace(string(text)), "\n"), 39)
-	require.True(t, strings.HasPrefix(string(text), "line 1\n") && strings.HasSuffix(string(text), "line 39\n"), string(text))
-	require.Contains(t, string(b.traces(t)), "follow=true")
-
-	r, err = p.Follow(t.Context(), labels, 0)
-	require.NoError(t, err)
-	whole, err := io.ReadAll(r)
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	require.Equal(t, "line 0\n"+string(text), string(whole), "also after its end")
-	b.end(t, p, labels)
-}
-
 func TestDaytonaItselfIsTheLastNet(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})

@@ -77,8 +77,8 @@ func writeForm(form *multipart.Writer, files []file) (n int64, err error) {
 	return n, form.Close()
 }
 
-// download opens a file inside; the caller closes it.
-func (t *toolbox) download(ctx context.Context, name string) (io.ReadCloser, error) {
+// download opens a file inside from offset on; the caller closes it.
+func (t *toolbox) download(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	req, err := t.raw(ctx, http.MethodGet, "/files/download?path="+url.QueryEscape(name), http.NoBody)
 	if err != nil {
 		return nil, err
@@ -86,6 +86,10 @@ func (t *toolbox) download(ctx context.Context, name string) (io.ReadCloser, err
 	resp, err := t.send(req, "read "+name+" in the sandbox")
 	if err != nil {
 		return nil, err
+	}
+	if _, err := io.CopyN(io.Discard, resp.Body, offset); err != nil && !errors.Is(err, io.EOF) {
+		_ = resp.Body.Close()
+		return nil, classify("read "+name+" in the sandbox", nil, err)
 	}
 	return resp.Body, nil
 }
@@ -142,12 +146,13 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	if err != nil {
 		return nil, err
 	}
-	r, err := tb.open(ctx, name)
+	r, err := tb.open(ctx, name, 0)
 	return r, p.doubt(labels, err)
 }
 
-func (t *toolbox) open(ctx context.Context, name string) (io.ReadCloser, error) {
-	got, err := t.script(ctx, scriptRead, name, strconv.Itoa(inlineBytes))
+// open reads a file from offset on. One that is longer by more than [inlineBytes] is downloaded, which begins at its start.
+func (t *toolbox) open(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
+	got, err := t.script(ctx, scriptRead, name, strconv.Itoa(inlineBytes), strconv.FormatInt(offset, 10))
 	if err != nil {
 		return nil, fmt.Errorf("look for %s: %w", name, err)
 	}
@@ -155,7 +160,7 @@ func (t *toolbox) open(ctx context.Context, name string) (io.ReadCloser, error) 
 		return nil, err
 	}
 	if target, ok := strings.CutPrefix(got.text, "at "); ok {
-		return t.download(ctx, target)
+		return t.download(ctx, target, offset)
 	}
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.TrimPrefix(got.text, "inline")))
 	if err != nil {
@@ -191,21 +196,9 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 	if err != nil {
 		return nil, err
 	}
-	r, err := tb.log(ctx, offset)
-	return r, p.doubt(labels, err)
-}
-
-func (t *toolbox) log(ctx context.Context, offset int64) (io.ReadCloser, error) {
-	r, err := t.open(ctx, fileLog)
+	r, err := tb.open(ctx, fileLog, offset)
 	if task.CodeOf(err) == task.CodeNotFound {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err := io.CopyN(io.Discard, r, offset); err != nil && !errors.Is(err, io.EOF) {
-		_ = r.Close()
-		return nil, classify("read the log of the sandbox", nil, err)
-	}
-	return r, nil
+	return r, p.doubt(labels, err)
 }

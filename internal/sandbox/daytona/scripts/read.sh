@@ -1,5 +1,5 @@
-# Finds the regular file behind $1, if it is below one of the places. One of at most $2 bytes is
-# handed over at once.
+# Finds the regular file behind $1, if it is below one of the places. What it holds from byte $3 on is handed
+# over at once if that is at most $2 bytes.
 real=$(readlink -f "$1" 2>/dev/null)
 [ -n "$real" ] && [ -e "$real" ] || {
 	[ -L "$1" ] && exit 3 # a loop, or a link to nothing
@@ -11,9 +11,9 @@ case $real in
 esac
 [ -f "$real" ] && [ -r "$real" ] || exit 3
 size=$(wc -c < "$real" | tr -d ' ')
-if [ "$size" -le "$2" ]; then
+if [ "$((size - $3))" -le "$2" ]; then
 	printf 'inline '
-	head -c "$2" < "$real" | base64 | tr -d '\n'
+	tail -c "+$(($3 + 1))" < "$real" | head -c "$2" | base64 | tr -d '\n'
 else
 	printf 'at %s' "$real"
 fi
