@@ -25,7 +25,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	if err != nil {
 		return err
 	}
-	defer f.release()
+	defer f.Release()
 	ctx, cancel := settled(ctx)
 	defer cancel()
 	_, err = p.find(ctx, labels)
@@ -36,13 +36,13 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	default:
 		return err
 	}
-	if err := f.bury(labels); err != nil {
+	if err := f.Bury(labels); err != nil {
 		return err
 	}
 	if err := p.remove(ctx, labels); err != nil {
 		return err
 	}
-	if late := f.settles(time.Now()); late > 0 {
+	if late := settles(f, time.Now()); late > 0 {
 		return task.Errorf(task.CodeUnavailable, "nothing is left of sandbox %s, but its making was cut off and may still come; ask again in %s",
 			labels.SandboxID, late.Round(time.Second))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
 // labelDisk is how many bytes a sandbox may hold; 0: as many as it can.
@@ -177,14 +178,14 @@ func (p *Provider) used(ctx context.Context, labels sandbox.Labels) (bytes int64
 
 // full ends what runs in a sandbox, and notes why, so that [Provider.Inspect] knows.
 func (p *Provider) full(ctx context.Context, one holding) error {
-	return p.locked(ctx, one.labels, func(ctx context.Context, f *fence) error {
+	return p.locked(ctx, one.labels, func(ctx context.Context, f *fence.Fence) error {
 		found, err := p.find(ctx, one.labels)
 		if err != nil || !found.State.Running {
 			return err
 		}
-		f.note.Full = fmt.Sprintf("it holds %d MB, more than its disk of %d MB", one.bytes/1e6, one.limit/1e6)
-		p.log.WarnContext(ctx, "a sandbox is ended", slog.String("sandbox", one.labels.SandboxID), slog.String("reason", f.note.Full))
-		if err := f.write(); err != nil {
+		f.Full = fmt.Sprintf("it holds %d MB, more than its disk of %d MB", one.bytes/1e6, one.limit/1e6)
+		p.log.WarnContext(ctx, "a sandbox is ended", slog.String("sandbox", one.labels.SandboxID), slog.String("reason", f.Full))
+		if err := f.Write(); err != nil {
 			return err
 		}
 		_, err = p.signal(ctx, found.ID, "KILL", time.Minute)

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +29,7 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 		return sandbox.Sandbox{}, err
 	}
 	var box sandbox.Sandbox
-	adopt := func(ctx context.Context, f *fence) (err error) {
+	adopt := func(ctx context.Context, f *fence.Fence) (err error) {
 		box, err = p.adopt(ctx, f, spec.Labels)
 		return err
 	}
@@ -40,7 +41,7 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	err = p.locked(ctx, spec.Labels, func(ctx context.Context, f *fence) error {
+	err = p.locked(ctx, spec.Labels, func(ctx context.Context, f *fence.Fence) error {
 		if err := adopt(ctx, f); task.CodeOf(err) != task.CodeNotFound {
 			return err
 		}
@@ -52,12 +53,12 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 
 // locked acts on a sandbox that nobody else makes or removes meanwhile. The lock is held until
 // the engine has answered, even if the caller has given up.
-func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(context.Context, *fence) error) error {
+func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(context.Context, *fence.Fence) error) error {
 	f, err := p.fence(ctx, labels)
 	if err != nil {
 		return err
 	}
-	defer f.release()
+	defer f.Release()
 	ctx, cancel := settled(ctx)
 	defer cancel()
 	return act(ctx, f)
@@ -79,8 +80,8 @@ func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
 }
 
 // adopt answers the sandbox that is there.
-func (p *Provider) adopt(ctx context.Context, f *fence, labels sandbox.Labels) (sandbox.Sandbox, error) {
-	if f.deleted() {
+func (p *Provider) adopt(ctx context.Context, f *fence.Fence, labels sandbox.Labels) (sandbox.Sandbox, error) {
+	if f.IsDeleted() {
 		return sandbox.Sandbox{}, sandbox.ErrFenced
 	}
 	found, err := p.find(ctx, labels)
@@ -104,9 +105,9 @@ func boxOf(id string, labels map[string]string) sandbox.Sandbox {
 
 // ready finds a sandbox in which something is to be started. One that is being removed is not
 // there any more.
-func (p *Provider) ready(ctx context.Context, f *fence, labels sandbox.Labels) (container.InspectResponse, error) {
+func (p *Provider) ready(ctx context.Context, f *fence.Fence, labels sandbox.Labels) (container.InspectResponse, error) {
 	found, err := p.find(ctx, labels)
-	if err == nil && f.deleted() {
+	if err == nil && f.IsDeleted() {
 		err = task.Errorf(task.CodeNotFound, "sandbox %s is being removed", labels.SandboxID)
 	}
 	if err == nil {
@@ -116,7 +117,7 @@ func (p *Provider) ready(ctx context.Context, f *fence, labels sandbox.Labels) (
 }
 
 // finish gives the volumes of a container whose maker died to their user.
-func (p *Provider) finish(ctx context.Context, f *fence, found container.InspectResponse) error {
+func (p *Provider) finish(ctx context.Context, f *fence.Fence, found container.InspectResponse) error {
 	if started(found) {
 		return nil
 	}
@@ -135,7 +136,7 @@ const treeMode = 0o700
 
 // furnish gives the three trees to the sandbox's user. The engine writes to a root of volumes
 // only through a container whose own root is writable, so one is made for it and never started.
-func (p *Provider) furnish(ctx context.Context, f *fence, main container.InspectResponse) error {
+func (p *Provider) furnish(ctx context.Context, f *fence.Fence, main container.InspectResponse) error {
 	labels := labelsOf(main.Config.Labels)
 	id, err := p.over(ctx, f, main, &container.Config{Image: main.Image, Labels: written(labels, roleFiles), Entrypoint: []string{"/none"}},
 		&container.HostConfig{NetworkMode: NetworkNone})
@@ -170,10 +171,10 @@ func (p *Provider) trees() (io.Reader, error) {
 }
 
 // over makes a container over the volumes of the sandbox's.
-func (p *Provider) over(ctx context.Context, f *fence, main container.InspectResponse, cfg *container.Config, host *container.HostConfig) (string, error) {
+func (p *Provider) over(ctx context.Context, f *fence.Fence, main container.InspectResponse, cfg *container.Config, host *container.HostConfig) (string, error) {
 	host.VolumesFrom = []string{main.ID}
 	var made container.CreateResponse
-	err := f.asking(labelsOf(main.Config.Labels), func() (err error) {
+	err := asking(f, labelsOf(main.Config.Labels), func() (err error) {
 		made, err = p.engine.ContainerCreate(ctx, cfg, host, nil, nil, "")
 		return err
 	})
@@ -218,7 +219,7 @@ func (p *Provider) blank(ctx context.Context, spec sandbox.Spec) (blank, error) 
 	return b, err
 }
 
-func (p *Provider) create(ctx context.Context, f *fence, b blank) (sandbox.Sandbox, error) {
+func (p *Provider) create(ctx context.Context, f *fence.Fence, b blank) (sandbox.Sandbox, error) {
 	labels := written(b.spec.Labels, roleSandbox)
 	labels[labelArch], labels[labelIsolation] = b.image.Architecture, strings.Join(p.parts(b.facts, b.network), ",")
 	labels[labelDisk] = strconv.FormatInt(b.spec.Limits.DiskBytes, 10)
@@ -227,7 +228,7 @@ func (p *Provider) create(ctx context.Context, f *fence, b blank) (sandbox.Sandb
 	host := p.hostConfig(b)
 	host.Mounts = p.mounts(b)
 	var made container.CreateResponse
-	err := f.asking(b.spec.Labels, func() (err error) {
+	err := asking(f, b.spec.Labels, func() (err error) {
 		made, err = p.engine.ContainerCreate(ctx, cfg, host, nil, nil, task.SandboxName(b.spec.Labels.SandboxID))
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -53,7 +54,7 @@ type running struct {
 // begin starts it, unless the sandbox is gone.
 func (r *running) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
 	cmd.Stdin = r.streams.Stdin
-	err := r.p.locked(ctx, labels, func(ctx context.Context, f *fence) error {
+	err := r.p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
 		found, err := r.p.ready(ctx, f, labels)
 		if err != nil {
 			return err
@@ -71,7 +72,7 @@ func (r *running) begin(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 }
 
 // beside makes a container like the sandbox's own.
-func (r *running) beside(ctx context.Context, f *fence, main container.InspectResponse, script string) (string, error) {
+func (r *running) beside(ctx context.Context, f *fence.Fence, main container.InspectResponse, script string) (string, error) {
 	cfg := r.p.config(main.Image, written(labelsOf(main.Config.Labels), roleExec), script)
 	cfg.OpenStdin, cfg.Tty = r.streams.Stdin != nil, r.streams.Terminal != nil
 	cfg.StdinOnce = cfg.OpenStdin

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -54,7 +55,7 @@ func (p *Provider) judgeDisk(labels sandbox.Labels, seen *sandbox.Inspection) {
 	if seen.Agent != sandbox.StateGone || seen.ExitCode >= 0 {
 		return
 	}
-	var n note
+	var n fence.Note
 	text, err := os.ReadFile(filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID)))
 	if err == nil && json.Unmarshal(text, &n) == nil && n.Full != "" {
 		seen.DiskFull, seen.Reason = true, n.Full

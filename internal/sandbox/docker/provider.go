@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,10 +136,6 @@ func onHost(address string) string {
 		u.Host = hostName
 	}
 	return u.String()
-}
-
-func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence, error) {
-	return takeFence(ctx, filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID)))
 }
 
 // find looks at the container of these labels. It answers [task.CodeNotFound] where there is

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -26,7 +27,7 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 	if err := checkCommand(cmd); err != nil {
 		return err
 	}
-	return p.locked(ctx, labels, func(ctx context.Context, f *fence) error {
+	return p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
 		found, err := p.ready(ctx, f, labels)
 		if err != nil || started(found) {
 			return err

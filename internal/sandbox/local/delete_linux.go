@@ -25,7 +25,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	if err != nil {
 		return err
 	}
-	defer fence.release()
+	defer fence.Release()
 	f, trash := p.folder(labels), p.trash(labels)
 	m := meta{UID: -1, Cgroups: p.cg.dirs(task.SandboxName(labels.SandboxID)), Labels: labels}
 	for _, place := range []folder{trash, f} {
@@ -37,7 +37,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 			return nil
 		}
 	}
-	if err := fence.bury(labels); err != nil {
+	if err := fence.Bury(labels); err != nil {
 		return err
 	}
 	if err := p.discard(ctx, f, trash, m); err != nil {

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -25,9 +24,9 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	defer fence.release()
-	if dead, err := fence.deleted(); dead || err != nil {
-		return sandbox.Sandbox{}, errors.Join(err, errIf(dead, sandbox.ErrFenced))
+	defer fence.Release()
+	if fence.IsDeleted() {
+		return sandbox.Sandbox{}, sandbox.ErrFenced
 	}
 	f := p.folder(spec.Labels)
 	var m meta
@@ -46,13 +45,6 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 		return sandbox.Sandbox{}, err
 	}
 	return m.sandbox(), nil
-}
-
-func errIf(cond bool, err error) error {
-	if cond {
-		return err
-	}
-	return nil
 }
 
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {

@@ -74,7 +74,7 @@ func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd s
 	if err != nil {
 		return launch{}, "", err
 	}
-	defer fence.release()
+	defer fence.Release()
 	f, m, err := p.find(labels)
 	if err != nil {
 		return launch{}, f, err

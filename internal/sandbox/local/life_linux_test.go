@@ -146,7 +146,7 @@ func TestPrune_ByAMovedClock(t *testing.T) {
 	p := open(t, cfg)
 	fences := filepath.Join(cfg.Root, ".fences")
 	for n := range most + 1 {
-		require.NoError(t, os.WriteFile(filepath.Join(fences, "omoi-"+strconv.Itoa(n)), []byte("{}"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(fences, "omoi-"+strconv.Itoa(n)), []byte(`{"deleted":"2026-01-01T00:00:00Z"}`), 0o600))
 	}
 	left := func() int {
 		entries, err := os.ReadDir(fences)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -215,8 +216,13 @@ func (p *Provider) trash(labels sandbox.Labels) folder {
 	return folder(filepath.Join(p.cfg.Root, ".trash", task.SandboxName(labels.SandboxID)))
 }
 
-func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence, error) {
-	return takeFence(ctx, filepath.Join(p.cfg.Root, ".fences", task.SandboxName(labels.SandboxID)))
+func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence.Fence, error) {
+	return fence.Take(ctx, filepath.Join(p.cfg.Root, ".fences", task.SandboxName(labels.SandboxID)))
+}
+
+// Prune implements [sandbox.Pruner].
+func (p *Provider) Prune(now time.Time) error {
+	return fence.Prune(filepath.Join(p.cfg.Root, ".fences"), now)
 }
 
 // find loads the sandbox of these labels. It answers [task.CodeNotFound] where there is

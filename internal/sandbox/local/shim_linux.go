@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/lockfile"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
 // ShimMain is the program between a provider and a sandbox. It is called with what follows
@@ -106,7 +106,7 @@ func (s *minder) take() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if got && !lockfile.IsStill(file, path) {
+	if got && !fence.IsStill(file, path) {
 		s.answer(reply{Gone: true})
 		return false, nil
 	}

@@ -24,9 +24,9 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 	if err != nil {
 		return err
 	}
-	defer fence.release()
-	if dead, err := fence.deleted(); err != nil || dead {
-		return firstOf(err, sandbox.ErrFenced)
+	defer fence.Release()
+	if fence.IsDeleted() {
+		return sandbox.ErrFenced
 	}
 	f, m, err := p.find(labels)
 	if err != nil {
@@ -44,15 +44,6 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		return err
 	}
 	return p.spawn(ctx, f, l)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // spawn starts the shim and waits until it says that the command runs. If the answer is

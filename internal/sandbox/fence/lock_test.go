@@ -1,4 +1,4 @@
-package lockfile_test
+package fence_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/sandbox/lockfile"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 )
 
 func TestOneAtATime(t *testing.T) {
@@ -22,7 +22,7 @@ func TestOneAtATime(t *testing.T) {
 	var inside atomic.Int32
 	for range 8 {
 		group.Go(func() {
-			file, err := lockfile.Take(t.Context(), path)
+			file, err := fence.Lock(t.Context(), path)
 			if err == nil {
 				if inside.Add(1) > 1 {
 					err = errors.New("two hold the lock")
@@ -42,17 +42,17 @@ func TestOneAtATime(t *testing.T) {
 func TestWhoWaitsGivesUpWithTheContext(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
-	held, err := lockfile.Take(t.Context(), path)
+	held, err := fence.Lock(t.Context(), path)
 	require.NoError(t, err)
-	other, err := lockfile.Try(path)
+	other, err := fence.TryLock(path)
 	require.NoError(t, err)
 	require.Nil(t, other)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = lockfile.Take(over, path)
+	_, err = fence.Lock(over, path)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, os.Remove(path))
-	anew, err := lockfile.Try(path)
+	anew, err := fence.TryLock(path)
 	require.NoError(t, err)
 	require.NotNil(t, anew, "a lock on a removed file locks nothing")
 	require.NoError(t, anew.Close())

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package lockfile lets one process at a time work at a sandbox. The lock ends with its holder.
-package lockfile
+// Package fence keeps a file for each sandbox that a provider makes on this machine: the lock of whoever makes or removes it, and after
+// a delete the tombstone, which a create that comes late finds. A lock ends with its holder.
+package fence
 
 import (
 	"context"
@@ -16,15 +17,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Take waits for the lock of a file, which it makes where it is missing. Closing the file
+// Lock waits for the lock of a file, which it makes where it is missing. Closing the file
 // gives the lock back. Errors: ctx's if that ends first, [task.CodeUnavailable].
-func Take(ctx context.Context, path string) (*os.File, error) {
+func Lock(ctx context.Context, path string) (*os.File, error) {
 	const longest = 20 * time.Millisecond
 	for delay := time.Millisecond; ; delay = min(2*delay, longest) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("wait for the lock of a sandbox: %w", err)
 		}
-		file, err := Try(path)
+		file, err := TryLock(path)
 		if err != nil || file != nil {
 			return file, err
 		}
@@ -34,8 +35,8 @@ func Take(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// Try is Take that does not wait: nil without an error while another holds the lock.
-func Try(path string) (*os.File, error) {
+// TryLock is Lock that does not wait: nil without an error while another holds the lock.
+func TryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, task.Errorf(task.CodeUnavailable, "cannot open the lock of a sandbox").WithCause(err)

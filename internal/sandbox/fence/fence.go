@@ -1,0 +1,151 @@
+//go:build unix
+
+package fence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Fence is the lock of one sandbox, held, with what is known of its beginning and its end. Its file stands outside of the sandbox, so
+// that it outlives it.
+type Fence struct {
+	Note
+
+	file *os.File
+}
+
+// Note is what the file of a fence says.
+type Note struct {
+	Labels sandbox.Labels `json:"labels"`
+	// Asked is when an engine was asked to make something and has not answered.
+	Asked *time.Time `json:"asked,omitempty"`
+	// Full says why what ran in it was ended: it held more than its disk.
+	Full string `json:"full,omitempty"`
+	// Deleted makes it a tombstone.
+	Deleted *time.Time `json:"deleted,omitempty"`
+}
+
+const (
+	// life is how long a tombstone stays: far longer than any create can be under way.
+	life = 30 * 24 * time.Hour
+	// mostPruned is how many tombstones one pass removes.
+	mostPruned = 10_000
+)
+
+// Take waits for the lock of a sandbox, whose file is at path. It gives up with ctx.
+func Take(ctx context.Context, path string) (*Fence, error) {
+	file, err := Lock(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return read(file)
+}
+
+// read is the fence of a lock that is held. A note that is cut off was being written when its writer died, which is when a create may
+// be under way.
+func read(file *os.File) (*Fence, error) {
+	f := &Fence{file: file}
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
+	if err == nil && len(text) > 0 && json.Unmarshal(text, &f.Note) != nil {
+		var info fs.FileInfo
+		if info, err = file.Stat(); err == nil {
+			at := info.ModTime()
+			f.Note = Note{Asked: &at}
+		}
+	}
+	if err != nil {
+		f.Release()
+		return nil, unavailable("read the lock of a sandbox", err)
+	}
+	return f, nil
+}
+
+// Release gives the lock back.
+func (f *Fence) Release() { _ = f.file.Close() }
+
+// IsDeleted reports whether a tombstone stands here.
+func (f *Fence) IsDeleted() bool { return f.Deleted != nil }
+
+// Write writes the note down.
+func (f *Fence) Write() error {
+	text, err := json.Marshal(f.Note)
+	if err != nil {
+		return fmt.Errorf("encode the note of a sandbox: %w", err)
+	}
+	if _, err = f.file.WriteAt(text, 0); err == nil {
+		err = f.file.Truncate(int64(len(text)))
+	}
+	if err != nil {
+		return unavailable("write the note of a sandbox", err)
+	}
+	return nil
+}
+
+// Bury writes the tombstone, before anything is removed.
+func (f *Fence) Bury(labels sandbox.Labels) error {
+	if f.IsDeleted() {
+		return nil
+	}
+	now := time.Now().UTC()
+	f.Labels, f.Deleted = labels, &now
+	return f.Write()
+}
+
+// Prune forgets the sandboxes that were deleted long ago; see [sandbox.Pruner].
+func Prune(folder string, now time.Time) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return unavailable("list tombstones", err)
+	}
+	removed, errs := 0, []error{}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || now.Sub(info.ModTime()) < life {
+			continue
+		}
+		gone, err := prune(filepath.Join(folder, entry.Name()))
+		errs = append(errs, err)
+		if gone {
+			removed++
+		}
+		if removed == mostPruned {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// prune reports whether it removed a fence: that of a sandbox that exists stays.
+func prune(path string) (removed bool, err error) {
+	lock, err := TryLock(path)
+	if err != nil || lock == nil {
+		return false, err
+	}
+	f, err := read(lock)
+	if err != nil {
+		return false, err
+	}
+	defer f.Release()
+	if !f.IsDeleted() {
+		return false, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, unavailable("remove an old tombstone", err)
+	}
+	return true, nil
+}
+
+func unavailable(doing string, err error) error {
+	return task.Errorf(task.CodeUnavailable, "cannot %s", doing).WithCause(err)
+}
