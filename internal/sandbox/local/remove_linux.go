@@ -1,124 +1,79 @@
 package local
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxDepth is how deep removal walks before it lifts what is below up to the top: a
-// hostile tree may be far deeper than paths, stacks or descriptors reach.
-const maxDepth = 32
-
-// remover empties a folder without ever following a link. Nothing alive may still change it.
-type remover struct {
-	top    *os.File
-	lifted int
-	last   string // a name in the top folder that goes last
-}
-
-// removeTree removes a folder and all that is in it, its file called last as the last.
+// removeTree removes a folder and all that is in it, its file called last as the last. Nothing alive may still change it. No link is
+// followed. Each folder is emptied at the top, whereto those within it are moved: a hostile tree may be far deeper than paths, stacks or
+// descriptors reach, and its user may have taken every right from its folders.
 func removeTree(path, last string) error {
-	_ = os.Chmod(path, 0o700) //nolint:gosec // G302: ours again; where it fails, opening tells why
-	top, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+	lifted, moved := filepath.Join(path, ".deep-"+rand.Text()), 0
+	lift := func(folder string, entry os.DirEntry) error {
+		at := filepath.Join(folder, entry.Name())
+		if !entry.IsDir() {
+			return os.Remove(at)
+		}
+		moved++
+		return errors.Join(os.Chmod(at, 0o700), os.Rename(at, lifted+strconv.Itoa(moved))) //nolint:gosec // G302: a folder, which is about to go
 	}
-	defer top.Close() //nolint:errcheck // removed below
-	r := &remover{top: top, last: last}
 	for again := true; again; {
-		before := r.lifted
-		if err := r.empty(top, 0); err != nil {
+		again = false
+		err := each(path, func(entry os.DirEntry) error {
+			if entry.Name() == last {
+				return nil
+			}
+			again = true
+			at := filepath.Join(path, entry.Name())
+			if !entry.IsDir() {
+				return os.Remove(at)
+			}
+			if err := each(at, func(inner os.DirEntry) error { return lift(at, inner) }); err != nil {
+				return err
+			}
+			if err := unix.Rmdir(at); !errors.Is(err, unix.ENOTEMPTY) {
+				return err
+			}
+			return nil // the next round finds what this one passed over
+		})
+		if err != nil {
 			return err
 		}
-		again = r.lifted > before
 	}
-	if err := unix.Unlinkat(fdOf(top), last, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("remove %s: %w", last, err)
-	}
-	if err := unix.Rmdir(path); err != nil {
-		return fmt.Errorf("remove %s: %w", path, err)
-	}
-	return nil
-}
-
-func fdOf(f *os.File) int { return int(f.Fd()) }
-
-// empty removes what is in dir, reading again until it finds nothing.
-func (r *remover) empty(dir *os.File, depth int) error {
-	for {
-		removed := 0
-		if _, err := dir.Seek(0, io.SeekStart); err != nil {
-			return fmt.Errorf("read a folder: %w", err)
-		}
-		for {
-			names, err := dir.Readdirnames(512)
-			for _, name := range names {
-				if depth == 0 && name == r.last {
-					continue
-				}
-				if err := r.remove(dir, name, depth); err != nil {
-					return err
-				}
-				removed++
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return fmt.Errorf("read a folder: %w", err)
-			}
-		}
-		if removed == 0 {
-			return nil
-		}
-	}
-}
-
-func (r *remover) remove(dir *os.File, name string, depth int) error {
-	err := unix.Unlinkat(fdOf(dir), name, 0)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
-	}
-	if err = unix.Unlinkat(fdOf(dir), name, unix.AT_REMOVEDIR); err == nil {
-		return nil
-	}
-	// Only folders are left. Their user may have taken every right from them.
-	if err := unix.Fchmodat(fdOf(dir), name, 0o700, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		_ = unix.Fchmodat(fdOf(dir), name, 0o700, 0) // an older kernel; it is a folder, no link
-	}
-	if depth >= maxDepth {
-		return r.lift(dir, name)
-	}
-	fd, err := unix.Openat(fdOf(dir), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a folder to remove it: %w", err)
-	}
-	child := os.NewFile(uintptr(fd), name)
-	defer child.Close() //nolint:errcheck // removed below
-	if err := r.empty(child, depth+1); err != nil {
+	if err := os.Remove(filepath.Join(path, last)); err != nil && !notThere(err) {
 		return err
 	}
-	if err := unix.Unlinkat(fdOf(dir), name, unix.AT_REMOVEDIR); err != nil {
-		return fmt.Errorf("remove a folder: %w", err)
-	}
-	return nil
+	return os.Remove(path)
 }
 
-// lift moves a folder to the top, where a later round finds it.
-func (r *remover) lift(dir *os.File, name string) error {
+// each does something to each entry of a folder, of those that come and go meanwhile perhaps not to all.
+func each(folder string, do func(os.DirEntry) error) error {
+	_ = os.Chmod(folder, 0o700) //nolint:gosec // G302: ours again; where it fails, opening tells why
+	dir, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // only read
 	for {
-		r.lifted++
-		err := unix.Renameat2(fdOf(dir), name, fdOf(r.top), ".deep-"+strconv.Itoa(r.lifted), unix.RENAME_NOREPLACE)
-		if !errors.Is(err, unix.EEXIST) {
-			if err != nil {
-				return fmt.Errorf("lift a deep folder: %w", err)
+		entries, err := dir.ReadDir(512)
+		for _, entry := range entries {
+			if err := do(entry); err != nil {
+				return fmt.Errorf("remove %s: %w", entry.Name(), err)
 			}
+		}
+		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 }

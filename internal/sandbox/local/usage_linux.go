@@ -55,6 +55,8 @@ func measure(path string, pids []int, enough int64) (int64, error) {
 	return u.total, nil
 }
 
+func fdOf(f *os.File) int { return int(f.Fd()) }
+
 func (u *usage) full() bool { return u.total > u.enough }
 
 func (u *usage) walk(dir *os.File, depth int) error {
