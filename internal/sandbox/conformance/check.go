@@ -100,7 +100,7 @@ func (o Options) try(ctx context.Context, one named) Result {
 	if err != nil {
 		return Result{Name: one.name, Outcome: Broken, Detail: task.MessageOf(err)}
 	}
-	s := &suite{bed: o.bed(provider), p: provider, t: t, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
+	s := &suite{Bed: o.bed(t, provider), p: provider, t: t, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
 	t.run(func() { one.check(s) })
 	t.stopped(ctx)
 	stop()
@@ -110,18 +110,14 @@ func (o Options) try(ctx context.Context, one named) Result {
 	return Result{Name: one.name, Outcome: t.outcome(), Detail: t.detail(), Seconds: time.Since(began).Seconds()}
 }
 
-func (o Options) bed(provider sandbox.Provider) bed {
-	b := bed{Provider: provider, Reopen: func(t T) sandbox.Provider {
+func (o Options) bed(t T, provider sandbox.Provider) Bed {
+	return Bed{Provider: provider, CommandLines: o.CommandLines, Reopen: func() sandbox.Provider {
 		again, err := o.Open()
 		if err != nil {
 			t.Fatalf("Error: the provider cannot be opened again: %v", err)
 		}
 		return again
 	}}
-	if o.CommandLines != nil {
-		b.CommandLines = func(T) []string { return o.CommandLines() }
-	}
-	return b
 }
 
 // clear deletes every sandbox that the check can have made, and looks.

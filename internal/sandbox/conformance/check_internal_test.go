@@ -45,7 +45,7 @@ func TestTrialRemovesItsFolders(t *testing.T) {
 // A check that leaves a sandbox behind is broken, however well it went.
 func TestClearTellsWhatIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	s := &suite{bed: bed{Provider: refuses{}}, installation: "a", another: "b"}
+	s := &suite{Bed: Bed{Provider: refuses{}}, installation: "a", another: "b"}
 	labels := s.newLabels()
 	require.ErrorContains(t, s.clear(t.Context()), task.SandboxName(labels.SandboxID)+" may be left behind: no")
 }

@@ -43,7 +43,7 @@ const (
 
 // suite is one check at its place.
 type suite struct {
-	bed
+	Bed
 	p sandbox.Provider // the value in use: the place's, or a reopened one
 	t T
 
@@ -51,19 +51,6 @@ type suite struct {
 
 	mu   sync.Mutex
 	made []sandbox.Labels // all that were ever named
-}
-
-// bed is a [Bed] or what an operator has of one. A hook that is nil skips what needs it.
-type bed struct {
-	Provider     sandbox.Provider
-	Reopen       func(t T) sandbox.Provider
-	Orphan       func(t T, spec sandbox.Spec, cmd sandbox.Command)
-	Kill         func(t T, labels sandbox.Labels)
-	Break        func(t T)
-	CommandLines func(t T) []string
-	Traces       func(t T) []byte
-	Late         func(t T, by time.Duration) (asked func() bool)
-	Pass         func(t T, d time.Duration)
 }
 
 func (s *suite) newLabels() sandbox.Labels {
@@ -171,7 +158,7 @@ func (s *suite) read(t T, labels sandbox.Labels, path string) string {
 // seenRunning reports whether a process of the host has tag in its command line.
 func (s *suite) seenRunning(t T, tag string) bool {
 	t.Helper()
-	return slices.ContainsFunc(s.CommandLines(t), func(line string) bool { return strings.Contains(line, tag) })
+	return slices.ContainsFunc(s.CommandLines(), func(line string) bool { return strings.Contains(line, tag) })
 }
 
 // tagged is a number of seconds that no other process sleeps for.

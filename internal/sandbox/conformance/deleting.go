@@ -47,7 +47,7 @@ func deleteFences(s *suite) {
 	labels := s.ensure(t)
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	if s.Reopen != nil {
-		s.p = s.Reopen(t)
+		s.p = s.Reopen()
 	}
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.ErrorIs(t, err, sandbox.ErrFenced)

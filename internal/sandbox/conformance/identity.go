@@ -66,7 +66,7 @@ func adoptAfterLostAnswer(s *suite) {
 	need(t, s.Reopen != nil, "open the place again")
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/kept", "kept")
-	again := s.Reopen(t)
+	again := s.Reopen()
 	box, err := again.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err)
 	require.True(t, box.Adopted)
@@ -176,7 +176,7 @@ func inspectUnknown(s *suite) {
 	t := s.t
 	need(t, s.Break != nil, "make it unreachable")
 	labels := s.start(t, "sleep 600")
-	s.Break(t)
+	s.Break()
 	for _, one := range []sandbox.Labels{labels, s.newLabels()} {
 		seen := s.inspect(t, one)
 		require.Equal(t, sandbox.StateUnknown, seen.State, "never gone while it cannot be asked")

@@ -29,7 +29,7 @@ func (s *suite) deleteWhileLate() {
 		s.isFoundLate(t, labels, func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			asked := s.Late(t, s.p.Capabilities().LongestCreate/part-time.Second)
+			asked := s.Late(s.p.Capabilities().LongestCreate/part-time.Second)
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
@@ -50,10 +50,10 @@ func (s *suite) isFoundLate(t T, labels sandbox.Labels, create func()) {
 	t.Helper()
 	create()
 	declared := s.p.Capabilities().LongestCreate
-	s.Pass(t, declared)
+	s.Pass(declared)
 	s.eventually(t, "the second look finds it", func() bool { return s.inspect(t, labels).State == sandbox.StateAlive })
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	s.isGone(t, labels)
-	s.Pass(t, declared)
+	s.Pass(declared)
 	s.isGone(t, labels)
 }

@@ -16,7 +16,7 @@ func startTwice(s *suite) {
 	labels := s.ensure(t)
 	others := []sandbox.Provider{s.p, s.p}
 	if s.Reopen != nil {
-		others[1] = s.Reopen(t)
+		others[1] = s.Reopen()
 	}
 	errs := make([]error, 8)
 	together(len(errs), func(i int) {
@@ -78,7 +78,7 @@ func logAfterReconnect(s *suite) {
 	need(t, s.Reopen != nil, "open the place again")
 	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
 	s.says(t, labels, "before")
-	s.p = s.Reopen(t)
+	s.p = s.Reopen()
 	require.Equal(t, "before\n", s.log(t, labels, 0))
 	s.write(t, labels, "/workspace/go", "")
 	s.ended(t, labels)
@@ -115,7 +115,7 @@ func adoptFromDeadWorker(s *suite) {
 	need(t, s.Orphan != nil, "start from another process")
 	labels := s.newLabels()
 	cmd := shell("echo before; while [ ! -e go ]; do sleep 0.01; done; echo after; exit 9")
-	s.Orphan(t, sandbox.Spec{Labels: labels}, cmd)
+	s.Orphan(sandbox.Spec{Labels: labels}, cmd)
 	s.says(t, labels, "before")
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func killFromOutside(s *suite) {
 	need(t, s.Kill != nil, "kill from outside")
 	labels := s.start(t, "echo run >> runs; echo up; sleep 600")
 	s.says(t, labels, "up")
-	s.Kill(t, labels)
+	s.Kill(labels)
 	seen := s.ended(t, labels)
 	require.Equal(t, sandbox.StateAlive, seen.State)
 	require.True(t, seen.Started)
@@ -217,13 +217,13 @@ func secretsInvisible(s *suite) {
 		require.NotContains(t, lines, secret)
 	}
 	if s.CommandLines != nil {
-		require.NotContains(t, strings.Join(s.CommandLines(t), "\n"), secret)
+		require.NotContains(t, strings.Join(s.CommandLines(), "\n"), secret)
 	}
 	listed, err := s.p.List(t.Context(), labels.Installation)
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprintf("%+v %+v", listed, s.inspect(t, labels)), secret)
 	if s.Traces != nil {
-		require.NotContains(t, string(s.Traces(t)), secret)
+		require.NotContains(t, string(s.Traces()), secret)
 	}
 	s.write(t, labels, "/workspace/done", "")
 	require.NoError(t, <-over)

@@ -18,9 +18,15 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		b := newBed(t, daytonatest.Options{ListLag: 200 * time.Millisecond})
 		return conformance.Bed{
-			Provider: b.open(t), Reopen: func(t *testing.T) sandbox.Provider { t.Helper(); return b.open(t) },
-			Orphan: b.orphan, Kill: b.kill, Break: b.breakIt, CommandLines: commandLines, Traces: b.traces,
-			Late: b.late, Pass: func(_ *testing.T, d time.Duration) { b.server.Advance(d) },
+			Provider:     b.open(t),
+			Reopen:       func() sandbox.Provider { return b.open(t) },
+			Orphan:       func(spec sandbox.Spec, cmd sandbox.Command) { b.orphan(t, spec, cmd) },
+			Kill:         func(labels sandbox.Labels) { b.kill(t, labels) },
+			Break:        func() { b.breakIt(t) },
+			CommandLines: func() []string { return commandLines(t) },
+			Traces:       func() []byte { return b.traces(t) },
+			Late:         func(by time.Duration) func() bool { return b.late(t, by) },
+			Pass:         b.server.Advance,
 		}
 	})
 }

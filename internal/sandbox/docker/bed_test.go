@@ -209,9 +209,12 @@ func TestConformance(t *testing.T) {
 		b := newBed(t)
 		return conformance.Bed{
 			Provider: b.open(t), Installations: b.installations,
-			Reopen: func(t *testing.T) sandbox.Provider { t.Helper(); return b.open(t) },
-			Orphan: b.orphan, Kill: b.kill, Break: func(*testing.T) { b.link.Cut() },
-			CommandLines: commandLines, Traces: b.traces,
+			Reopen:       func() sandbox.Provider { return b.open(t) },
+			Orphan:       func(spec sandbox.Spec, cmd sandbox.Command) { b.orphan(t, spec, cmd) },
+			Kill:         func(labels sandbox.Labels) { b.kill(t, labels) },
+			Break:        b.link.Cut,
+			CommandLines: func() []string { return commandLines(t) },
+			Traces:       func() []byte { return b.traces(t) },
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 )
@@ -39,8 +40,13 @@ func beds(isolation local.Isolation) conformance.Factory {
 		require.NotEmpty(t, p.Isolation())
 		t.Cleanup(func() { sweep(t, b.cfg) })
 		return conformance.Bed{
-			Provider: p, Reopen: b.reopen, Orphan: b.orphan, Kill: b.kill,
-			Break: b.breakIt, CommandLines: commandLines, Traces: b.traces,
+			Provider:     p,
+			Reopen:       func() sandbox.Provider { return b.reopen(t) },
+			Orphan:       func(spec sandbox.Spec, cmd sandbox.Command) { b.orphan(t, spec, cmd) },
+			Kill:         func(labels sandbox.Labels) { b.kill(t, labels) },
+			Break:        func() { b.breakIt(t) },
+			CommandLines: func() []string { return commandLines(t) },
+			Traces:       func() []byte { return b.traces(t) },
 		}
 	}
 }
