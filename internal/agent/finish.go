@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -215,14 +216,7 @@ func readMarks(dir string) *marks {
 }
 
 func (m *marks) save(log *slog.Logger) {
-	b, err := json.Marshal(m)
-	if err == nil {
-		err = os.WriteFile(m.path+".new", b, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(m.path+".new", m.path)
-	}
-	if err != nil {
+	if err := statefile.Save(m.path, m); err != nil {
 		log.Warn("a restart would not know how far this went", slog.Any("error", err))
 	}
 }

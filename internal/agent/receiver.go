@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // MessageReceiver takes messages while somebody listens.
@@ -37,6 +38,65 @@ func (r *MessageReceiver) Close() (left []inbox.Message) {
 		left = append(left, m)
 	}
 	return left
+}
+
+// Meanwhile is what came while something else was done.
+type Meanwhile struct {
+	Interrupts, Rest []inbox.Message
+	TimeOver         bool
+}
+
+// Attend listens while something else is done. The end of limit, and an interrupt, behind which nothing more is taken, end that.
+func (r *MessageReceiver) Attend(ctx context.Context, limit <-chan struct{}, do func(context.Context)) (came Meanwhile) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	for heard := r.Heard; ; {
+		select {
+		case <-done:
+			return came
+		case <-limit:
+			came.TimeOver, limit = true, nil
+			stop()
+		case m, ok := <-heard:
+			switch {
+			case !ok:
+				heard = nil
+			case m.Type == inbox.TypeInterrupt:
+				came.Interrupts, heard = append(came.Interrupts, m), nil
+				stop()
+			default:
+				came.Rest = append(came.Rest, m)
+			}
+		}
+	}
+}
+
+// Interrupted reports that a message has stopped the agent.
+func (e Env) Interrupted(m inbox.Message) {
+	e.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": e.Doing.Turn()}))
+	e.Inbox.Used(m.ID)
+}
+
+// Drop settles a message that can be of no use any more: nobody shall take it for said.
+func (e Env) Drop(m inbox.Message, why string) {
+	e.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": why}))
+	e.Inbox.Used(m.ID)
+}
+
+// TooLate settles what was taken up by an agent that has ended.
+func (e Env) TooLate(messages []inbox.Message) {
+	for _, m := range messages {
+		if m.Type == inbox.TypeInterrupt {
+			e.Interrupted(m) // there is nothing left to stop
+		} else {
+			e.Drop(m, "the agent ended first")
+		}
+	}
 }
 
 const defaultIdle = 10 * time.Minute

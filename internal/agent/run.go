@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -156,7 +157,7 @@ func (s *session) started(notResumed error) {
 	data := map[string]any{
 		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": agentconfig.Protocol,
 		"runtime": s.cfg.Runtime, "model": or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
-		"task": firstBytes(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
+		"task": textcut.First(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
 		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": false, "mode": s.cfg.Mode,
 	}
 	switch {
@@ -259,11 +260,4 @@ func openShadow(ctx context.Context, cfg agentconfig.Config, fresh bool) (*gitcm
 	}
 	head, _ := gitcmd.Repository(cfg.Workspace).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{tree}")
 	return shadow, shadow.Begin(ctx, head)
-}
-
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return string([]rune(text[:n]))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -46,7 +47,7 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 		case answer.Status == http.StatusOK:
 			return nil
 		default:
-			return task.Errorf(task.CodeForbidden, "the verdict was refused with status %d: %s", answer.Status, firstBytes(string(answer.Body), 500))
+			return task.Errorf(task.CodeForbidden, "the verdict was refused with status %d: %s", answer.Status, textcut.First(string(answer.Body), 500))
 		}
 		if err := wait.For(ctx, max(wait.Jitter(delay), answer.RetryAfter)); err != nil {
 			return err

@@ -6,38 +6,15 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // attend listens while something else is done. An interrupt and the time limit end that; what
 // else is said waits for the next turn.
-func (t *talk) attend(ctx context.Context, end *turn, do func(ctx context.Context)) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do(ctx)
-	}()
-	heard := t.receiver.Heard
-	for {
-		select {
-		case <-done:
-			return
-		case <-t.limits.time:
-			end.stop = continuous.StopTime
-			stop()
-		case m, ok := <-heard:
-			switch {
-			case !ok:
-				heard = nil
-			case m.Type == inbox.TypeInterrupt:
-				end.stopping, heard = append(end.stopping, m), nil
-				stop()
-			default:
-				t.later = append(t.later, m)
-			}
-		}
+func (t *talk) attend(ctx context.Context, end *turn, do func(context.Context)) {
+	came := t.receiver.Attend(ctx, t.limits.time, do)
+	end.stopping, t.later = append(end.stopping, came.Interrupts...), append(t.later, came.Rest...)
+	if came.TimeOver {
+		end.stop = continuous.StopTime
 	}
 }
 
@@ -68,13 +45,6 @@ func (t *talk) tooLate(ctx context.Context) {
 		return
 	}
 	t.sayAgain()
-	for _, m := range slices.Concat(t.later, left) {
-		if m.Type == inbox.TypeInterrupt {
-			t.interrupted(m) // there is nothing left to stop
-			continue
-		}
-		t.env.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": "the agent ended first"}))
-		t.env.Inbox.Used(m.ID)
-	}
+	t.env.TooLate(slices.Concat(t.later, left))
 	t.later = nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -60,16 +61,7 @@ func readPlace(path string) *place {
 	return p
 }
 
-func (p *place) save() error {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Errorf("note how far the agent is: %w", err)
-	}
-	if err := os.WriteFile(p.path+".new", text, 0o600); err != nil {
-		return fmt.Errorf("note how far the agent is: %w", err)
-	}
-	return os.Rename(p.path+".new", p.path)
-}
+func (p *place) save() error { return statefile.Save(p.path, p) }
 
 // sessionID makes the run's own id the UUID that the program asks for.
 func sessionID(run string) string {

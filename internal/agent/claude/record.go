@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 // recorder turns lines into events. mu guards it; nobody holds mu while the work tree is looked
@@ -122,7 +123,7 @@ func (r *recorder) system(l *line) {
 	if len(l.raw) <= maxMetadata {
 		data["metadata"] = anything(l.raw)
 	} else {
-		data["metadata"], data["metadata_full_length"] = firstBytes(string(l.raw)), len(l.raw)
+		data["metadata"], data["metadata_full_length"] = textcut.First(string(l.raw), resultBytes), len(l.raw)
 	}
 	r.emit("agent.system_message", l, data)
 }

@@ -181,7 +181,7 @@ func (t *talk) lastWord(ctx context.Context) (inbox.Message, bool) {
 			t.receiver, t.later = agent.Listen(ctx, t.env.Inbox), left[i+1:]
 			return m, true
 		}
-		t.interrupted(m) // there is nothing left to stop
+		t.env.Interrupted(m) // there is nothing left to stop
 	}
 	return inbox.Message{}, false
 }

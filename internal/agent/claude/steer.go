@@ -12,7 +12,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -217,18 +216,13 @@ func (t *talk) drain(end *turn) {
 func (t *talk) stopped(end *turn) {
 	for _, m := range end.stopping {
 		end.interrupted = true
-		t.interrupted(m)
+		t.env.Interrupted(m)
 	}
 	t.rec.looks.calm()
 	if end.ended {
 		t.rec.broken()
 	}
 	t.save()
-}
-
-func (t *talk) interrupted(m inbox.Message) {
-	t.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": t.env.Doing.Turn()}))
-	t.env.Inbox.Used(m.ID)
 }
 
 // halt ends the program and all below it, and keeps what it was saying.

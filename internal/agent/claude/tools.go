@@ -5,9 +5,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -94,7 +94,7 @@ func (r *recorder) result(l *line, b block) {
 		r.look(l, b.ToolUseID)
 		r.ignored(l, b, c)
 	}
-	cut, full := firstBytes(text), max(len(text), l.Bytes, persisted(l.Tool))
+	cut, full := textcut.First(text, resultBytes), max(len(text), l.Bytes, persisted(l.Tool))
 	r.emit("agent.tool_result", l, map[string]any{
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
@@ -104,7 +104,7 @@ func (r *recorder) result(l *line, b block) {
 // userResult reports a tool's result a second time, as the legacy contract names what stands in a message of the user.
 func (r *recorder) userResult(l *line, b block) {
 	text := plain(b.Content)
-	cut := firstBytes(text)
+	cut := textcut.First(text, resultBytes)
 	r.emit("agent.user_tool_result", l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 }
 
@@ -124,7 +124,7 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		"tool": c.name, "tool_use_id": id, "tool_input": anything(c.input), "tool_response": anything(l.Tool),
 	}
 	if len(l.Tool) > responseBytes {
-		data["tool_response"] = firstBytes(string(l.Tool))
+		data["tool_response"] = textcut.First(string(l.Tool), resultBytes)
 		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
 	}
 	switch {
@@ -221,16 +221,4 @@ func readText(path string) (string, bool) {
 	}
 	text, err := os.ReadFile(path)
 	return string(text), err == nil
-}
-
-// firstBytes returns text, or whole characters of its first resultBytes bytes.
-func firstBytes(text string) string {
-	if len(text) <= resultBytes {
-		return text
-	}
-	n := resultBytes
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }

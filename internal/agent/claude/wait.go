@@ -19,7 +19,7 @@ func (t *talk) await(ctx context.Context, patience time.Duration) (m inbox.Messa
 		if !ok || m.Type != inbox.TypeInterrupt {
 			return m, ok, err
 		}
-		t.interrupted(m)
+		t.env.Interrupted(m)
 	}
 }
 

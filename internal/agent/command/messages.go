@@ -40,7 +40,7 @@ func (r *run) addition(ctx context.Context, patience time.Duration) (*step, erro
 	r.receiver = agent.Listen(ctx, r.env.Inbox)
 	r.later = slices.DeleteFunc(r.later, func(m inbox.Message) bool {
 		if m.Type == inbox.TypeInterrupt {
-			r.interrupted(m) // there is nothing left to stop
+			r.env.Interrupted(m) // there is nothing left to stop
 		}
 		return m.Type == inbox.TypeInterrupt
 	})
@@ -67,7 +67,7 @@ func (r *run) await(ctx context.Context, patience time.Duration) (ok bool, err e
 			r.later = append(r.later, m)
 			return true, nil
 		}
-		r.interrupted(m)
+		r.env.Interrupted(m)
 	}
 }
 
@@ -91,53 +91,20 @@ func (r *run) tooLate(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	for _, m := range append(r.later, left...) {
-		if m.Type == inbox.TypeInterrupt {
-			r.interrupted(m)
-			continue
-		}
-		r.drop(m, "the agent ended first")
-	}
+	r.env.TooLate(append(r.later, left...))
 	r.later = nil
-}
-
-func (r *run) drop(m inbox.Message, why string) {
-	r.env.Report.Emit(event.AgentMessageDropped, m.Named(map[string]any{"reason": why}))
-	r.env.Inbox.Used(m.ID)
 }
 
 // attend listens while something else is done. An interrupt and the time limit end that; what
 // else is said waits for the next run.
-func (r *run) attend(ctx context.Context, e *end, do func(ctx context.Context)) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do(ctx)
-	}()
-	stopping := []inbox.Message(nil)
-	for heard := r.receiver.Heard; ; {
-		select {
-		case <-done:
-			for _, m := range stopping {
-				e.interrupted = true
-				r.interrupted(m)
-			}
-			return
-		case <-r.time:
-			e.stop = continuous.StopTime
-			stop()
-		case m, ok := <-heard:
-			switch {
-			case !ok:
-				heard = nil
-			case m.Type == inbox.TypeInterrupt:
-				stopping = append(stopping, m)
-				stop()
-			default:
-				r.later = append(r.later, m)
-			}
-		}
+func (r *run) attend(ctx context.Context, e *end, do func(context.Context)) {
+	came := r.receiver.Attend(ctx, r.time, do)
+	for _, m := range came.Interrupts {
+		e.interrupted = true
+		r.env.Interrupted(m)
+	}
+	r.later = append(r.later, came.Rest...)
+	if came.TimeOver {
+		e.stop = continuous.StopTime
 	}
 }

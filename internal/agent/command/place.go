@@ -2,13 +2,13 @@ package command
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -31,19 +31,7 @@ func openPlace(dir string) *place {
 	return p
 }
 
-func (p *place) save() error {
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = os.WriteFile(p.path+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(p.path+".new", p.path)
-	}
-	if err != nil {
-		return fmt.Errorf("note how far the agent is: %w", err)
-	}
-	return nil
-}
+func (p *place) save() error { return statefile.Save(p.path, p) }
 
 // spent is what a program says that it has cost.
 type spent struct {

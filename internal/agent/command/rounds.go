@@ -61,20 +61,11 @@ func (r *run) talks() bool {
 	return r.rec.spoke || r.env.Config.ReadsMessages
 }
 
-// validate judges the work: by the repository, and by the task's own test command, which is stopped
-// as the program is. Pushing and the pull request are omoi's own.
+// validate judges the work; the test command is stopped as the program is. Pushing and the pull request are omoi's own.
 func (r *run) validate(ctx context.Context, e *end) (continuous.Work, error) {
-	w := continuous.Look(ctx, r.env, r.loop().Asks).Asked(r.env, r.vars)
-	if r.env.Config.TestCommand == "" {
-		return w, ctx.Err()
-	}
-	done := r.env.Doing.Tool("test command")
-	defer done()
-	var res proc.Result
-	var err error
-	r.attend(ctx, e, func(ctx context.Context) { res, err = r.env.Procs.Run(ctx, continuous.Test(r.env, r.environ)) })
+	w, err := r.loop().Validate(ctx, r.vars, r.environ, func(do func(context.Context)) { r.attend(ctx, e, do) })
 	r.began = r.rec.save(r.began)
-	return w.Judged(res, err), ctx.Err()
+	return w, err
 }
 
 // accepted ends continuous mode with work that passes, unless somebody has something to add, and there is a

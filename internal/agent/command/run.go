@@ -13,7 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -100,7 +99,7 @@ func (r *run) settle(p *program) {
 		case i < len(read):
 			r.env.Inbox.Used(m.ID)
 		case i < p.first:
-			r.drop(m, "the program did not read it")
+			r.env.Drop(m, "the program did not read it")
 		default:
 			r.later = append(r.later, m)
 		}
@@ -185,7 +184,7 @@ func (r *run) follow(p *program) *end {
 		case <-p.over:
 			for _, m := range stopping { // at once, whatever is still to be read
 				e.interrupted = true
-				r.interrupted(m)
+				r.env.Interrupted(m)
 			}
 			<-p.drained
 			e.Result = p.result
@@ -201,9 +200,4 @@ func (r *run) say(p *program, messages []inbox.Message) {
 			r.later = append(r.later, m)
 		}
 	}
-}
-
-func (r *run) interrupted(m inbox.Message) {
-	r.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.env.Doing.Turn()}))
-	r.env.Inbox.Used(m.ID)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -35,7 +36,7 @@ type State struct {
 // Fail counts a failed round.
 func (s *State) Fail(text string) {
 	const most = 1000
-	s.Failed, s.Error = s.Failed+1, first(text, most)
+	s.Failed, s.Error = s.Failed+1, textcut.First(text, most)
 }
 
 // Agent is who goes round.
@@ -63,7 +64,7 @@ type Loop struct {
 func (l *Loop) Begin(prompt string) {
 	if l.State.Iteration == 0 {
 		l.Env.Report.Emit("continuous.started", map[string]any{
-			"goal": first(l.Env.Config.Description, 500), "completion_signal": l.Limits.Signal, "completion_threshold": 1,
+			"goal": textcut.First(l.Env.Config.Description, 500), "completion_signal": l.Limits.Signal, "completion_threshold": 1,
 			"limits": map[string]any{
 				"max_iterations": l.Limits.Iterations, "max_cost_usd": l.Limits.Cost, "max_duration_seconds": l.Limits.Duration.Seconds(),
 			},
@@ -73,7 +74,7 @@ func (l *Loop) Begin(prompt string) {
 		})
 	}
 	l.State.Iteration++
-	l.report("started", map[string]any{"prompt_preview": first(prompt, 500)}, Work{})
+	l.report("started", map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
 }
 
 // report tells of a round, with where continuous mode stands.
@@ -131,7 +132,7 @@ func (l *Loop) Validated(w Work) {
 // Completed ends a round that went well, whether its work passes or not.
 func (l *Loop) Completed(w Work) {
 	l.State.Passed++
-	l.report("completed", map[string]any{"cost_usd": l.Agent.Bill()["cost_usd"], "output_preview": first(l.Agent.Said(), 1000)}, w)
+	l.report("completed", map[string]any{"cost_usd": l.Agent.Bill()["cost_usd"], "output_preview": textcut.First(l.Agent.Said(), 1000)}, w)
 }
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.

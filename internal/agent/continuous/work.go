@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -24,7 +24,7 @@ type Work struct {
 	base                             string   // commit that the branch has lost
 	aside                            string   // commit that does not go on from the branch
 	beside                           string   // commit on another branch or in a stash, of an unmoved branch
-	looked, judged                   bool
+	looked, tested                   bool
 	unmoved                          bool // the branch is where it was, and the others can be read
 }
 
@@ -37,7 +37,7 @@ func (w Work) Found() map[string]any {
 	if w.looked {
 		data["code_committed"], data["code_pushed"], data["changed_nothing"] = w.Committed, w.Pushed, w.Idle()
 	}
-	if w.judged {
+	if w.tested {
 		data["tests_passed"], data["tests_run"] = w.Tested, true
 	}
 	return data
@@ -111,7 +111,7 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 // notCommitted names what git says is changed, in one line.
 func notCommitted(left string) string {
 	files := strings.Join(strings.Fields(strings.ReplaceAll(left, "\n", ", ")), " ")
-	return "Not committed: " + first(files, maxWords) + "."
+	return "Not committed: " + textcut.First(files, maxWords) + "."
 }
 
 // leftOver also says what to do about it, where all else is done.
@@ -131,33 +131,34 @@ func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	return w
 }
 
-// Test is the command by which a task judges its work, for [proc.Runner].
-func Test(env agent.Env, environ []string) proc.Command {
-	return proc.Command{
-		Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: environ, Timeout: env.Config.ToolTimeout,
+// Validate judges the work: by the repository, and by the task's own test command, which attend runs, so that it is stopped as the agent is.
+func (l *Loop) Validate(ctx context.Context, vars map[string]string, environ []string, attend func(func(context.Context))) (Work, error) {
+	env := l.Env
+	w := Look(ctx, env, l.Asks).Asked(env, vars)
+	if env.Config.TestCommand == "" {
+		return w, ctx.Err()
 	}
+	done := env.Doing.Tool("test command")
+	defer done()
+	var res proc.Result
+	var err error
+	attend(func(ctx context.Context) {
+		res, err = env.Procs.Run(ctx, proc.Command{
+			Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: environ, Timeout: env.Config.ToolTimeout,
+		})
+	})
+	return w.judged(res, err), ctx.Err()
 }
 
-// Judged is the work with how the test command ended.
-func (w Work) Judged(res proc.Result, err error) Work {
-	w.judged, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
+// judged is the work with how the test command ended.
+func (w Work) judged(res proc.Result, err error) Work {
+	w.tested, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.Tested {
 		tail := res.Output[max(len(res.Output)-maxWords, 0):]
-		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, task.Squeezed(first(tail, maxWords))))
+		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, task.Squeezed(textcut.First(tail, maxWords))))
 	}
 	return w
 }
 
 // Feedback is what does not pass, in words for the agent.
 func (w Work) Feedback() string { return strings.Join(w.Wrong, "\n") }
-
-// first shortens a text without splitting a character.
-func first(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}

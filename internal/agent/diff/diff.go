@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 // Bounds of the replaced system's wire form.
@@ -134,15 +136,5 @@ func (c *Change) preview() string {
 	if total > previewLines {
 		text += fmt.Sprintf("... %d more lines", total-previewLines)
 	}
-	return cut(text, previewBytes)
-}
-
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return textcut.First(text, previewBytes)
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -133,15 +133,7 @@ func (t *Transport) answer(id string) string { return filepath.Join(t.dir, inNam
 
 // write replaces the outbox in one step. t.mu is held.
 func (t *Transport) write() error {
-	text, err := json.Marshal(outbox{Asks: t.asks})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(t.dir, outName)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return statefile.Save(filepath.Join(t.dir, outName), outbox{Asks: t.asks})
 }
 
 // await looks for the answer. What is there in part is not there yet.

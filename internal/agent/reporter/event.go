@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -88,7 +89,7 @@ func withoutNUL(body []byte) []byte {
 func shorten(data map[string]any, size int) {
 	for key, value := range data {
 		if text, ok := value.(string); ok && len(text) > 4096 {
-			data[key] = cut(text, 4096)
+			data[key] = textcut.First(text, 4096)
 			continue
 		}
 		if b, err := json.Marshal(value); err != nil || len(b) > 4100 {
@@ -96,15 +97,4 @@ func shorten(data map[string]any, size int) {
 		}
 	}
 	data["shortened_from_bytes"] = size
-}
-
-// cut shortens text to at most n bytes without splitting a character.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && text[n]&0xc0 == 0x80 {
-		n--
-	}
-	return text[:n]
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -110,7 +111,7 @@ func reduced(body json.RawMessage, reason string) json.RawMessage {
 				continue
 			}
 		}
-		gone = append(gone, cut(key, shortText))
+		gone = append(gone, textcut.First(key, shortText))
 		delete(event.EventData, key)
 	}
 	if event.EventData == nil {

@@ -3,6 +3,7 @@ package scripted
 import (
 	"maps"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -90,7 +91,7 @@ func over(data, with map[string]any) map[string]any {
 func (r *run) iteration(given map[string]any) {
 	if r.place.Iteration == 0 {
 		r.env.Report.Emit("continuous.started", map[string]any{
-			"goal": firstBytes(r.env.Config.Description, 500), "limits": map[string]any{},
+			"goal": textcut.First(r.env.Config.Description, 500), "limits": map[string]any{},
 			"completion_signal": "TASK_COMPLETE", "completion_threshold": 1, "validation_requirements": map[string]any{},
 		})
 	}
@@ -99,7 +100,7 @@ func (r *run) iteration(given map[string]any) {
 		data["iteration_num"] = r.place.Iteration
 		r.env.Report.Emit("iteration."+kind, data)
 	}
-	emit("started", over(r.state(), map[string]any{"prompt_preview": firstBytes(r.env.Config.Description, 500)}))
+	emit("started", over(r.state(), map[string]any{"prompt_preview": textcut.First(r.env.Config.Description, 500)}))
 	if text, failed := given["error"]; failed {
 		r.place.Errors++
 		emit("failed", over(map[string]any{"error": text, "error_count": r.place.Errors}, given))
@@ -114,7 +115,7 @@ func (r *run) iteration(given map[string]any) {
 		emit("validation", over(map[string]any{"passed": passed, "feedback": "", "errors": []string{}}, given))
 	}
 	emit("completed", over(over(r.state(), map[string]any{
-		"cost_usd": r.place.Usage.CostUSD, "output_preview": firstBytes(r.place.LastOutput, 1000),
+		"cost_usd": r.place.Usage.CostUSD, "output_preview": textcut.First(r.place.LastOutput, 1000),
 	}), given))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -55,14 +56,7 @@ func (r *run) worked() time.Duration {
 func (r *run) save() {
 	now := r.place
 	now.WorkedMS = r.worked().Milliseconds()
-	b, err := json.Marshal(now)
-	if err != nil {
-		return
-	}
-	path := filepath.Join(r.env.Config.Dir, placeName)
-	if os.WriteFile(path+".new", b, 0o600) == nil {
-		_ = os.Rename(path+".new", path)
-	}
+	_ = statefile.Save(filepath.Join(r.env.Config.Dir, placeName), now)
 }
 
 // fill puts the last output, the last message and what was said of the attempt before into a step's texts.

@@ -121,9 +121,8 @@ func (r *run) follow(ctx context.Context, script Script) error {
 // interrupted reports the interrupt, once.
 func (r *run) interrupted(m inbox.Message) {
 	r.res.Interrupted = true
-	r.env.Report.Emit(event.AgentInterrupted, m.Named(map[string]any{"reason": m.Content, "turn": r.place.Turn}))
 	r.log.note("interrupted", m.Content, r.place.Turn)
-	r.env.Inbox.Used(m.ID)
+	r.env.Interrupted(m)
 }
 
 // wait takes messages until the program is stopped. It has no model that could answer, so

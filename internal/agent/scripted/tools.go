@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -53,7 +53,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 		"turn": turn, "tool": name, "tool_use_id": id, "tool_input": input, "tool_response": res.response,
 	})
 	r.reportChanges(res, turn, id)
-	cut := firstBytes(res.text, resultBytes)
+	cut := textcut.First(res.text, resultBytes)
 	r.env.Report.Emit("agent.tool_result", map[string]any{
 		"turn": turn, "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(res.text),
 		"result_full_length": len(res.text), "is_error": res.failed,
@@ -246,13 +246,3 @@ func (r *run) push(ctx context.Context) error {
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-func firstBytes(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}

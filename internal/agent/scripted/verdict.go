@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 // readVerdict reads a step that gives a verdict: that the work passed or not, or a command whose exit
@@ -35,7 +36,7 @@ func (r *run) verdict(ctx context.Context, s Step) error {
 		if err != nil {
 			return err
 		}
-		v.Passed, v.Evidence = ok, map[string]any{"command": s.Command, "output": firstBytes(output, 2000)}
+		v.Passed, v.Evidence = ok, map[string]any{"command": s.Command, "output": textcut.First(output, 2000)}
 	}
 	return r.env.Give(ctx, v)
 }

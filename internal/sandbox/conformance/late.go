@@ -29,7 +29,7 @@ func (s *suite) deleteWhileLate() {
 		s.isFoundLate(t, labels, func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			asked := s.Late(s.p.Capabilities().LongestCreate/part-time.Second)
+			asked := s.Late(s.p.Capabilities().LongestCreate/part - time.Second)
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
