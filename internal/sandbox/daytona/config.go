@@ -73,11 +73,3 @@ func whole(l sandbox.Limits) (cpu, memory, disk int32) {
 	up := func(n, unit int64) int32 { return int32((n + unit - 1) / unit) } //nolint:gosec // G115: checkLimits bounds it
 	return int32(math.Ceil(l.CPUs)), up(l.MemoryBytes, sandbox.GiB), up(l.DiskBytes, sandbox.GiB)
 }
-
-func checkNetwork(n sandbox.Network) error {
-	switch n {
-	case "", sandbox.NetworkHost, sandbox.NetworkNone:
-		return nil
-	}
-	return task.Invalid("network", "network is host or none, not %q", n)
-}

@@ -19,7 +19,7 @@ import (
 // is being deleted, [task.CodeInvalid] for limits out of range and for what Daytona refuses,
 // [task.CodeForbidden] without a good key, [task.CodeExhausted] where quota or runners lack.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	spec, err := p.complete(spec)
+	spec, err := spec.Complete(sandbox.NetworkHost, p.cfg.Limits, 0)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
@@ -40,18 +40,6 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	made := p.sandbox(box, spec.Labels)
 	made.Adopted, made.Arch = adopted, arch
 	return made, nil
-}
-
-// complete checks what is asked for, and fills what it leaves to us.
-func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := spec.Labels.Check(); err != nil {
-		return spec, err
-	}
-	if err := checkNetwork(spec.Network); err != nil {
-		return spec, err
-	}
-	spec.Limits = spec.Limits.Or(p.cfg.Limits)
-	return spec, spec.Limits.Check(0)
 }
 
 const makeTries = 4

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"strconv"
@@ -45,14 +44,11 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 
 // ready checks a command and answers the way to where it is to run, and its environment.
 func (p *Provider) ready(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (tb *toolbox, env string, err error) {
-	if err := checkCommand(cmd); err != nil {
-		return nil, "", err
-	}
-	if env, err = envFile(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return nil, "", err
 	}
 	tb, err = p.inside(ctx, labels)
-	return tb, env, err
+	return tb, envFile(cmd), err
 }
 
 // execution is one command under way.
@@ -156,11 +152,14 @@ func (e execution) close(ctx context.Context) {
 // answer waits for the command and takes what it said.
 func (e execution) answer(ctx context.Context, longest time.Duration, how string) (res sandbox.ExecResult, done bool, err error) {
 	got, err := e.tb.script(ctx, scriptAnswer, e.dir, strconv.FormatInt(roundsOf(longest), 10), how)
-	if err != nil || got.text == "running" {
+	var n news
+	if err == nil {
+		n, err = parseNews(got)
+	}
+	if err != nil || !n.ended {
 		return sandbox.ExecResult{ExitCode: -1}, false, err
 	}
-	res, err = parseAnswer(got)
-	return res, err == nil, err
+	return sandbox.ExecResult{ExitCode: n.code, Stdout: n.out, Stderr: n.errs}, true, nil
 }
 
 // roundsOf is how many rounds of the script answer make up a wait.
@@ -170,17 +169,4 @@ func roundsOf(longest time.Duration) int64 {
 		return max(int64(longest/quick), 1)
 	}
 	return quickRounds + int64((longest-quickRounds*quick)/slow)
-}
-
-func parseAnswer(got said) (sandbox.ExecResult, error) {
-	none := sandbox.ExecResult{ExitCode: -1}
-	lines := append(strings.Split(got.text, "\n"), "", "")
-	word, rest, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
-	code, cerr := strconv.Atoi(rest)
-	out, oerr := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[1]))
-	errs, eerr := base64.StdEncoding.DecodeString(strings.TrimSpace(lines[2]))
-	if got.code != 0 || word != "code" || cerr != nil || oerr != nil || eerr != nil {
-		return none, task.Errorf(task.CodeInternal, "the sandbox does not say how a command ended: %s", cut(got.text))
-	}
-	return sandbox.ExecResult{ExitCode: code, Stdout: out, Stderr: errs}, nil
 }

@@ -94,14 +94,10 @@ func (t *toolbox) download(ctx context.Context, name string, offset int64) (io.R
 	return resp.Body, nil
 }
 
-// locate checks that a path is that of a file below one of the places of a sandbox.
+// locate is the path of a file below one of the places of a sandbox.
 func locate(name string) (string, error) {
-	clean := translate(path.Clean(name))
-	below := strings.HasPrefix(clean, placeHome+"/") && clean != placeDir && clean != placeWorkspace
-	if !below || strings.ContainsRune(clean, 0) {
-		return "", task.Invalid("path", "%q is not a file below %s, %s or %s", name, sandbox.Dir, sandbox.Workspace, sandbox.Home)
-	}
-	return clean, nil
+	tree, rel, err := places.Locate(name)
+	return tree + "/" + rel, err
 }
 
 // How the scripts about files end.

@@ -22,20 +22,20 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	box, err := p.find(ctx, labels)
 	if task.CodeOf(err) == task.CodeNotFound {
 		if box, err = p.nameless(ctx, labels); box == nil && err == nil {
-			return gone(""), nil
+			return sandbox.Gone(""), nil
 		}
 	}
 	switch task.CodeOf(err) {
 	case "":
 	case task.CodeConflict:
-		return gone("name_taken"), nil
+		return sandbox.Gone("name_taken"), nil
 	case task.CodeInvalid:
 		if statusOf(err) == 0 {
 			return sandbox.Inspection{}, err
 		}
-		return unknown(err), nil
+		return sandbox.Unknown(err), nil
 	default:
-		return unknown(err), nil
+		return sandbox.Unknown(err), nil
 	}
 	seen := still(box)
 	if stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
@@ -45,14 +45,6 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 	}
 	seen.ProviderID, seen.CreatedAt = box.Id, when(box.GetCreatedAt())
 	return seen, nil
-}
-
-func gone(reason string) sandbox.Inspection {
-	return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1, Reason: reason}
-}
-
-func unknown(err error) sandbox.Inspection {
-	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
 }
 
 // still is a sandbox that exists and does not run. Settled ones have lost their processes; of

@@ -90,6 +90,5 @@ func TestASignalIsNoExitCode(t *testing.T) {
 func TestShellWordsKeepWhatTheyHold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `'it'\''s' '$HOME' ''`, quotedAll([]string{"it's", "$HOME", ""}))
-	_, err := envFile(sandbox.Command{Env: map[string]string{"A B": "x"}})
-	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
+	require.Equal(t, task.CodeInvalid, task.CodeOf(sandbox.Command{Args: []string{"env"}, Env: map[string]string{"A B": "x"}}.Check()))
 }

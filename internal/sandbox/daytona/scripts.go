@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // The scripts are for any POSIX shell, with the usual small tools: grep, cut, tee, base64.
@@ -45,72 +44,42 @@ func scriptText(name string) string {
 
 // library is what all scripts begin with: the places, and the functions.
 func library() string {
-	return "ctl=" + quoted(dirCtl) + " place_dir=" + quoted(placeDir) + " place_workspace=" + quoted(placeWorkspace) +
-		" place_home=" + quoted(placeHome) + "\n" + scriptText(scriptLib)
+	return "ctl=" + sandbox.Quoted(dirCtl) + " place_dir=" + sandbox.Quoted(placeDir) + " place_workspace=" + sandbox.Quoted(placeWorkspace) +
+		" place_home=" + sandbox.Quoted(placeHome) + "\n" + scriptText(scriptLib)
 }
 
 // commandLine is a shell command that runs a script with what all of them share. The shell that
 // takes it may be any; the script runs under sh.
 func commandLine(name string, args ...string) string {
-	return "sh -c " + quoted(library()+scriptText(name)) + " omoi " + quotedAll(args)
+	return "sh -c " + sandbox.Quoted(library()+scriptText(name)) + " omoi " + quotedAll(args)
 }
-
-// quoted is text as one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 func quotedAll(words []string) string {
 	out := make([]string, 0, len(words))
 	for _, word := range words {
-		out = append(out, quoted(word))
+		out = append(out, sandbox.Quoted(word))
 	}
 	return strings.Join(out, " ")
 }
 
 // envFile is the environment of a command as a script to be read by sh, with where it starts
 // and what it runs. It holds secrets: mode 0600, removed as soon as it was read.
-func envFile(cmd sandbox.Command) (string, error) {
+func envFile(cmd sandbox.Command) string {
 	env := map[string]string{}
-	for key, value := range cmd.Env {
-		if !legalName(key) {
-			return "", task.Invalid("env", "%q is not a name of a variable", key)
-		}
-		env[key] = value
-	}
+	maps.Copy(env, cmd.Env)
 	env["HOME"], env[sandbox.EnvDir], env[sandbox.EnvWorkspace] = placeHome, placeDir, placeWorkspace
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(env)) {
-		fmt.Fprintf(&b, "export %s=%s\n", key, quoted(env[key]))
+		fmt.Fprintf(&b, "export %s=%s\n", key, sandbox.Quoted(env[key]))
 	}
 	args := make([]string, 0, len(cmd.Args))
 	for _, arg := range cmd.Args {
-		args = append(args, translate(arg))
+		args = append(args, places.Translate(arg))
 	}
-	dir := translate(cmp.Or(cmd.Dir, sandbox.Workspace))
-	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", quoted(dir), quoted(quotedAll(args)))
-	return b.String(), nil
-}
-
-func legalName(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
+	dir := places.Translate(cmp.Or(cmd.Dir, sandbox.Workspace))
+	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", sandbox.Quoted(dir), sandbox.Quoted(quotedAll(args)))
+	return b.String()
 }
 
 // newTag is the mark of a process tree: a limit of 1 to 2 TiB of resident memory, in KiB.
 func newTag() string { return strconv.FormatInt(1<<30+rand.Int64N(1<<30), 10) } //nolint:gosec // G404: it need not be secret
-
-func checkCommand(cmd sandbox.Command) error {
-	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return task.Invalid("args", "a command needs a program")
-	}
-	for _, word := range append(slices.Clone(cmd.Args), cmd.Dir) {
-		if strings.ContainsRune(word, 0) {
-			return task.Invalid("args", "a command cannot hold a zero byte")
-		}
-	}
-	return nil
-}

@@ -18,18 +18,14 @@ const sessionAgent = "omoi-agent"
 // Start runs the command once for the life of the sandbox: one that is there is adopted, and the
 // script takes a lock, so that a doubled start is harmless.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
-	if err := checkCommand(cmd); err != nil {
-		return err
-	}
-	env, err := envFile(cmd)
-	if err != nil {
+	if err := cmd.Check(); err != nil {
 		return err
 	}
 	tb, err := p.inside(ctx, labels)
 	if err != nil {
 		return err
 	}
-	return p.doubt(labels, p.launch(ctx, tb, env))
+	return p.doubt(labels, p.launch(ctx, tb, envFile(cmd)))
 }
 
 func (p *Provider) launch(ctx context.Context, tb *toolbox, env string) error {

@@ -14,7 +14,7 @@ var _ sandbox.Attacher = (*Provider)(nil)
 // Attach is [Provider.Exec] with the streams of a person. It sees the sandbox's files and not the agent's
 // processes, and all of it ends with the command.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	if err := checkCommand(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return -1, err
 	}
 	if cmd.Timeout <= 0 {

@@ -24,7 +24,7 @@ import (
 // [sandbox.ErrNameTaken] for another's, [sandbox.ErrFenced] after a delete,
 // [task.CodeInvalid] for limits out of range, a network or an image that cannot be had.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	spec, err := p.complete(spec)
+	spec, err := spec.Complete(sandbox.NetworkHost, p.cfg.Limits, maxProcesses)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
@@ -62,21 +62,6 @@ func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(c
 	ctx, cancel := settled(ctx)
 	defer cancel()
 	return act(ctx, f)
-}
-
-func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := spec.Labels.Check(); err != nil {
-		return spec, err
-	}
-	switch spec.Network {
-	case sandbox.NetworkHost, sandbox.NetworkNone:
-	case "":
-		spec.Network = sandbox.NetworkHost
-	default:
-		return spec, task.Invalid("network", "network is host or none, not %q", spec.Network)
-	}
-	spec.Limits = spec.Limits.Or(p.cfg.Limits)
-	return spec, spec.Limits.Check(maxProcesses)
 }
 
 // adopt answers the sandbox that is there.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -21,7 +19,7 @@ import (
 // Exec runs a command in a container of its own over the sandbox's volumes, beside the agent
 // or after it has ended. Whatever it leaves running ends with it.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	if err := checkCommand(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return sandbox.ExecResult{}, err
 	}
 	if cmd.Timeout <= 0 {
@@ -44,8 +42,8 @@ type running struct {
 	id      string
 	conn    types.HijackedResponse
 	streams sandbox.Streams
-	out     bounded // of an Exec
-	errs    bounded
+	out     sandbox.Output // of an Exec
+	errs    sandbox.Output
 
 	ended <-chan ending
 	read  chan error // the end of both streams
@@ -160,25 +158,5 @@ func (r *running) close(ctx context.Context) {
 }
 
 func (r *running) result(code int) sandbox.ExecResult {
-	return sandbox.ExecResult{ExitCode: code, Stdout: r.out.bytes(), Stderr: r.errs.bytes()}
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct {
-	mu   sync.Mutex
-	kept []byte
-}
-
-// Write never fails: whoever says too much is not held up.
-func (b *bounded) Write(text []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.kept = append(b.kept, text[:min(len(text), sandbox.MaxExecOutput-len(b.kept))]...)
-	return len(text), nil
-}
-
-func (b *bounded) bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.kept)
+	return sandbox.ExecResult{ExitCode: code, Stdout: r.out.Bytes(), Stderr: r.errs.Bytes()}
 }

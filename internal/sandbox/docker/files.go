@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -15,22 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// place is a file below one of the three trees, as it was asked for.
-type place struct {
-	tree string
-	rel  []string
-}
-
-func locate(name string) (place, error) {
-	clean := path.Clean(name)
-	for _, tree := range []string{sandbox.Dir, sandbox.Workspace, sandbox.Home} {
-		if rel, found := strings.CutPrefix(clean, tree+"/"); found && rel != "" && !strings.ContainsRune(rel, 0) {
-			return place{tree: tree, rel: strings.Split(rel, "/")}, nil
-		}
-	}
-	return place{}, task.Invalid("path", "%q is not a file below %s, %s or %s", name, sandbox.Dir, sandbox.Workspace, sandbox.Home)
-}
 
 // walker looks at the parts of a path one by one. What it has seen may change behind its back,
 // but the engine never leaves the container, and there nothing is the host's.
@@ -107,25 +90,25 @@ func (w walker) descend(ctx context.Context, parts []string) (dir string, missin
 }
 
 // at opens a way into a sandbox for the file of that name.
-func (p *Provider) at(ctx context.Context, labels sandbox.Labels, name string) (walker, place, error) {
+func (p *Provider) at(ctx context.Context, labels sandbox.Labels, name string) (w walker, rel []string, err error) {
 	found, err := p.find(ctx, labels)
 	if err != nil {
-		return walker{}, place{}, err
+		return w, nil, err
 	}
-	to, err := locate(name)
-	return walker{p: p, id: found.ID, name: name, tree: to.tree}, to, err
+	tree, path, err := sandbox.DefaultPaths().Locate(name)
+	return walker{p: p, id: found.ID, name: name, tree: tree}, strings.Split(path, "/"), err
 }
 
 // ReadFile opens a regular file, never a device, a pipe or what a link shows outside of the
 // tree. It answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no
 // file.
 func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
-	w, from, err := p.at(ctx, labels, name)
+	w, rel, err := p.at(ctx, labels, name)
 	if err != nil {
 		return nil, err
 	}
-	last := len(from.rel) - 1
-	dir, missing, err := w.descend(ctx, from.rel[:last])
+	last := len(rel) - 1
+	dir, missing, err := w.descend(ctx, rel[:last])
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +116,7 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	if len(missing) > 0 {
 		return nil, absent
 	}
-	at, seen, err := w.step(ctx, dir, from.rel[last])
+	at, seen, err := w.step(ctx, dir, rel[last])
 	switch {
 	case errors.Is(err, errAbsent):
 		return nil, absent
@@ -180,16 +163,16 @@ func (m *member) Close() error { return m.raw.Close() }
 // WriteFile replaces a file and gives it to the sandbox's user; folders above it are made. Of
 // mode only the permission bits count. Nothing is written if r fails.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) (err error) {
-	w, to, err := p.at(ctx, labels, name)
+	w, rel, err := p.at(ctx, labels, name)
 	if err != nil {
 		return err
 	}
-	last := len(to.rel) - 1
-	dir, missing, err := w.descend(ctx, to.rel[:last])
+	last := len(rel) - 1
+	dir, missing, err := w.descend(ctx, rel[:last])
 	if err != nil {
 		return err
 	}
-	if err := w.replaceable(ctx, dir, missing, to.rel[last]); err != nil {
+	if err := w.replaceable(ctx, dir, missing, rel[last]); err != nil {
 		return err
 	}
 	body, err := spool(r)
@@ -197,7 +180,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 		return err
 	}
 	defer body.close()
-	archive, err := p.archive(entry{name: to.rel[last], mode: int64(os.FileMode(mode).Perm()), body: body}, missing)
+	archive, err := p.archive(entry{name: rel[last], mode: int64(os.FileMode(mode).Perm()), body: body}, missing)
 	if err != nil {
 		return err
 	}

@@ -40,13 +40,13 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 		seen.CreatedAt, _ = time.Parse(time.RFC3339Nano, found.Created)
 		return seen, nil
 	case task.CodeNotFound, task.CodeConflict:
-		return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1}, nil
+		return sandbox.Gone(""), nil
 	case task.CodeInvalid:
 		return sandbox.Inspection{}, err
 	case task.CodeUnauthorized, task.CodeForbidden, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
 	}
 	p.log.WarnContext(ctx, "the docker engine cannot be asked", slog.String("sandbox", labels.SandboxID), slog.Any("error", err))
-	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}, nil
+	return sandbox.Unknown(err), nil
 }
 
 // judgeDisk tells of a command that was ended for what it held. Who writes the note holds the lock; one that is

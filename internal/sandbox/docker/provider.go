@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,6 +161,3 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (container.I
 func settled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 }
-
-// shellQuote makes one word of a POSIX shell of s.
-func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ const startFile = sandbox.Dir + "/.omoi-start"
 // Start writes what to run into the sandbox and starts its container: once, since a container
 // that has run is not started again.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
-	if err := checkCommand(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return err
 	}
 	return p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
@@ -128,25 +127,6 @@ func (p *Provider) ending(ctx context.Context, id string, when container.WaitCon
 	return out
 }
 
-var legalName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-func checkCommand(cmd sandbox.Command) error {
-	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return task.Invalid("args", "a command has at least a program")
-	}
-	for _, arg := range append([]string{cmd.Dir}, cmd.Args...) {
-		if strings.ContainsRune(arg, 0) {
-			return task.Invalid("args", "a command holds no zero bytes")
-		}
-	}
-	for name, value := range cmd.Env {
-		if !legalName.MatchString(name) || strings.ContainsRune(value, 0) {
-			return task.Invalid("env", "%q is no variable of a shell, or its value holds a zero byte", name)
-		}
-	}
-	return nil
-}
-
 // script runs a command: its arguments and environment are in no place that others see. It
 // removes the file that it is in first. After life, if there is one, it ends all that runs; it counts
 // short sleeps, so that of the time in which the container is paused a minute counts at most.
@@ -164,13 +144,13 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	if file == startFile { // one stream, so that its lines keep their order
 		b.WriteString("exec 2>&1\n")
 	}
-	fmt.Fprintf(&b, "cd %s || exit 126\n", shellQuote(cmp.Or(cmd.Dir, sandbox.Workspace)))
+	fmt.Fprintf(&b, "cd %s || exit 126\n", sandbox.Quoted(cmp.Or(cmd.Dir, sandbox.Workspace)))
 	for name, value := range cmd.Env {
-		fmt.Fprintf(&b, "export %s=%s\n", name, shellQuote(value))
+		fmt.Fprintf(&b, "export %s=%s\n", name, sandbox.Quoted(value))
 	}
 	b.WriteString("exec")
 	for _, arg := range cmd.Args {
-		b.WriteString(" " + shellQuote(arg))
+		b.WriteString(" " + sandbox.Quoted(arg))
 	}
 	b.WriteByte('\n')
 	return b.String()

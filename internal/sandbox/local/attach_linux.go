@@ -51,7 +51,7 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 		err = ctx.Err()
 	}
 	settled()
-	res, err := execResult(answer, &bounded{}, &bounded{}, err)
+	res, err := execResult(answer, &sandbox.Output{}, &sandbox.Output{}, err)
 	return res.ExitCode, err
 }
 

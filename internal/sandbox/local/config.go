@@ -80,15 +80,8 @@ func (c Config) check() error {
 	default:
 		return task.Invalid("isolation", "isolation is auto, require or none, not %q", c.Isolation)
 	}
-	if err := checkNetwork(c.Network); err != nil {
+	if err := c.Network.Check(); err != nil {
 		return err
 	}
 	return c.Limits.Check(maxProcesses)
-}
-
-func checkNetwork(n sandbox.Network) error {
-	if n != sandbox.NetworkHost && n != sandbox.NetworkNone {
-		return task.Invalid("network", "network is host or none, not %q", n)
-	}
-	return nil
 }

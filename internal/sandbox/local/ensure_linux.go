@@ -48,20 +48,14 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 }
 
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
-	if err := spec.Labels.Check(); err != nil {
-		return spec, err
-	}
-	if spec.Network == "" {
-		spec.Network = p.cfg.Network
-	}
-	if err := checkNetwork(spec.Network); err != nil {
+	spec, err := spec.Complete(p.cfg.Network, p.cfg.Limits, maxProcesses)
+	if err != nil {
 		return spec, err
 	}
 	if spec.Network == sandbox.NetworkNone && (p.mode != modeBubblewrap || !p.wrap.ownNet) {
 		return spec, task.Invalid("network", "a sandbox without network needs bubblewrap with a network namespace, which does not work on this host")
 	}
-	spec.Limits = spec.Limits.Or(p.cfg.Limits)
-	return spec, spec.Limits.Check(maxProcesses)
+	return spec, nil
 }
 
 // create makes folder and files; labels.json comes last and makes it count.

@@ -1,10 +1,8 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"time"
@@ -34,7 +32,7 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	defer stop()
 	defer controlW.Close() //nolint:errcheck // closed twice at worst
 
-	stdout, stderr := &bounded{limit: sandbox.MaxExecOutput}, &bounded{limit: sandbox.MaxExecOutput}
+	stdout, stderr := &sandbox.Output{}, &sandbox.Output{}
 	c := p.shimCommand(kindExec, f)
 	c.Stdin, c.Stdout, c.Stderr = cmd.Stdin, stdout, stderr
 	c.WaitDelay = time.Second
@@ -50,8 +48,8 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	return execResult(answer, stdout, stderr, err)
 }
 
-func execResult(r reply, stdout, stderr *bounded, err error) (sandbox.ExecResult, error) {
-	res := sandbox.ExecResult{ExitCode: r.Code, Stdout: stdout.buf.Bytes(), Stderr: stderr.buf.Bytes()}
+func execResult(r reply, stdout, stderr *sandbox.Output, err error) (sandbox.ExecResult, error) {
+	res := sandbox.ExecResult{ExitCode: r.Code, Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
 	if err != nil {
 		res.ExitCode = -1
 		return res, err
@@ -93,19 +91,4 @@ func (s *shim) converse(ctx context.Context, l launch) (reply, error) {
 		return reply{}, err
 	}
 	return s.hear(ctx)
-}
-
-// bounded keeps the first bytes and swallows the rest, so that a writer never blocks.
-type bounded struct {
-	buf   bytes.Buffer
-	limit int
-}
-
-var _ io.Writer = (*bounded)(nil)
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if room := b.limit - b.buf.Len(); room > 0 {
-		b.buf.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

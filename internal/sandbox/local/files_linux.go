@@ -18,25 +18,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// place is a file of a sandbox: one of its trees, and a path below it. The tree is hostile
-// ground: it is only entered through [os.Root], which no link leads out of.
-type place struct {
-	root string
-	rel  string
-}
-
-// locate finds the place of a path inside, or, without bubblewrap, of one of [Provider.Paths].
-func (f folder) locate(name string) (place, error) {
-	clean := path.Clean(f.translate(path.Clean(name)))
-	for _, tree := range []string{dirOmoi, dirWS, dirHome} {
-		rel, found := strings.CutPrefix(clean, f.at(tree)+"/")
-		if found && rel != "" {
-			return place{root: f.at(tree), rel: rel}, nil
-		}
-	}
-	return place{}, task.Invalid("path", "%q is not a file below %s, %s or %s", name, sandbox.Dir, sandbox.Workspace, sandbox.Home)
-}
-
 // WriteFile replaces a file in one step and gives it to the sandbox's user; folders above it
 // are made. Of mode only the permission bits count.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
@@ -44,22 +25,22 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	if err != nil {
 		return err
 	}
-	at, err := f.locate(name)
+	tree, rel, err := f.paths().Locate(name)
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(at.root)
+	root, err := os.OpenRoot(tree)
 	if err != nil {
 		return unavailable("open a tree of the sandbox", err)
 	}
 	defer root.Close() //nolint:errcheck // only a way in
-	if err := makeParents(root, path.Dir(at.rel), m.UID); err != nil {
+	if err := makeParents(root, path.Dir(rel), m.UID); err != nil {
 		return fileError("make a folder in", name, err)
 	}
-	fresh := path.Join(path.Dir(at.rel), ".omoi-"+rand.Text())
+	fresh := path.Join(path.Dir(rel), ".omoi-"+rand.Text())
 	err = writeFresh(root, fresh, owned{uid: m.UID, mode: fs.FileMode(mode).Perm()}, &live{ctx: ctx, r: r})
 	if err == nil {
-		err = root.Rename(fresh, at.rel)
+		err = root.Rename(fresh, rel)
 	}
 	if err != nil {
 		_ = root.Remove(fresh)
@@ -135,16 +116,16 @@ func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name strin
 	if err != nil {
 		return nil, err
 	}
-	at, err := f.locate(name)
+	tree, rel, err := f.paths().Locate(name)
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(at.root)
+	root, err := os.OpenRoot(tree)
 	if err != nil {
 		return nil, unavailable("open a tree of the sandbox", err)
 	}
 	defer root.Close() //nolint:errcheck // an opened file stays open
-	file, err := root.OpenFile(at.rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fileError("read", name, err)
 	}

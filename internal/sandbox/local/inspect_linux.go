@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -21,23 +22,15 @@ func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.In
 	case task.CodeOf(err) == task.CodeNotFound:
 		return p.inspectRest(labels), nil
 	case task.CodeOf(err) == task.CodeConflict:
-		return gone("name_taken"), nil
+		return sandbox.Gone("name_taken"), nil
 	case task.CodeOf(err) == task.CodeInvalid:
 		return sandbox.Inspection{}, err
 	case err != nil:
-		return unknown(err), nil
+		return sandbox.Unknown(err), nil
 	}
 	seen := p.inspectAgent(f, m)
 	seen.ProviderID, seen.CreatedAt = task.SandboxName(m.Labels.SandboxID), m.CreatedAt
 	return seen, nil
-}
-
-func gone(reason string) sandbox.Inspection {
-	return sandbox.Inspection{State: sandbox.StateGone, Agent: sandbox.StateGone, ExitCode: -1, Reason: reason}
-}
-
-func unknown(err error) sandbox.Inspection {
-	return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
 }
 
 // inspectRest looks for what has no labels: half made, or half removed.
@@ -45,13 +38,13 @@ func (p *Provider) inspectRest(labels sandbox.Labels) sandbox.Inspection {
 	for _, f := range []folder{p.folder(labels), p.trash(labels)} {
 		there, err := f.exists()
 		if err != nil {
-			return unknown(err)
+			return sandbox.Unknown(err)
 		}
 		if there {
 			return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "half made or half removed"}
 		}
 	}
-	return gone("")
+	return sandbox.Gone("")
 }
 
 // inspectAgent asks for the lock first and reads the files after: a shim writes how it
@@ -105,10 +98,18 @@ func (f folder) readEnding(seen *sandbox.Inspection) {
 	}
 }
 
-// List answers what carries the installation's label, also what is still being removed. One
-// whose labels cannot be read is logged and left out: nobody may remove it, and it must not
-// hide the others.
+// List answers what carries the installation's label, also what is still being removed.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
+	found, err := p.Survey(ctx)
+	return slices.DeleteFunc(found, func(one sandbox.Sandbox) bool { return one.Labels.Installation != installation }), err
+}
+
+var _ sandbox.Surveyor = (*Provider)(nil)
+
+// Survey answers the sandboxes of every installation that uses this folder, also those that
+// are still being removed. One whose labels cannot be read is logged and left out: nobody may remove
+// it, and it must not hide the others.
+func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	p.reap()
 	var found []sandbox.Sandbox
 	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".trash")} {
@@ -125,9 +126,7 @@ func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.San
 			if err != nil {
 				p.log.ErrorContext(ctx, "sandbox left out: its labels cannot be read",
 					slog.String("folder", filepath.Join(dir, entry.Name())), slog.Any("error", errors.Unwrap(err)))
-				continue
-			}
-			if ok && m.Labels.Installation == installation {
+			} else if ok {
 				found = append(found, m.sandbox())
 			}
 		}

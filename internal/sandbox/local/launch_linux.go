@@ -98,10 +98,10 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 	for key, value := range env {
 		l.Env = append(l.Env, key+"="+value)
 	}
-	l.Dir = f.translate(dir)
+	l.Dir = f.paths().Translate(dir)
 	l.Program = []string{"/bin/sh", "-c", waitScript, "omoi"}
 	for _, arg := range cmd.Args {
-		l.Program = append(l.Program, f.translate(arg))
+		l.Program = append(l.Program, f.paths().Translate(arg))
 	}
 	return l, nil
 }
@@ -120,16 +120,6 @@ func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[s
 	}
 	maps.Copy(env, wishes)
 	return env
-}
-
-// translate turns a place inside, or a path below one, into the host's. Other text stays.
-func (f folder) translate(text string) string {
-	for place, name := range map[string]string{sandbox.Dir: dirOmoi, sandbox.Workspace: dirWS, sandbox.Home: dirHome} {
-		if text == place || strings.HasPrefix(text, place+"/") {
-			return f.at(name) + strings.TrimPrefix(text, place)
-		}
-	}
-	return text
 }
 
 // shim is a started one, with our ends of its pipes.

@@ -202,6 +202,11 @@ func (m meta) paths(f folder) sandbox.Paths {
 	if m.Mode == modeBubblewrap {
 		return sandbox.DefaultPaths()
 	}
+	return f.paths()
+}
+
+// paths are the places of a sandbox on the host.
+func (f folder) paths() sandbox.Paths {
 	return sandbox.Paths{
 		Dir: f.at(dirOmoi), Workspace: f.at(dirWS), Home: f.at(dirHome),
 		Agent: f.at(dirOmoi) + strings.TrimPrefix(sandbox.AgentPath, sandbox.Dir),

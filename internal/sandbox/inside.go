@@ -1,0 +1,104 @@
+package sandbox
+
+import (
+	"cmp"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// What providers do alike.
+
+// Check refuses what is no choice of a network.
+func (n Network) Check() error {
+	if n != NetworkHost && n != NetworkNone {
+		return task.Invalid("network", "network is host or none, not %q", n)
+	}
+	return nil
+}
+
+// Complete checks what is asked for, and takes what it leaves open from a provider's own. maxProcesses is as for [Limits.Check].
+func (s Spec) Complete(network Network, limits Limits, maxProcesses int) (Spec, error) {
+	s.Network, s.Limits = cmp.Or(s.Network, network), s.Limits.Or(limits)
+	return s, cmp.Or(s.Labels.Check(), s.Network.Check(), s.Limits.Check(maxProcesses))
+}
+
+var legalName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Check refuses what no shell could run.
+func (c Command) Check() error {
+	if len(c.Args) == 0 || c.Args[0] == "" {
+		return task.Invalid("args", "a command needs a program")
+	}
+	for _, word := range append([]string{c.Dir}, c.Args...) {
+		if strings.ContainsRune(word, 0) {
+			return task.Invalid("args", "a command holds no zero bytes")
+		}
+	}
+	for name, value := range c.Env {
+		if !legalName.MatchString(name) || strings.ContainsRune(value, 0) {
+			return task.Invalid("env", "%q is no variable of a shell, or its value holds a zero byte", name)
+		}
+	}
+	return nil
+}
+
+// Quoted is text as one word of a POSIX shell.
+func Quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// Translate turns one of the constants, or what lies below one, into the place that it has here. Other text stays.
+func (p Paths) Translate(text string) string {
+	for constant, place := range map[string]string{Dir: p.Dir, Workspace: p.Workspace, Home: p.Home} {
+		if rest, ok := strings.CutPrefix(text, constant); ok && (rest == "" || rest[0] == '/') {
+			return place + rest
+		}
+	}
+	return text
+}
+
+// Locate finds the tree in which a file is by its name, and its path from there. [task.CodeInvalid]: it is in none.
+func (p Paths) Locate(name string) (tree, rel string, err error) {
+	clean, trees := path.Clean(p.Translate(path.Clean(name))), []string{p.Dir, p.Workspace, p.Home}
+	for _, tree := range trees {
+		rel, found := strings.CutPrefix(clean, tree+"/")
+		if found && rel != "" && !slices.Contains(trees, clean) && !strings.ContainsRune(rel, 0) {
+			return tree, rel, nil
+		}
+	}
+	return "", "", task.Invalid("path", "%q is not a file below %s, %s or %s", name, Dir, Workspace, Home)
+}
+
+// Gone is what is seen of a sandbox that is not there.
+func Gone(reason string) Inspection {
+	return Inspection{State: StateGone, Agent: StateGone, ExitCode: -1, Reason: reason}
+}
+
+// Unknown is what is seen where nobody can be asked.
+func Unknown(err error) Inspection {
+	return Inspection{State: StateUnknown, Agent: StateUnknown, ExitCode: -1, Reason: err.Error()}
+}
+
+// Output keeps the first [MaxExecOutput] bytes that are written to it and swallows the rest: whoever says too much is not held up.
+type Output struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write never fails.
+func (o *Output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.kept = append(o.kept, text[:min(len(text), MaxExecOutput-len(o.kept))]...)
+	return len(text), nil
+}
+
+// Bytes are those that were kept.
+func (o *Output) Bytes() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.kept)
+}
