@@ -88,9 +88,6 @@ func plainName(model string) string {
 	return name
 }
 
-// telling reports whether a bill of so much is one of tokens: of a few, it may be one of a fixed charge, as for a search.
-func (t tokens) telling() bool { return t.weight() >= 10_000 }
-
 // corrected is a bill of the program with the prices that are known: a configured price replaces what the program bills
 // for a model, and of a model without a price nothing is billed. The program knows no such model either, and invents a price.
 func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
@@ -124,54 +121,11 @@ func (s *spent) wholeBill(cost float64) float64 {
 	return sum
 }
 
-// learn notes by how much the bill of each model differs from the list.
-func (s *spent) learn(billed map[string]modelUse) {
-	for model, use := range billed {
-		p, configured, known := s.prices.of(plainName(model))
-		if all := use.tokens(); all.telling() && use.Cost > 0 && known && !configured {
-			s.rate(plainName(model), use.Cost/all.listed(p))
-		}
-	}
-}
-
-// learnWhole does so for models that the bill names otherwise: by all of it.
-func (s *spent) learnWhole(cost float64) {
-	var list float64
-	for model, open := range s.Open {
-		p, configured, known := s.prices.of(model)
-		if configured || !known {
-			return
-		}
-		list += open.listed(p)
-	}
-	if !s.open().telling() || cost <= 0 {
-		return
-	}
-	for model := range s.Open {
-		if _, known := s.Rates[model]; !known {
-			s.rate(model, cost/list)
-		}
-	}
-}
-
-// rate holds a factor near the list: what else a bill has in it must not end the next turn.
-func (s *spent) rate(model string, factor float64) {
-	const most = 4
-	if s.Rates == nil {
-		s.Rates = map[string]float64{}
-	}
-	s.Rates[model] = min(max(factor, 1.0/most), most)
-}
-
-// estimate is what is open, by the last bill of the same model, or by its price; unknown: a model of it has none.
+// estimate is what is open by its price; unknown: a model of it has none.
 func (s *spent) estimate() (usd float64, unknown bool) {
 	for model, open := range s.Open {
-		p, configured, known := s.prices.of(model)
-		factor, billed := s.Rates[model]
-		if !billed || configured {
-			factor = 1
-		}
-		usd += factor * open.listed(p)
+		p, _, known := s.prices.of(model)
+		usd += open.listed(p)
 		unknown = unknown || !known && open != tokens{}
 	}
 	return usd, unknown

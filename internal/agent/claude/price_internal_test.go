@@ -8,7 +8,7 @@ import (
 
 func opened(model string, t tokens) map[string]tokens { return map[string]tokens{model: t} }
 
-// What no result has accounted for is part of the bill, by the list until there was a bill of the same model.
+// What no result has accounted for is part of the bill, by the list.
 func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	t.Parallel()
 	s := spent{}
@@ -20,10 +20,10 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 	s.settle(&account{}, outcome{Cost: 0.6}) // a result without sums of its own
 	require.Equal(t, int64(150), s.all().Input)
 	require.NotContains(t, s.data(), "cost_estimated")
-	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("claude-opus-5", tokens{Input: 50}), Rates: map[string]float64{"claude-opus-5": 2000}}
+	s = spent{Settled: tokens{Input: 100}, Cost: 1, Open: opened("claude-opus-5", tokens{Input: 50})}
 	s.lose()
 	s.settle(&account{}, outcome{Cost: 1, Models: map[string]modelUse{"claude-opus-5": {Input: 100, Cost: 1}}})
-	require.InDelta(t, 2.5, s.Cost, 1e-9, "what one process has lost the next one does not account for")
+	require.InDelta(t, 2.00025, s.Cost, 1e-9, "what one process has lost the next one does not account for")
 	require.Equal(t, int64(250), s.all().Input)
 	require.Equal(t, true, s.data()["cost_estimated"])
 }
@@ -52,8 +52,7 @@ func TestTheListIsThatOfTheProgram(t *testing.T) {
 	require.InDelta(t, 4.25, cost, 1e-9)
 }
 
-// A model that nobody has listed counts before its first bill, and by that afterwards; a name of the bill that is
-// another one than that of the messages does not matter.
+// The program's own bill goes before an estimate; a name of the bill that is another one than that of the messages does not matter.
 func TestABillCorrectsTheEstimate(t *testing.T) {
 	t.Parallel()
 	for name, billed := range map[string]map[string]modelUse{
@@ -68,36 +67,7 @@ func TestABillCorrectsTheEstimate(t *testing.T) {
 		require.True(t, !estimated && cost == 1.6, name)
 		s.use("claude-opus-5-glm-4.6", tokens{Input: 100_000})
 		cost, _ = s.total()
-		require.InDelta(t, 2, cost, 1e-9, name)
-	}
-}
-
-// What a bill has in it beside tokens does not make the next estimate one that ends a turn.
-func TestAFixedChargeIsNoPriceOfTokens(t *testing.T) {
-	t.Parallel()
-	for name, billed := range map[string]map[string]modelUse{
-		"by name": {"claude-opus-5-glm-4.6": {Input: 20, Cost: 10}}, "another name": {"claude-opus-5-z": {Input: 20, Cost: 10}}, "no name": nil,
-	} {
-		var s spent
-		s.use("claude-opus-5-glm-4.6", tokens{Input: 20})
-		s.settle(&account{}, outcome{Cost: 10, Models: billed})
-		s.use("claude-opus-5-glm-4.6", tokens{Input: 100_000})
-		cost, _ := s.total()
-		require.InDelta(t, 10.5, cost, 1e-9, name)
-	}
-}
-
-func TestAPriceStaysNearTheList(t *testing.T) {
-	t.Parallel()
-	for cost, want := range map[float64]float64{1000: 2, 0.0001: 0.125, 0.1: 0.5} {
-		for _, name := range []string{"claude-opus-5-glm-4.6", "claude-opus-5-z"} {
-			var s spent
-			s.use("claude-opus-5-glm-4.6", tokens{Input: 20_000})
-			s.settle(&account{}, outcome{Cost: cost, Models: map[string]modelUse{name: {Input: 20_000, Cost: cost}}})
-			s.use("claude-opus-5-glm-4.6", tokens{Input: 100_000})
-			usd, _ := s.estimate()
-			require.InDelta(t, want, usd, 1e-9, name)
-		}
+		require.InDelta(t, 2.1, cost, 1e-9, name)
 	}
 }
 

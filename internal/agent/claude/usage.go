@@ -56,8 +56,6 @@ type spent struct {
 	Cost    float64           `json:"cost_usd"`
 	Open    map[string]tokens `json:"open"` // by model
 	Model   string            `json:"model"`
-	// Rates are what models cost by their last bill, as a factor of the list.
-	Rates map[string]float64 `json:"rates,omitempty"`
 	// Estimated: a part of Cost is, since the process that had spent it ended without a result.
 	Estimated bool `json:"estimated"`
 	// Unknown: a model without a known price was used, and Cost holds nothing for it.
@@ -99,9 +97,6 @@ func (s *spent) settle(a *account, o outcome) {
 		cost, a.cost = s.corrected(cost, o.Since), o.Cost
 	}
 	a.tokens = total
-	s.learn(o.Models)
-	s.learn(o.Since)
-	s.learnWhole(cost)
 	if open := s.open(); fresh.weight() < open.weight() { // what it did without a stream is not in its sums
 		fresh = open
 	}
