@@ -1,61 +1,25 @@
 package proc
 
 import (
-	"bytes"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/proctable"
 )
 
-// process is what /proc tells of one.
-type process struct {
-	pid, ppid int
-	group     int
-	state     byte
-	start     uint64 // with pid it is an identity: pids are used again
-}
-
-// snapshot reads the process table; nil where /proc cannot be read.
+// snapshot reads the process table; empty where it cannot be read.
 func snapshot() map[int]process {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	all := make(map[int]process, len(names))
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			if p, ok := look(pid); ok {
-				all[pid] = p
-			}
+	all := map[int]process{}
+	for _, pid := range proctable.IDs() {
+		if p, ok := proctable.Read(pid); ok {
+			all[pid] = p
 		}
 	}
 	return all
 }
 
-func look(pid int) (process, bool) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return process{}, false
-	}
-	end := bytes.LastIndexByte(b, ')') // the name may hold anything, also parentheses
-	if end < 0 {
-		return process{}, false
-	}
-	fields := bytes.Fields(b[end+1:])
-	if len(fields) < 20 {
-		return process{}, false
-	}
-	ppid, _ := strconv.Atoi(string(fields[1]))
-	group, _ := strconv.Atoi(string(fields[2]))
-	start, _ := strconv.ParseUint(string(fields[19]), 10, 64)
-	return process{pid: pid, ppid: ppid, group: group, state: fields[0][0], start: start}, true
-}
+type process = proctable.Process
 
 // family lists what descends from root, and the orphans that were handed to this process.
 // Root zero means everything below this process.
@@ -63,16 +27,16 @@ func (r *Runner) family(root int) map[int]process {
 	all := snapshot()
 	kids := map[int][]process{}
 	for _, p := range all {
-		kids[p.ppid] = append(kids[p.ppid], p)
+		kids[p.Parent] = append(kids[p.Parent], p)
 	}
 	found := map[int]process{}
 	var add func(p process)
 	add = func(p process) {
-		if _, seen := found[p.pid]; seen {
+		if _, seen := found[p.PID]; seen {
 			return
 		}
-		found[p.pid] = p
-		for _, k := range kids[p.pid] {
+		found[p.PID] = p
+		for _, k := range kids[p.PID] {
 			add(k)
 		}
 	}
@@ -84,7 +48,7 @@ func (r *Runner) family(root int) map[int]process {
 	ours := syscall.Getpgrp()
 	for _, p := range kids[os.Getpid()] {
 		// What stays in our own group are short helpers of ours, such as git.
-		if root == 0 || (r.own[p.pid] == nil && p.group != ours) {
+		if root == 0 || (r.own[p.PID] == nil && p.Group != ours) {
 			add(p)
 		}
 	}
@@ -102,18 +66,18 @@ func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
 			_ = syscall.Kill(-root, syscall.SIGKILL)
 		}
 		for _, p := range merge(r.family(root), before) {
-			now, ok := look(p.pid)
-			if !ok || now.start != p.start {
+			now, ok := proctable.Read(p.PID)
+			if !ok || now.Start != p.Start {
 				continue
 			}
-			if now.state == 'Z' || now.state == 'X' {
+			if now.HasEnded() {
 				r.reap(now)
-				ended[p.pid] = p.start
+				ended[p.PID] = p.Start
 				continue
 			}
 			alive++
-			ended[p.pid] = p.start
-			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+			ended[p.PID] = p.Start
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 		if alive == 0 || time.Now().After(limit) {
 			return len(ended), alive
@@ -127,15 +91,15 @@ func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
 func (r *Runner) reap(p process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.ppid == os.Getpid() && r.own[p.pid] == nil {
-		_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
+	if p.Parent == os.Getpid() && r.own[p.PID] == nil {
+		_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil)
 	}
 }
 
 // Reap takes the zombies of all orphans off the process table.
 func (r *Runner) Reap() {
 	for _, p := range r.family(0) {
-		if p.state == 'Z' {
+		if p.HasEnded() {
 			r.reap(p)
 		}
 	}
@@ -158,7 +122,7 @@ func merge(a, b map[int]process) map[int]process {
 
 // signal sends to the very process that was seen, not to a later one of the same number.
 func signal(p process, sig syscall.Signal) {
-	if now, ok := look(p.pid); ok && now.start == p.start {
-		_ = syscall.Kill(p.pid, sig)
+	if now, ok := proctable.Read(p.PID); ok && now.Start == p.Start {
+		_ = syscall.Kill(p.PID, sig)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -160,9 +161,9 @@ func (p *Provider) tree(f folder, m meta, shim int) (tree, error) {
 func (t tree) running(told map[process]bool) tree {
 	var left tree
 	for _, one := range t {
-		s, ok := readStat(one.PID)
-		same := ok && !s.zombie && s.start == one.Start
-		if same && !s.stopped && (!s.waits || !told[one]) {
+		s, ok := proctable.Read(one.PID)
+		same := ok && !s.HasEnded() && s.Start == one.Start
+		if same && !s.IsStopped() && (s.State != 'D' || !told[one]) {
 			left = append(left, one)
 		}
 	}
@@ -171,6 +172,6 @@ func (t tree) running(told map[process]bool) tree {
 
 // stopped reports whether a process is stopped by a signal or by a debugger.
 func stopped(pid int) bool {
-	s, ok := readStat(pid)
-	return ok && s.stopped
+	s, ok := proctable.Read(pid)
+	return ok && s.IsStopped()
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -56,13 +57,13 @@ func newLook(f folder, m meta, s scope) (look, error) {
 func (l look) survivors() []process {
 	grouped := groupMembers(l.cgroups)
 	var found []process
-	for _, pid := range allPIDs() {
-		s, ok := readStat(pid)
-		if !ok || s.zombie || pid == os.Getpid() {
+	for _, pid := range proctable.IDs() {
+		s, ok := proctable.Read(pid)
+		if !ok || s.HasEnded() || pid == os.Getpid() {
 			continue
 		}
 		if grouped[pid] || l.belongs(pid) {
-			found = append(found, process{PID: pid, Start: s.start})
+			found = append(found, process{PID: pid, Start: s.Start})
 		}
 	}
 	return found

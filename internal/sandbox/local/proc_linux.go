@@ -1,69 +1,19 @@
 package local
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/proctable"
 )
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// allPIDs lists the processes of this machine.
-func allPIDs() []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close() //nolint:errcheck // only read
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// stat is what we use of /proc/PID/stat.
-type stat struct {
-	parent  int
-	zombie  bool
-	stopped bool // by a signal or a debugger
-	waits   bool // in the kernel, and no signal but SIGKILL reaches it
-	start   uint64
-}
-
-// readStat reads a process; ok is false if it is not there.
-func readStat(pid int) (s stat, ok bool) {
-	text, err := os.ReadFile(procPath(pid, "stat"))
-	if err != nil {
-		return s, false
-	}
-	end := bytes.LastIndex(text, []byte(") ")) // a name may hold anything, so look for its last end
-	if end < 0 {
-		return s, false
-	}
-	fields := strings.Fields(string(text[end+2:]))
-	if len(fields) < 20 {
-		return s, false
-	}
-	s.zombie = fields[0] == "Z" || fields[0] == "X"
-	s.stopped = fields[0] == "T" || fields[0] == "t"
-	s.waits = fields[0] == "D"
-	s.parent, _ = strconv.Atoi(fields[1])
-	s.start, err = strconv.ParseUint(fields[19], 10, 64)
-	return s, err == nil
-}
-
 func identify(pid int) process {
-	s, _ := readStat(pid)
-	return process{PID: pid, Start: s.start}
+	s, _ := proctable.Read(pid)
+	return process{PID: pid, Start: s.Start}
 }
 
 // alive reports whether p itself, not a successor of its id, runs.
@@ -71,8 +21,8 @@ func (p process) alive() bool {
 	if p.PID <= 0 {
 		return false
 	}
-	s, ok := readStat(p.PID)
-	return ok && !s.zombie && s.start == p.Start
+	s, ok := proctable.Read(p.PID)
+	return ok && !s.HasEnded() && s.Start == p.Start
 }
 
 // pidNS is the inode of the process namespace of pid; 0 if it cannot be told.
@@ -99,15 +49,15 @@ func bootID() string {
 // descendants are the living processes below pid, by their present parents.
 func descendants(pid int) []process {
 	children := map[int][]int{}
-	for _, one := range allPIDs() {
-		if s, ok := readStat(one); ok {
-			children[s.parent] = append(children[s.parent], one)
+	for _, one := range proctable.IDs() {
+		if s, ok := proctable.Read(one); ok {
+			children[s.Parent] = append(children[s.Parent], one)
 		}
 	}
 	var found []process
 	for queue := children[pid]; len(queue) > 0; queue = queue[1:] {
-		if s, ok := readStat(queue[0]); ok && !s.zombie {
-			found = append(found, process{PID: queue[0], Start: s.start})
+		if s, ok := proctable.Read(queue[0]); ok && !s.HasEnded() {
+			found = append(found, process{PID: queue[0], Start: s.Start})
 		}
 		queue = append(queue, children[queue[0]]...)
 	}
@@ -117,10 +67,10 @@ func descendants(pid int) []process {
 // firstChild is the oldest living child of pid: in a namespace, the command below its first process.
 func firstChild(pid int) (process, bool) {
 	var best process
-	for _, one := range allPIDs() {
-		s, ok := readStat(one)
-		if ok && s.parent == pid && (best.PID == 0 || s.start < best.Start) {
-			best = process{PID: one, Start: s.start}
+	for _, one := range proctable.IDs() {
+		s, ok := proctable.Read(one)
+		if ok && s.Parent == pid && (best.PID == 0 || s.Start < best.Start) {
+			best = process{PID: one, Start: s.Start}
 		}
 	}
 	return best, best.PID != 0

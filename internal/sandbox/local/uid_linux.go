@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -128,7 +129,7 @@ func (c claims) free(uid int, f, trash folder) {
 // busyUIDs are the users that run something now: an id in other use is not handed out.
 func busyUIDs() map[int]bool {
 	busy := map[int]bool{}
-	for _, pid := range allPIDs() {
+	for _, pid := range proctable.IDs() {
 		if info, err := os.Stat(procPath(pid, "")); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
 				busy[int(st.Uid)] = true

@@ -1,0 +1,60 @@
+// Package proctable reads the kernel's table of processes.
+package proctable
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+)
+
+// Process is what the kernel tells of one.
+type Process struct {
+	PID, Parent, Group int
+
+	State byte   // a letter, as in /proc/<pid>/stat
+	Start uint64 // in clock ticks since boot; with PID it is an identity, since ids are used again
+}
+
+// HasEnded reports whether only its parent has still to be told of its end.
+func (p Process) HasEnded() bool { return p.State == 'Z' || p.State == 'X' }
+
+// IsStopped reports whether a signal or a debugger has stopped it.
+func (p Process) IsStopped() bool { return p.State == 'T' || p.State == 't' }
+
+// IDs lists the processes of this machine; nil where they cannot be read.
+func IDs() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close() //nolint:errcheck // only read
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var ids []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
+}
+
+// Read reads a process; ok is false if it is not there.
+func Read(pid int) (p Process, ok bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	end := bytes.LastIndexByte(text, ')') // a name may hold anything, so look for its last end
+	if err != nil || end < 0 {
+		return p, false
+	}
+	fields := bytes.Fields(text[end+1:])
+	if len(fields) < 20 {
+		return p, false
+	}
+	p.PID, p.State = pid, fields[0][0]
+	p.Parent, _ = strconv.Atoi(string(fields[1]))
+	p.Group, _ = strconv.Atoi(string(fields[2]))
+	p.Start, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	return p, err == nil
+}
