@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"os"
@@ -17,9 +18,9 @@ import (
 // The agent's own token is not in it.
 func environ(cfg agentconfig.Config, resume *Resume) []string {
 	env := map[string]string{
-		"PATH": or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
+		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
-		"WORKSPACE_PATH": cfg.Workspace, "CWD": cfg.Workspace, "EXECUTION_MODE": or(cfg.Mode, "implementation"),
+		"WORKSPACE_PATH": cfg.Workspace, "CWD": cfg.Workspace, "EXECUTION_MODE": cmp.Or(cfg.Mode, "implementation"),
 		"CONTINUOUS_MODE": strconv.FormatBool(cfg.Continuous), "TICKET_TITLE": cfg.Title, "TICKET_DESCRIPTION": cfg.Description,
 	}
 	for _, name := range []string{"LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "LOGNAME", "SHELL", "SSL_CERT_FILE", "SSL_CERT_DIR"} {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -191,7 +192,7 @@ const outputTail = 2000
 // EndOf says how the output of a command that failed ends, for the reason of a failed attempt.
 func EndOf(output string) string {
 	tail := strings.TrimSpace(strings.ToValidUTF8(output[max(len(output)-outputTail, 0):], ""))
-	return task.EndOfOutput + or(task.Squeezed(tail), "(none)")
+	return task.EndOfOutput + cmp.Or(task.Squeezed(tail), "(none)")
 }
 
 // marks are what a restarted program must know.

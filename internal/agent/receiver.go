@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -103,4 +104,4 @@ const defaultIdle = 10 * time.Minute
 
 // Patience is how long an agent waits for a message: less than the time after which omoi
 // takes one that waits for idle, so that it ends in a state of its own choice.
-func (e Env) Patience() time.Duration { return or(max(e.Config.Idle, 0), defaultIdle) * 4 / 5 }
+func (e Env) Patience() time.Duration { return cmp.Or(max(e.Config.Idle, 0), defaultIdle) * 4 / 5 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,25 +69,17 @@ func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, 
 }
 
 func withDefaults(cfg agentconfig.Config) agentconfig.Config {
-	cfg.Dir = or(cfg.Dir, DefaultDir)
-	cfg.Workspace = or(cfg.Workspace, DefaultWorkspace)
-	cfg.Heartbeat = or(cfg.Heartbeat, DefaultHeartbeat)
-	cfg.ToolTimeout = or(cfg.ToolTimeout, DefaultToolTimeout)
-	cfg.SetupTimeout = min(or(cfg.SetupTimeout, DefaultSetup), cfg.ToolTimeout)
-	cfg.Grace = or(cfg.Grace, DefaultGrace)
+	cfg.Dir = cmp.Or(cfg.Dir, DefaultDir)
+	cfg.Workspace = cmp.Or(cfg.Workspace, DefaultWorkspace)
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, DefaultHeartbeat)
+	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, DefaultToolTimeout)
+	cfg.SetupTimeout = min(cmp.Or(cfg.SetupTimeout, DefaultSetup), cfg.ToolTimeout)
+	cfg.Grace = cmp.Or(cfg.Grace, DefaultGrace)
 	return cfg
 }
 
-func or[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
-}
-
 func agentID(cfg agentconfig.Config) string {
-	return or(cfg.Env["AGENT_ID"], "agent-"+cfg.SandboxID)
+	return cmp.Or(cfg.Env["AGENT_ID"], "agent-"+cfg.SandboxID)
 }
 
 // session is one run of the program.
@@ -156,8 +149,8 @@ func stoppedAt(ctx context.Context) func() time.Time {
 func (s *session) started(notResumed error) {
 	data := map[string]any{
 		"timestamp": time.Now().UTC(), "sdk": "omoi-agent", "agent_version": s.deps.Version, "protocol": agentconfig.Protocol,
-		"runtime": s.cfg.Runtime, "model": or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
-		"task": textcut.First(or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
+		"runtime": s.cfg.Runtime, "model": cmp.Or(s.cfg.Env["MODEL"], s.cfg.Runtime), "attempt": s.cfg.Attempt,
+		"task": textcut.First(cmp.Or(s.cfg.Description, s.cfg.Title), 500), "task_description_length": len(s.cfg.Description),
 		"ticket_title": s.cfg.Title, "is_resuming": s.marks.Began || s.resume != nil, "fork_session": false, "mode": s.cfg.Mode,
 	}
 	switch {
@@ -166,7 +159,7 @@ func (s *session) started(notResumed error) {
 	case s.resume != nil:
 		data["resumed_session_id"], data["resumed_attempt"] = s.resume.SessionID, s.cfg.Resume.Attempt
 	}
-	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, or(s.marks.SessionID, s.report.SessionID())
+	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, cmp.Or(s.marks.SessionID, s.report.SessionID())
 	s.report.Emit(event.AgentStarted, data)
 	if notResumed != nil {
 		s.report.Emit(EventResumeFailed, map[string]any{

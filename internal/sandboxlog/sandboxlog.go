@@ -5,6 +5,7 @@ package sandboxlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,12 +67,8 @@ type Watcher struct {
 
 // New makes a watcher over those of the providers that have logs.
 func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
-	if cfg.Every <= 0 {
-		cfg.Every = time.Second
-	}
-	if cfg.Keep <= 0 {
-		cfg.Keep = 1 << 20
-	}
+	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Second)
+	cfg.Keep = cmp.Or(max(cfg.Keep, 0), 1<<20)
 	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log}
 	for _, p := range providers {
 		if p.Capabilities().Exec {

@@ -4,6 +4,7 @@ package apiclient
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -60,9 +61,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, task.Invalid("api_url", "the API's address cannot be read").WithCause(err)
 	}
 	c := &Client{token: cfg.Token, timeout: cfg.Timeout}
-	if c.timeout <= 0 {
-		c.timeout = 30 * time.Second
-	}
+	c.timeout = cmp.Or(max(c.timeout, 0), 30*time.Second)
 	if err := c.connect(target); err != nil {
 		return nil, err
 	}

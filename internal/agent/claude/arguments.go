@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ func (t *talk) arguments() []string {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages",
-		"--permission-mode", or(vars["PERMISSION_MODE"], defaultMode),
+		"--permission-mode", cmp.Or(vars["PERMISSION_MODE"], defaultMode),
 		"--append-system-prompt", systemPrompt(env, vars),
 	}
 	if place.Begun {
@@ -28,7 +29,7 @@ func (t *talk) arguments() []string {
 		args = append(args, "--session-id", place.SessionID)
 	}
 	for _, flag := range [][2]string{
-		{"--model", or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
+		{"--model", cmp.Or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
 		{"--max-turns", t.turnsLeft()},
 		{"--max-budget-usd", t.budgetLeft()},
 	} {
@@ -60,7 +61,7 @@ func (t *talk) budgetLeft() string {
 // tools are those that may be used without a question, and those that are not offered. There
 // is nobody who could answer a question.
 func tools(vars variables) (allowed, refused []string) {
-	allowed, refused = list(or(vars["ALLOWED_TOOLS"], DefaultTools)), append(list(vars["DISALLOWED_TOOLS"]), "AskUserQuestion")
+	allowed, refused = list(cmp.Or(vars["ALLOWED_TOOLS"], DefaultTools)), append(list(vars["DISALLOWED_TOOLS"]), "AskUserQuestion")
 	for name, tool := range map[string]string{"ENABLE_SUBAGENTS": "Task", "ENABLE_SKILLS": "Skill"} {
 		if strings.EqualFold(vars[name], "false") {
 			refused = append(refused, tool)
@@ -77,11 +78,4 @@ func list(text string) []string {
 		all[i] = strings.TrimSpace(all[i])
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
-}
-
-func or(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -53,7 +54,7 @@ func (t *talk) atLimit(name string) string {
 func (t *talk) refused(end *turn) *failed {
 	limit, cause := t.rec.trouble()
 	text := t.words(end)
-	f := &failed{class: classOf(end.result.APIStatus, cause, text), kind: or(cause, end.result.Subtype), reason: "error", text: text}
+	f := &failed{class: classOf(end.result.APIStatus, cause, text), kind: cmp.Or(cause, end.result.Subtype), reason: "error", text: text}
 	if f.class == task.ClassProviderLimit {
 		f.reason, f.reset = "provider_limit", resetOf(limit, text, time.Now())
 	}

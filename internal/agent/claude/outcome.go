@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -71,7 +72,7 @@ func (t *talk) completed(end *turn, w continuous.Work) {
 	at := t.rec.at()
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
-		"stop_reason": or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
+		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
 		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.Tested,
 	}
@@ -81,7 +82,7 @@ func (t *talk) completed(end *turn, w continuous.Work) {
 	t.env.Report.Emit(event.AgentCompleted, data)
 }
 
-func (t *talk) agentType() string { return or(t.vars["AGENT_TYPE"], "implementer") }
+func (t *talk) agentType() string { return cmp.Or(t.vars["AGENT_TYPE"], "implementer") }
 
 // fail reports why there is nothing more to expect, with what there is: words and bill.
 func (t *talk) fail(f *failed) agent.Result {

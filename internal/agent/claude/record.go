@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -118,7 +119,7 @@ func (r *recorder) system(l *line) {
 		delete(r.behind, l.TaskID)
 		r.back(l)
 	}
-	r.unread = or(l.Text, r.unread)
+	r.unread = cmp.Or(l.Text, r.unread)
 	data := map[string]any{"subtype": l.Subtype, "line_type": l.Type}
 	if len(l.raw) <= maxMetadata {
 		data["metadata"] = anything(l.raw)
@@ -219,7 +220,7 @@ func (r *recorder) troubled(l *line) {
 		r.cause = kind
 	}
 	r.emit("agent.stream_error", l, map[string]any{
-		"error": text, "error_type": or(kind, "unknown"), "final_output_length": len(r.lastText),
+		"error": text, "error_type": cmp.Or(kind, "unknown"), "final_output_length": len(r.lastText),
 	})
 }
 
@@ -277,7 +278,7 @@ func (r *recorder) settle(l *line) {
 	r.forget()
 	r.place.Spent.settle(&r.account, l.outcome)
 	if l.Subtype == "success" && !l.IsError {
-		r.lastText = or(l.Result, r.lastText)
+		r.lastText = cmp.Or(l.Result, r.lastText)
 	}
 	r.look(nil, "")
 }

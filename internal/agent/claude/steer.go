@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -151,7 +152,7 @@ func worded(m inbox.Message) string {
 
 // stop asks the turn to stop; if it does not, its process is ended.
 func (t *talk) stop(end *turn, why string) {
-	end.stop = or(end.stop, why)
+	end.stop = cmp.Or(end.stop, why)
 	if end.late != nil {
 		return
 	}

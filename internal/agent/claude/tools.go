@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -53,7 +54,7 @@ func (r *recorder) called(l *line, b block) {
 		kind = "agent.subagent_invoked"
 		data["subagent_type"], data["subagent_description"], data["subagent_prompt"] = c.in.SubagentType, c.in.Description, c.in.Prompt
 	case b.Name == "Skill":
-		kind, data["skill_name"] = "agent.skill_invoked", or(c.in.Skill, c.in.Command)
+		kind, data["skill_name"] = "agent.skill_invoked", cmp.Or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
 }
@@ -135,7 +136,7 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		kind = "agent.subagent_completed"
 		subagent(data, l.Tool, c.in)
 	case c.name == "Skill":
-		kind, data["skill_name"] = "agent.skill_completed", or(c.in.Skill, c.in.Command)
+		kind, data["skill_name"] = "agent.skill_completed", cmp.Or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
 }

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -70,9 +71,7 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	if r.log == nil {
 		r.log = os.Stderr
 	}
-	if r.every <= 0 {
-		r.every = defaultLook
-	}
+	r.every = cmp.Or(max(r.every, 0), defaultLook)
 	place := openPlace(env.Config.Dir)
 	r.rec = newRecorder(ctx, env, place, r.limits)
 	r.rec.begin = r.begin

@@ -4,6 +4,7 @@ package gitcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ func (g Git) Run(ctx context.Context, args ...string) (string, error) {
 // Stream runs a git command between in and out; either may be nil.
 func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	limit := g.Timeout
-	if limit <= 0 {
-		limit = 2 * time.Minute
-	}
+	limit = cmp.Or(max(limit, 0), 2*time.Minute)
 	whole := ctx
 	ctx, cancel := context.WithTimeout(whole, limit)
 	defer cancel()

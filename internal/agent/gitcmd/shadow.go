@@ -41,15 +41,9 @@ type Caps struct {
 }
 
 func (c Caps) withDefaults() Caps {
-	if c.FileBytes <= 0 {
-		c.FileBytes = 32 << 20
-	}
-	if c.TotalBytes <= 0 {
-		c.TotalBytes = 256 << 20
-	}
-	if c.Files <= 0 {
-		c.Files = 20_000
-	}
+	c.FileBytes = cmp.Or(max(c.FileBytes, 0), 32<<20)
+	c.TotalBytes = cmp.Or(max(c.TotalBytes, 0), 256<<20)
+	c.Files = cmp.Or(max(c.Files, 0), 20_000)
 	return c
 }
 

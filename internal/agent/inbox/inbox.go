@@ -10,6 +10,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -84,15 +85,9 @@ type Inbox struct {
 
 // New makes an inbox and reads which messages were taken up before.
 func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) {
-	if cfg.Wait <= 0 {
-		cfg.Wait = 25 * time.Second
-	}
-	if cfg.MinBackoff <= 0 {
-		cfg.MinBackoff = 500 * time.Millisecond
-	}
-	if cfg.MaxBackoff <= 0 {
-		cfg.MaxBackoff = 15 * time.Second
-	}
+	cfg.Wait = cmp.Or(max(cfg.Wait, 0), 25*time.Second)
+	cfg.MinBackoff = cmp.Or(max(cfg.MinBackoff, 0), 500*time.Millisecond)
+	cfg.MaxBackoff = cmp.Or(max(cfg.MaxBackoff, 0), 15*time.Second)
 	used, err := openUsed(cfg.UsedFile)
 	if err != nil {
 		return nil, err

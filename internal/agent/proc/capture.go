@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +13,7 @@ import (
 const settleTime = 200 * time.Millisecond
 
 func newCapture(limit int, also io.Writer) *capture {
-	if limit <= 0 {
-		limit = 256 << 10
-	}
+	limit = cmp.Or(max(limit, 0), 256<<10)
 	return &capture{half: limit / 2, also: also, drain: make(chan struct{})}
 }
 

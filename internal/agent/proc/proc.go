@@ -4,6 +4,7 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -214,9 +215,7 @@ func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, do
 
 // end asks the tree to end, waits for its root, then makes sure.
 func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
-	if grace <= 0 {
-		grace = 2 * time.Second
-	}
+	grace = cmp.Or(max(grace, 0), 2*time.Second)
 	family := r.family(pid)
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
 	for _, p := range family {

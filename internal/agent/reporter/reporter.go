@@ -3,6 +3,7 @@
 package reporter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,13 +43,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.BatchEvents = or(c.BatchEvents, 200)
-	c.BatchBytes = or(c.BatchBytes, 512<<10)
-	c.GzipFrom = or(c.GzipFrom, 8<<10)
-	c.Linger = or(c.Linger, 20*time.Millisecond)
-	c.MinBackoff = or(c.MinBackoff, 200*time.Millisecond)
-	c.MaxBackoff = or(c.MaxBackoff, 15*time.Second)
-	c.SlowBackoff = or(c.SlowBackoff, 30*time.Second)
+	c.BatchEvents = cmp.Or(max(c.BatchEvents, 0), 200)
+	c.BatchBytes = cmp.Or(max(c.BatchBytes, 0), 512<<10)
+	c.GzipFrom = cmp.Or(max(c.GzipFrom, 0), 8<<10)
+	c.Linger = cmp.Or(max(c.Linger, 0), 20*time.Millisecond)
+	c.MinBackoff = cmp.Or(max(c.MinBackoff, 0), 200*time.Millisecond)
+	c.MaxBackoff = cmp.Or(max(c.MaxBackoff, 0), 15*time.Second)
+	c.SlowBackoff = cmp.Or(max(c.SlowBackoff, 0), 30*time.Second)
 	return c
 }
 
@@ -57,13 +58,6 @@ func (c Config) now() time.Time {
 		return c.Now()
 	}
 	return time.Now()
-}
-
-func or[T int | time.Duration](v, def T) T {
-	if v <= 0 {
-		return def
-	}
-	return v
 }
 
 // Reporter takes events from any goroutine. [Reporter.Run] sends them.

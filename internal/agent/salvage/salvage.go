@@ -5,6 +5,7 @@
 package salvage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -46,16 +47,12 @@ func Collect(ctx context.Context, cfg Config) (agentconfig.Collected, error) {
 	if _, err := os.Stat(cfg.Workspace); err != nil {
 		return agentconfig.Collected{}, fmt.Errorf("look at the workspace: %w", err)
 	}
-	if cfg.Patience <= 0 {
-		cfg.Patience = 20 * time.Second
-	}
+	cfg.Patience = cmp.Or(max(cfg.Patience, 0), 20*time.Second)
 	cfg.Caps.Inner = true
 	if cfg.Repo != nil {
 		cfg.Caps.Base = cfg.Repo.Base
 	}
-	if cfg.Caps.FileBytes <= 0 {
-		cfg.Caps.FileBytes = maxFile
-	}
+	cfg.Caps.FileBytes = cmp.Or(max(cfg.Caps.FileBytes, 0), maxFile)
 	c, err := collect(ctx, cfg, waysAsItIs)
 	for way := waysUnclogged; c.stuck.Load() && way <= waysAlone && ctx.Err() == nil; way++ {
 		unclog(cfg)

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -192,9 +193,7 @@ func (r *run) bash(ctx context.Context, command string, seconds float64) error {
 // shell returns the command's output and whether it went well.
 func (r *run) shell(ctx context.Context, command string, seconds float64) (output string, ok bool, err error) {
 	limit := time.Duration(seconds * float64(time.Second))
-	if limit <= 0 {
-		limit = r.env.Config.ToolTimeout
-	}
+	limit = cmp.Or(max(limit, 0), r.env.Config.ToolTimeout)
 	input := map[string]any{"command": command, "timeout": limit.Milliseconds()}
 	r.tool("Bash", input, func() toolResult {
 		watch := r.env.Watch(ctx)

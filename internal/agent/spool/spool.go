@@ -4,6 +4,7 @@
 package spool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -88,15 +89,9 @@ func Open(dir string, cfg Config) (*Spool, error) {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Limit <= 0 {
-		c.Limit = DefaultLimit
-	}
-	if c.Memory <= 0 {
-		c.Memory = DefaultMemory
-	}
-	if c.Retry <= 0 {
-		c.Retry = time.Second
-	}
+	c.Limit = cmp.Or(max(c.Limit, 0), DefaultLimit)
+	c.Memory = cmp.Or(max(c.Memory, 0), DefaultMemory)
+	c.Retry = cmp.Or(max(c.Retry, 0), time.Second)
 	if c.Clock == nil {
 		c.Clock = Clock
 	}

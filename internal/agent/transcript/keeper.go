@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,12 +55,8 @@ type place struct {
 
 // New makes a keeper that has nothing to keep yet.
 func New(cfg Config, line Putter, log *slog.Logger) *Keeper {
-	if cfg.Every <= 0 {
-		cfg.Every = time.Minute
-	}
-	if cfg.Backoff <= 0 {
-		cfg.Backoff = 200 * time.Millisecond
-	}
+	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Minute)
+	cfg.Backoff = cmp.Or(max(cfg.Backoff, 0), 200*time.Millisecond)
 	return &Keeper{cfg: cfg, line: line, log: log}
 }
 

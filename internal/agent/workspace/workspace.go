@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func configure(path, origin string, repo *agentconfig.Repo) error {
 [user]
 	name = %s
 	email = %s
-`, quote(origin), quote(repo.Branch), quote("refs/heads/"+repo.Branch), quote(or(repo.AuthorName, "omoi")), quote(or(repo.AuthorEmail, "omoi@localhost")))
+`, quote(origin), quote(repo.Branch), quote("refs/heads/"+repo.Branch), quote(cmp.Or(repo.AuthorName, "omoi")), quote(cmp.Or(repo.AuthorEmail, "omoi@localhost")))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the workspace's git settings: %w", err)
@@ -160,11 +161,4 @@ func configure(path, origin string, repo *agentconfig.Repo) error {
 // quote writes a value as git's settings file wants it.
 func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ", "\x00", "").Replace(text) + `"`
-}
-
-func or(text, def string) string {
-	if text == "" {
-		return def
-	}
-	return text
 }

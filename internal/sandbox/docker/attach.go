@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -17,9 +18,7 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err := cmd.Check(); err != nil {
 		return -1, err
 	}
-	if cmd.Timeout <= 0 {
-		cmd.Timeout = time.Minute
-	}
+	cmd.Timeout = cmp.Or(max(cmd.Timeout, 0), time.Minute)
 	run := &running{p: p, read: make(chan error, 1), streams: streams}
 	if err := run.begin(ctx, labels, cmd); err != nil {
 		return -1, err

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -22,9 +23,7 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	if err := cmd.Check(); err != nil {
 		return sandbox.ExecResult{}, err
 	}
-	if cmd.Timeout <= 0 {
-		cmd.Timeout = time.Minute
-	}
+	cmd.Timeout = cmp.Or(max(cmd.Timeout, 0), time.Minute)
 	run := &running{p: p, read: make(chan error, 1)}
 	run.streams = sandbox.Streams{Stdin: cmd.Stdin, Stdout: &run.out, Stderr: &run.errs}
 	if err := run.begin(ctx, labels, cmd); err != nil {

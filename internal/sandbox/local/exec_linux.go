@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -79,9 +80,7 @@ func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd s
 	}
 	l, err := p.prepare(f, m, cmd, kindExec)
 	l.Timeout = cmd.Timeout
-	if l.Timeout <= 0 {
-		l.Timeout = defaultExecTimeout
-	}
+	l.Timeout = cmp.Or(max(l.Timeout, 0), defaultExecTimeout)
 	return l, f, err
 }
 

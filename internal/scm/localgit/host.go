@@ -1,6 +1,7 @@
 package localgit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ var _ scm.Host = (*Host)(nil)
 
 // New makes a local host.
 func New(cfg Config) *Host {
-	if cfg.MaxBundle <= 0 {
-		cfg.MaxBundle = defaultMaxBundle
-	}
+	cfg.MaxBundle = cmp.Or(max(cfg.MaxBundle, 0), defaultMaxBundle)
 	return &Host{cfg: cfg}
 }
 
