@@ -49,10 +49,9 @@ func attachGivesTerminal(s *suite) {
 	shown, resized := &screen{}, make(chan sandbox.Size, 1)
 	ended, cmd := make(chan int, 1), sandbox.Command{Args: sandbox.ShellArgs(), Env: map[string]string{"TERM": "xterm"}, Timeout: 4 * patience}
 	go func() {
-		code, err := a.Attach(t.Context(), labels, cmd, sandbox.Streams{
+		code, _ := a.Attach(t.Context(), labels, cmd, sandbox.Streams{
 			Stdin: keys, Stdout: shown, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 33, Columns: 77}, Resized: resized},
 		})
-		t.Log("the shell ended", code, err)
 		ended <- code
 	}()
 	press := func(keys string) {
@@ -91,7 +90,7 @@ func attachGivesTerminal(s *suite) {
 	case code := <-ended:
 		require.Equal(t, 3, code)
 	case <-time.After(patience):
-		t.Fatalf("the shell did not end: %q", shown.String())
+		require.FailNow(t, "the shell did not end", shown.String())
 	}
 	require.NoError(t, typed.Close())
 }

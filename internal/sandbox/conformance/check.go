@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -113,9 +115,7 @@ func (o Options) try(ctx context.Context, one named) Result {
 func (o Options) bed(t T, provider sandbox.Provider) Bed {
 	return Bed{Provider: provider, CommandLines: o.CommandLines, Reopen: func() sandbox.Provider {
 		again, err := o.Open()
-		if err != nil {
-			t.Fatalf("Error: the provider cannot be opened again: %v", err)
-		}
+		require.NoError(t, err, "the provider cannot be opened again")
 		return again
 	}}
 }
@@ -156,11 +156,10 @@ func (s *suite) clearOne(ctx context.Context, labels sandbox.Labels) error {
 type trial struct {
 	ctx context.Context //nolint:containedctx // it is what [T] answers
 
-	mu      sync.Mutex
-	errs    []string
-	skip    string
-	halted  bool // a person stopped it before its end: what failed says nothing
-	folders []string
+	mu     sync.Mutex
+	errs   []string
+	skip   string
+	halted bool // a person stopped it before its end: what failed says nothing
 }
 
 var _ T = (*trial)(nil)
@@ -178,11 +177,6 @@ func (t *trial) run(check func()) {
 		check()
 	}()
 	<-done
-	for _, dir := range t.folders {
-		if err := os.RemoveAll(dir); err != nil {
-			t.broken("a folder of the check is left behind: " + dir)
-		}
-	}
 }
 
 func (t *trial) broken(why string) {
@@ -228,20 +222,11 @@ func (*trial) Helper() {}
 // Context ends with the check.
 func (t *trial) Context() context.Context { return t.ctx }
 
-// Log drops what it is told: nobody reads along.
-func (*trial) Log(...any) {}
-
 // Errorf notes a failure.
 func (t *trial) Errorf(format string, args ...any) { t.broken(brief(fmt.Sprintf(format, args...))) }
 
 // FailNow ends the check.
 func (t *trial) FailNow() { runtime.Goexit() }
-
-// Fatalf is Errorf and FailNow.
-func (t *trial) Fatalf(format string, args ...any) {
-	t.broken(fmt.Sprintf(format, args...))
-	runtime.Goexit()
-}
 
 // Skip ends the check, with the reason.
 func (t *trial) Skip(args ...any) {
@@ -249,21 +234,6 @@ func (t *trial) Skip(args ...any) {
 	t.skip = fmt.Sprint(args...)
 	t.mu.Unlock()
 	runtime.Goexit()
-}
-
-// Skipf is Skip with a format.
-func (t *trial) Skipf(format string, args ...any) { t.Skip(fmt.Sprintf(format, args...)) }
-
-// TempDir makes a folder that is removed after the check.
-func (t *trial) TempDir() string {
-	dir, err := os.MkdirTemp("", "omoi-check-")
-	if err != nil {
-		t.Fatalf("no folder can be made: %v", err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.folders = append(t.folders, dir)
-	return dir
 }
 
 // brief is what testify says without where in our sources it says it.

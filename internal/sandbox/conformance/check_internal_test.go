@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"os"
 	"regexp"
 	"testing"
 
@@ -32,14 +31,6 @@ func TestTrialSaysHowACheckEnded(t *testing.T) {
 	require.Equal(t, "Not equal: expected: 1 actual : 2 - that was the hope", broken.detail())
 
 	require.Contains(t, trialOf(t, func(*suite) { panic("help") }).detail(), "help")
-}
-
-func TestTrialRemovesItsFolders(t *testing.T) {
-	t.Parallel()
-	dir := ""
-	trialOf(t, func(s *suite) { dir = s.t.TempDir() })
-	_, err := os.Stat(dir)
-	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 // A check that leaves a sandbox behind is broken, however well it went.

@@ -29,11 +29,7 @@ type T interface {
 
 	Helper()
 	Context() context.Context
-	Log(args ...any)
-	Fatalf(format string, args ...any)
 	Skip(args ...any)
-	Skipf(format string, args ...any)
-	TempDir() string
 }
 
 const (
@@ -119,7 +115,7 @@ func (s *suite) eventually(t T, what string, fact func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !fact(); {
 		if t.Context().Err() != nil || time.Now().After(deadline) {
-			t.Fatalf("it never came true that %s", what)
+			require.FailNow(t, "it never came true that "+what)
 		}
 		wait(t.Context(), tick)
 	}

@@ -121,7 +121,10 @@ func deleteWhileStarting(s *suite) {
 
 func deleteHostileTree(s *suite) {
 	t := s.t
-	outside := filepath.Join(t.TempDir(), "outside")
+	folder, err := os.MkdirTemp("", "omoi-check-")
+	require.NoError(t, err)
+	defer os.RemoveAll(folder) //nolint:errcheck // one file
+	outside := filepath.Join(folder, "outside")
 	require.NoError(t, os.WriteFile(outside, []byte("stays"), 0o666)) // anybody could change it
 	labels := s.ensure(t)
 	s.write(t, labels, "/workspace/target", outside)
