@@ -1,6 +1,10 @@
 package github
 
-import "context"
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
+)
 
 // conflicts tries a merge in a copy that has no history: the three trees that it takes are fetched, and of the files those that
 // git has to look into.
@@ -26,7 +30,7 @@ func (r *repository) conflicts(ctx context.Context, s standing) (bool, error) {
 		return false, err
 	}
 	_, err = c.git(ctx, "merge-tree", "--write-tree", "--no-messages", theirs, ours)
-	if exitCode(err) == 1 {
+	if gitproc.ExitCode(err) == 1 {
 		return true, nil
 	}
 	return false, r.toldGit(ctx, err, "try the merge")

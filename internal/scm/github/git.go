@@ -57,15 +57,6 @@ func environment() []string {
 	return env
 }
 
-// gitError is a git command that failed, with what it said.
-type gitError struct {
-	verb, stderr string
-	err          error
-}
-
-func (e *gitError) Error() string { return fmt.Sprintf("git %s: %v: %s", e.verb, e.err, e.stderr) }
-func (e *gitError) Unwrap() error { return e.err }
-
 // git runs git in the folder of a copy and answers what it printed. It may ask the server.
 func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 	return c.repo.git(ctx, c.dir, nil, args...)
@@ -74,20 +65,19 @@ func (c *clone) git(ctx context.Context, args ...string) (string, error) {
 // git runs git in dir, with files held open beside the token's pipe.
 func (r *repository) git(ctx context.Context, dir string, held []*os.File, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append(append(r.settings(), "--git-dir="+dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
-	var out, errs strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = "/", environment(), &out, &errs
-	cmd.ExtraFiles = held
-	if err := withSecret(ctx, cmd, r.token); err != nil {
-		return "", &gitError{args[0], errs.String(), err}
+	var out strings.Builder
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.ExtraFiles = "/", environment(), &out, held
+	if err := withSecret(ctx, cmd, args[0], r.token); err != nil {
+		return "", err
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
 // withSecret runs cmd, which may read the secret from descriptor 3 as often as it needs it.
-func withSecret(ctx context.Context, cmd *exec.Cmd, secret string) error {
+func withSecret(ctx context.Context, cmd *exec.Cmd, verb, secret string) error {
 	read, write, err := os.Pipe()
 	if err != nil {
-		return fmt.Errorf("make a pipe for git: %w", err)
+		return &gitproc.Error{Verb: verb, Err: fmt.Errorf("make a pipe for git: %w", err)}
 	}
 	cmd.ExtraFiles = append([]*os.File{read}, cmd.ExtraFiles...)
 	said := make(chan struct{})
@@ -97,7 +87,7 @@ func withSecret(ctx context.Context, cmd *exec.Cmd, secret string) error {
 			_, err = io.WriteString(write, secret+"\n")
 		}
 	}()
-	failed := gitproc.Run(ctx, cmd)
+	failed := gitproc.Run(ctx, cmd, verb)
 	_ = read.Close() // ends the writer
 	_ = write.SetWriteDeadline(time.Unix(1, 0))
 	<-said
@@ -107,7 +97,7 @@ func withSecret(ctx context.Context, cmd *exec.Cmd, secret string) error {
 
 // toldGit makes of an error of git what people and retries need.
 func (r *repository) toldGit(ctx context.Context, err error, doing string) error {
-	e, ok := errors.AsType[*gitError](err)
+	e, ok := errors.AsType[*gitproc.Error](err)
 	switch {
 	case !ok:
 		return err
@@ -116,7 +106,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	}
 	said := func(words ...string) bool {
 		for _, w := range words {
-			if strings.Contains(e.stderr, w) {
+			if strings.Contains(e.Stderr, w) {
 				return true
 			}
 		}
@@ -126,7 +116,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
 		return r.refused(err)
 	case said("GH001", "GH008", "protected branch", "GH006", "GH013", "hook declined", "rule violations"):
-		return r.ruled(remark(e.stderr), err)
+		return r.ruled(remark(e.Stderr), err)
 	case said("non-fast-forward", "fetch first", "stale info", "but expected", "reference already exists", "incorrect old value"):
 		return errDiverged
 	case said("returned error: 429"):
@@ -138,7 +128,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	case said("returned error: 404", "not found"):
 		return r.absent(err)
 	}
-	if status := forGood.FindStringSubmatch(e.stderr); status != nil {
+	if status := forGood.FindStringSubmatch(e.Stderr); status != nil {
 		return task.Errorf(task.CodeInvalid, "Git could not %s in %s: the server, or a proxy in front of it, refused that with HTTP %s. Next: see what it does not take, as its largest body, then retry",
 			doing, r.full(), status[1]).WithCause(err)
 	}
@@ -164,14 +154,3 @@ func remark(stderr string) string {
 }
 
 const maxRemark = 300
-
-// exitCode answers how git ended, 0 for success, -1 if it did not run to an end.
-func exitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode()
-	}
-	return -1
-}

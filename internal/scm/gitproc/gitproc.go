@@ -6,18 +6,55 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
-// grace is the time that git has to remove its locks and temporary files, from SIGTERM to SIGKILL.
-const grace = 5 * time.Second
+const (
+	// grace is the time that git has to remove its locks and temporary files, from SIGTERM to SIGKILL.
+	grace = 5 * time.Second
+	// mostSaid is how much is kept of the end of what git says.
+	mostSaid = 16 << 10
+)
 
-// Run runs git in a process group of its own. When ctx ends, the group gets SIGTERM, upon which git removes its locks, and after a
-// grace period SIGKILL. The error then holds that of ctx. cmd must have been made with ctx.
-func Run(ctx context.Context, cmd *exec.Cmd) error {
+// Error is a git command that failed, with what it said.
+type Error struct {
+	Verb, Stderr string
+	Err          error
+}
+
+// Error says which command failed, how, and what git said.
+func (e *Error) Error() string { return fmt.Sprintf("git %s: %v: %s", e.Verb, e.Err, e.Stderr) }
+
+// Unwrap returns how it ended.
+func (e *Error) Unwrap() error { return e.Err }
+
+// HostFault reports whether a command failed through the host and not through what it worked on: a signal ended it, it could not be
+// started, or it printed that the host lacks something.
+func (e *Error) HostFault() bool {
+	exit, ended := errors.AsType[*exec.ExitError](e.Err)
+	return !ended || !exit.Exited() || hostfault.InText(e.Stderr)
+}
+
+// ExitCode returns how git ended: 0 for success, -1 if it did not run to an end.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// Run runs git in a process group of its own; verb names the command in its [Error]. When ctx ends, the group gets SIGTERM, upon which
+// git removes its locks, and after a grace period SIGKILL. The error then holds that of ctx. cmd must have been made with ctx.
+func Run(ctx context.Context, cmd *exec.Cmd, verb string) error {
+	var said tail
+	cmd.Stderr = &said
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -33,17 +70,22 @@ func Run(ctx context.Context, cmd *exec.Cmd) error {
 		kill.Stop()
 	}
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ctx.Err(), err)
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return err
+	if err != nil {
+		return &Error{verb, strings.TrimSpace(string(said.kept)), err}
+	}
+	return nil
 }
 
-// HostFault reports whether a command of [Run] failed through the host and not through what it worked on: a signal ended it, it could
-// not be started, or it printed that the host lacks something.
-func HostFault(err error, stderr string) bool {
-	if err == nil {
-		return false
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+// Write never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if extra := len(t.kept) - mostSaid; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
 	}
-	exit, ended := errors.AsType[*exec.ExitError](err)
-	return !ended || !exit.Exited() || hostfault.InText(stderr)
+	return len(p), nil
 }

@@ -3,6 +3,7 @@ package gitproc_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os/exec"
 	"testing"
@@ -22,7 +23,7 @@ func TestRun_SendsSIGTERMFirst(t *testing.T) {
 	cmd.Stdout = w
 	failed := make(chan error, 1)
 	go func() {
-		failed <- gitproc.Run(ctx, cmd)
+		failed <- gitproc.Run(ctx, cmd, "wait")
 		_ = w.Close()
 	}()
 	lines := bufio.NewScanner(r)
@@ -36,12 +37,14 @@ func TestRun_SendsSIGTERMFirst(t *testing.T) {
 
 func TestHostFault(t *testing.T) {
 	t.Parallel()
-	run := func(script string) error {
-		return gitproc.Run(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", script))
+	fault := func(program string, args ...string) bool {
+		err := gitproc.Run(t.Context(), exec.CommandContext(t.Context(), program, args...), "test")
+		failed, ok := errors.AsType[*gitproc.Error](err)
+		return ok && failed.HostFault()
 	}
-	require.False(t, gitproc.HostFault(run("true"), ""))
-	require.False(t, gitproc.HostFault(run("exit 128"), "fatal: early EOF"))
-	require.True(t, gitproc.HostFault(run("exit 128"), "fatal: write error: No space left on device"))
-	require.True(t, gitproc.HostFault(run("kill -9 $$"), ""))
-	require.True(t, gitproc.HostFault(gitproc.Run(t.Context(), exec.CommandContext(t.Context(), "/nonexistent/git")), ""))
+	require.False(t, fault("true"))
+	require.False(t, fault("sh", "-c", "echo fatal: early EOF >&2; exit 128"))
+	require.True(t, fault("sh", "-c", "echo fatal: write error: No space left on device >&2; exit 128"))
+	require.True(t, fault("sh", "-c", "kill -9 $$"))
+	require.True(t, fault("/nonexistent/git"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -108,7 +109,7 @@ func (r *repository) refuseCheckedOut(ctx context.Context, branch string) error 
 
 func (r *repository) isAncestor(ctx context.Context, older, newer string) (bool, error) {
 	_, err := r.run(ctx, "merge-base", "--is-ancestor", older, newer)
-	if err == nil || exitCode(err) == 1 {
+	if err == nil || gitproc.ExitCode(err) == 1 {
 		return err == nil, nil
 	}
 	return false, fmt.Errorf("compare %s with %s: %w", older, newer, err)

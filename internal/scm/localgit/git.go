@@ -56,27 +56,6 @@ type repository struct {
 	owner   *syscall.Credential // nil: as ourselves
 }
 
-// gitError is a git command that failed, with what it said.
-type gitError struct {
-	args   []string
-	stderr string
-	err    error
-}
-
-func (e *gitError) Error() string {
-	return fmt.Sprintf("git %s: %v: %s", e.args[0], e.err, e.stderr)
-}
-
-func (e *gitError) Unwrap() error { return e.err }
-
-// exitCode answers how git ended, -1 if it did not run to an end.
-func exitCode(err error) int {
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return exit.ExitCode()
-	}
-	return -1
-}
-
 // stdio is what a git command reads and writes; nil is nothing.
 type stdio struct {
 	in  io.Reader
@@ -111,40 +90,18 @@ func command(ctx context.Context, git string, args []string, owner *syscall.Cred
 
 // execute runs a git command. [task.CodeUnavailable] is of one that the host ended, and so says nothing about the repository.
 func execute(ctx context.Context, cmd *exec.Cmd, std stdio, args []string) error {
-	var stderr tail
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, &stderr
-	err := gitproc.Run(ctx, cmd)
-	if err == nil {
-		return nil
-	}
-	failed := &gitError{args: args, stderr: strings.TrimSpace(stderr.String()), err: err}
-	if ctx.Err() == nil && gitproc.HostFault(err, failed.stderr) {
+	cmd.Stdin, cmd.Stdout = std.in, std.out
+	err := gitproc.Run(ctx, cmd, args[0])
+	if failed, ok := errors.AsType[*gitproc.Error](err); ok && ctx.Err() == nil && failed.HostFault() {
 		return task.Errorf(task.CodeUnavailable, "git %s was ended by a signal, or the host lacks disk, memory or open files.", args[0]).WithCause(failed)
 	}
-	return failed
+	return err
 }
 
 // cutShort reports whether git failed through the host or a cancelled call, and not through what it worked on.
 func cutShort(err error) bool {
 	return task.CodeOf(err) == task.CodeUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-
-// tail keeps the last 4 KiB of what is written to it.
-type tail struct{ buf []byte }
-
-const tailSize = 4096
-
-// Write never returns an error.
-func (t *tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p...)
-	if extra := len(t.buf) - tailSize; extra > 0 {
-		t.buf = append(t.buf[:0], t.buf[extra:]...)
-	}
-	return len(p), nil
-}
-
-// String returns what was kept.
-func (t *tail) String() string { return string(t.buf) }
 
 // ownerOf answers as whom to work on path: its owner where we are root and it is not
 // ours, so that no root-owned file appears in a user's repository and nothing that

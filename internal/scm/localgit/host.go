@@ -16,6 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/scm"
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -143,7 +144,7 @@ func (r *repository) discover(ctx context.Context) error {
 }
 
 func (r *repository) notFound(cause error) error {
-	if failed, ok := errors.AsType[*gitError](cause); ok && strings.Contains(failed.stderr, "Permission denied") {
+	if failed, ok := errors.AsType[*gitproc.Error](cause); ok && strings.Contains(failed.Stderr, "Permission denied") {
 		return task.Invalid("repo", "Repository %s cannot be read by %s. Next: give that user access to it and to the folders above it.",
 			r.path, r.user()).WithCause(cause)
 	}
@@ -206,7 +207,7 @@ func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	switch {
 	case err == nil:
 		return commit, nil
-	case exitCode(err) == 1:
+	case gitproc.ExitCode(err) == 1:
 		return "", nil
 	}
 	return "", fmt.Errorf("resolve %s in %s: %w", ref, r.path, err)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -154,8 +155,8 @@ func unusable(err error) error {
 // refused reports whether git's own check refused an object. Git quotes the object then, so that nothing else of what it printed
 // counts: it may be the sandbox's words.
 func refused(err error) bool {
-	failed, ok := errors.AsType[*gitError](err)
-	return ok && strings.Contains(failed.stderr, "fsck error")
+	failed, ok := errors.AsType[*gitproc.Error](err)
+	return ok && strings.Contains(failed.Stderr, "fsck error")
 }
 
 // release brings the checked commit into r, without a ref: no lock of anybody is in its way. Every new object passes git's own check;
