@@ -4,6 +4,7 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,39 +137,46 @@ func strict(arg json.RawMessage, into any) error {
 
 func readText(s *Step, arg json.RawMessage) error { return strict(arg, &s.Text) }
 
-func readWrite(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Path    string `json:"path"`
-		Content string `json:"content"`
+// fields are those of a step that is an object, and what they are read into.
+type fields map[string]any
+
+// read reads an object; the texts that are needed are in it and not empty.
+func (f fields) read(arg json.RawMessage, needed ...string) error {
+	var given map[string]json.RawMessage
+	if err := strict(arg, &given); err != nil {
+		return err
 	}
-	err := strict(arg, &a)
-	s.Path, s.Content = a.Path, a.Content
-	return needs(err, "path", a.Path)
+	for name, value := range given {
+		into, known := f[name]
+		if !known {
+			return fmt.Errorf("unknown field %q", name)
+		}
+		if err := strict(value, into); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, name := range needed {
+		if text, ok := f[name].(*string); ok && *text == "" {
+			return fmt.Errorf("%q is missing", name)
+		}
+	}
+	return nil
+}
+
+func readWrite(s *Step, arg json.RawMessage) error {
+	return fields{"path": &s.Path, "content": &s.Content}.read(arg, "path")
 }
 
 func readEdit(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Path string `json:"path"`
-		Old  string `json:"old"`
-		New  string `json:"new"`
-	}
-	err := strict(arg, &a)
-	s.Path, s.Old, s.New = a.Path, a.Old, a.New
-	return needs(needs(err, "path", a.Path), "old", a.Old)
+	return fields{"path": &s.Path, "old": &s.Old, "new": &s.New}.read(arg, "path", "old")
 }
 
 func readBash(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Command string  `json:"command"`
-		Timeout float64 `json:"timeout_s"`
+	if json.Unmarshal(arg, &s.Command) == nil && s.Command != "" { // the command alone is fine too
+		return nil
 	}
-	if json.Unmarshal(arg, &a.Command) != nil { // the command alone is fine too
-		if err := strict(arg, &a); err != nil {
-			return err
-		}
-	}
-	s.Command, s.Seconds = a.Command, a.Timeout
-	return needs(seconds(a.Timeout), "command", a.Command)
+	err := fields{"command": &s.Command, "timeout_s": &s.Seconds}.read(arg, "command")
+	return cmp.Or(err, seconds(s.Seconds))
 }
 
 func readSleep(s *Step, arg json.RawMessage) error {
@@ -179,17 +187,12 @@ func readSleep(s *Step, arg json.RawMessage) error {
 }
 
 func readWait(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Timeout float64 `json:"timeout_s"`
-	}
 	var yes bool
-	if json.Unmarshal(arg, &yes) != nil {
-		if err := strict(arg, &a); err != nil {
-			return err
-		}
+	if json.Unmarshal(arg, &yes) == nil {
+		return nil
 	}
-	s.Seconds = a.Timeout
-	return seconds(a.Timeout)
+	err := fields{"timeout_s": &s.Seconds}.read(arg)
+	return cmp.Or(err, seconds(s.Seconds))
 }
 
 func readTrue(_ *Step, arg json.RawMessage) error {
@@ -214,18 +217,13 @@ func readFree(s *Step, arg json.RawMessage) error {
 }
 
 func readComplete(s *Step, arg json.RawMessage) error {
-	a := struct {
-		Output  string `json:"output"`
-		Success *bool  `json:"success"`
-	}{}
 	var yes bool
 	if json.Unmarshal(arg, &yes) == nil {
 		s.Success = yes
 		return nil
 	}
-	err := strict(arg, &a)
-	s.Output, s.Success = a.Output, a.Success == nil || *a.Success
-	return err
+	s.Success = true
+	return fields{"output": &s.Output, "success": &s.Success}.read(arg)
 }
 
 func readCrash(s *Step, arg json.RawMessage) error {
@@ -242,15 +240,10 @@ func readCrash(s *Step, arg json.RawMessage) error {
 }
 
 func readFlood(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Events int `json:"events"`
-		Bytes  int `json:"bytes"`
-	}
-	err := strict(arg, &a)
-	if err == nil && (a.Events < 1 || a.Events > 10_000_000 || a.Bytes < 0 || a.Bytes > 1<<20) {
+	err := fields{"events": &s.Events, "bytes": &s.Bytes}.read(arg)
+	if err == nil && (s.Events < 1 || s.Events > 10_000_000 || s.Bytes < 0 || s.Bytes > 1<<20) {
 		err = errors.New("events must be 1 to 10,000,000, bytes 0 to 1,048,576")
 	}
-	s.Events, s.Bytes = a.Events, a.Bytes
 	return err
 }
 
@@ -258,13 +251,6 @@ func readExit(s *Step, arg json.RawMessage) error {
 	err := strict(arg, &s.ExitCode)
 	if err == nil && (s.ExitCode < 0 || s.ExitCode > 255) {
 		err = errors.New("must be 0 to 255")
-	}
-	return err
-}
-
-func needs(err error, name, value string) error {
-	if err == nil && value == "" {
-		return fmt.Errorf("%q is missing", name)
 	}
 	return err
 }

@@ -12,17 +12,10 @@ import (
 // readVerdict reads a step that gives a verdict: that the work passed or not, or a command whose exit
 // code says so.
 func readVerdict(s *Step, arg json.RawMessage) error {
-	var a struct {
-		Passed          *bool    `json:"passed"`
-		Command         string   `json:"command"`
-		Feedback        string   `json:"feedback"`
-		Recommendations []string `json:"recommendations"`
-	}
-	err := strict(arg, &a)
-	if err == nil && (a.Passed == nil) == (a.Command == "") {
+	err := fields{"passed": &s.Passed, "command": &s.Command, "feedback": &s.Text, "recommendations": &s.List}.read(arg)
+	if err == nil && (s.Passed == nil) == (s.Command == "") {
 		err = errors.New(`give either "passed" or "command"`)
 	}
-	s.Passed, s.Command, s.Text, s.List = a.Passed, a.Command, a.Feedback, a.Recommendations
 	return err
 }
 
