@@ -22,6 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Runtime runs [agentconfig.Config.Command].
@@ -107,8 +108,7 @@ func reported(ctx context.Context, env agent.Env) (bool, error) {
 }
 
 func count(ctx context.Context, line *apiclient.Client, eventType string) (int, error) {
-	wait := 200 * time.Millisecond
-	for {
+	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
 		answer, err := line.Get(ctx, "/events?limit=1&event_type="+eventType, 0)
 		if err == nil && answer.Status == http.StatusOK {
 			var list struct {
@@ -122,14 +122,9 @@ func count(ctx context.Context, line *apiclient.Client, eventType string) (int, 
 		if err == nil && answer.Status >= 400 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests {
 			return 0, nil // it will not tell; the exit code decides
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return 0, ctx.Err()
-		case <-timer.C:
+		if err := wait.For(ctx, delay); err != nil {
+			return 0, err
 		}
-		wait = min(wait*2, 15*time.Second)
 	}
 }
 

@@ -3,7 +3,6 @@ package mailbox
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // look is how often an answer is looked for.
@@ -138,15 +138,13 @@ func (t *Transport) write() error {
 
 // await looks for the answer. What is there in part is not there yet.
 func (t *Transport) await(req *http.Request, id string) (*http.Response, error) {
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
 	for {
 		if text, err := os.ReadFile(t.answer(id)); err == nil {
 			if resp, whole := parse(text, req); whole {
 				return resp, nil
 			}
 		}
-		if err := pause(req.Context(), ticker.C); err != nil {
+		if err := wait.For(req.Context(), look); err != nil {
 			return nil, err
 		}
 	}
@@ -161,13 +159,4 @@ func parse(text []byte, req *http.Request) (resp *http.Response, whole bool) {
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, err == nil
-}
-
-func pause(ctx context.Context, tick <-chan time.Time) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-tick:
-		return nil
-	}
 }
