@@ -31,6 +31,7 @@ require (
 require (
 	github.com/bradleyfalzon/ghinstallation/v2 v2.19.0
 	github.com/containerd/errdefs v1.0.0
+	github.com/creack/pty v1.1.24
 	github.com/daytonaio/daytona/libs/api-client-go v0.190.0
 	github.com/daytonaio/daytona/libs/toolbox-api-client-go v0.190.0
 	github.com/docker/docker v28.5.2+incompatible

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
-	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandbox/pty"
 )
 
 // terminal collects what a person sees, and tells when a text has come.
@@ -44,7 +43,7 @@ func (t *terminal) text() string {
 // asked runs credentials set on a terminal, until it has asked.
 func asked(ctx context.Context, t *testing.T, f *fakeAPI) (ours, theirs *os.File, screen *terminal, done chan error) {
 	t.Helper()
-	ours, theirs, err := pty.Open(sandbox.Size{Rows: 24, Columns: 80})
+	ours, theirs, err := pty.Open()
 	require.NoError(t, err)
 	screen, done = &terminal{news: make(chan struct{}, 1)}, make(chan error, 1)
 	root := &cobra.Command{Use: "omoi", SilenceUsage: true, SilenceErrors: true}

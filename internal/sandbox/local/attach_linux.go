@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandbox/pty"
 )
 
 var _ sandbox.Attacher = (*Provider)(nil)
@@ -18,50 +18,19 @@ var _ sandbox.Attacher = (*Provider)(nil)
 // Attach is [Provider.Exec] with the streams of a person. With a terminal the command gets one
 // of its own, so that nothing inside has a hold on the person's.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	l, f, err := p.prepareExec(ctx, labels, cmd)
-	if err != nil {
-		return -1, err
-	}
-	controlR, controlW, err := os.Pipe()
-	if err != nil {
-		return -1, unavailable("make a pipe", err)
-	}
-	defer controlR.Close() //nolint:errcheck // the shim has its own
-	stop := context.AfterFunc(ctx, func() { _ = controlW.Close() })
-	defer stop()
-	defer controlW.Close() //nolint:errcheck // closed twice at worst
-
-	c := p.shimCommand(kindExec, f)
-	c.WaitDelay = time.Second
-	settled := func() {}
-	if streams.Terminal != nil {
-		if settled, err = p.attachTerminal(c, labels, streams); err != nil {
-			return -1, err
+	r, err := p.runExec(ctx, labels, cmd, func(c *exec.Cmd, m meta) (func(), error) {
+		if streams.Terminal != nil {
+			return attachTerminal(c, m, streams)
 		}
-	} else {
 		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
-	}
-	s, err := p.startShim(c, controlR)
-	if err != nil {
-		settled()
-		return -1, err
-	}
-	answer, err := s.converse(ctx, l)
-	if werr := c.Wait(); err == nil && werr != nil && !errors.Is(werr, exec.ErrWaitDelay) && ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	settled()
-	res, err := execResult(answer, &sandbox.Output{}, &sandbox.Output{}, err)
-	return res.ExitCode, err
+		return func() {}, nil
+	})
+	return r.Code, err
 }
 
 // attachTerminal gives the command a terminal and carries between it and the streams. settled
 // is called once the command has ended, or was never started.
-func (p *Provider) attachTerminal(c *exec.Cmd, labels sandbox.Labels, streams sandbox.Streams) (settled func(), err error) {
-	_, m, err := p.find(labels)
-	if err != nil {
-		return nil, err
-	}
+func attachTerminal(c *exec.Cmd, m meta, streams sandbox.Streams) (settled func(), err error) {
 	ours, theirs, err := openTerminal(streams.Terminal.Size, m.UID)
 	if err != nil {
 		return nil, unavailable("open a terminal", err)
@@ -89,18 +58,26 @@ func resize(ours *os.File, resized <-chan sandbox.Size, done <-chan struct{}) {
 			if !ok {
 				return
 			}
-			_ = pty.Resize(ours, size) // a terminal of another size is still one
+			_ = pty.Setsize(ours, windowOf(size)) // a terminal of another size is still one
 		}
 	}
 }
 
 // openTerminal makes a terminal that belongs to uid.
 func openTerminal(size sandbox.Size, uid int) (ours, theirs *os.File, err error) {
-	if ours, theirs, err = pty.Open(size); err != nil || uid < 0 {
-		return ours, theirs, err
+	if ours, theirs, err = pty.Open(); err != nil {
+		return nil, nil, err
 	}
-	if err = theirs.Chown(uid, uid); err != nil {
+	err = pty.Setsize(ours, windowOf(size))
+	if err == nil && uid >= 0 {
+		err = theirs.Chown(uid, uid)
+	}
+	if err != nil {
 		return nil, nil, errors.Join(err, theirs.Close(), ours.Close())
 	}
 	return ours, theirs, nil
+}
+
+func windowOf(size sandbox.Size) *pty.Winsize {
+	return &pty.Winsize{Rows: size.Rows, Cols: size.Columns}
 }

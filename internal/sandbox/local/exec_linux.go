@@ -18,14 +18,31 @@ const defaultExecTimeout = time.Minute
 // tree is dead when Exec returns. It answers [task.CodeUnavailable] when the time is over,
 // [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	none := sandbox.ExecResult{ExitCode: -1}
-	l, f, err := p.prepareExec(ctx, labels, cmd)
+	stdout, stderr := &sandbox.Output{}, &sandbox.Output{}
+	r, err := p.runExec(ctx, labels, cmd, func(c *exec.Cmd, _ meta) (func(), error) {
+		c.Stdin, c.Stdout, c.Stderr = cmd.Stdin, stdout, stderr
+		return func() {}, nil
+	})
+	return sandbox.ExecResult{ExitCode: r.Code, Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, err
+}
+
+// runExec runs a command in a shim whose streams connect sets; what that returns is called once the command has ended, or was never
+// started.
+func (p *Provider) runExec(
+	ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, connect func(*exec.Cmd, meta) (settled func(), err error),
+) (r reply, err error) {
+	defer func() {
+		if err != nil {
+			r.Code = -1
+		}
+	}()
+	f, m, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {
-		return none, err
+		return r, err
 	}
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
-		return none, unavailable("make a pipe", err)
+		return r, unavailable("make a pipe", err)
 	}
 	defer controlR.Close() //nolint:errcheck // the shim has its own
 	// Closing our end, also by dying, makes the shim kill what it runs.
@@ -33,55 +50,53 @@ func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.
 	defer stop()
 	defer controlW.Close() //nolint:errcheck // closed twice at worst
 
-	stdout, stderr := &sandbox.Output{}, &sandbox.Output{}
 	c := p.shimCommand(kindExec, f)
-	c.Stdin, c.Stdout, c.Stderr = cmd.Stdin, stdout, stderr
 	c.WaitDelay = time.Second
+	settled, err := connect(c, m)
+	if err != nil {
+		return r, err
+	}
 	s, err := p.startShim(c, controlR)
 	if err != nil {
-		return none, err
+		settled()
+		return r, err
 	}
-	answer, err := s.converse(ctx, l)
+	r, err = s.converse(ctx, l)
 	// A shim that is done has closed its output; an endless input is not waited for.
 	if werr := c.Wait(); err == nil && werr != nil && !errors.Is(werr, exec.ErrWaitDelay) && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return execResult(answer, stdout, stderr, err)
+	settled()
+	return r, cmp.Or(err, r.cut())
 }
 
-func execResult(r reply, stdout, stderr *sandbox.Output, err error) (sandbox.ExecResult, error) {
-	res := sandbox.ExecResult{ExitCode: r.Code, Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
-	if err != nil {
-		res.ExitCode = -1
-		return res, err
+// cut says why a command was ended; nil: it ended by itself.
+func (r reply) cut() error {
+	switch {
+	case r.Full != "":
+		return task.Errorf(task.CodeExhausted, "the command in the sandbox was ended: %s", r.Full)
+	case r.TimedOut:
+		return task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
 	}
-	if r.Full != "" {
-		return res, task.Errorf(task.CodeExhausted, "the command in the sandbox was ended: %s", r.Full)
-	}
-	if r.TimedOut {
-		return res, task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
-	}
-	return res, nil
+	return nil
 }
 
 // prepareExec settles under the lock that there is something to run in.
-func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (launch, folder, error) {
+func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (f folder, m meta, l launch, err error) {
 	if err := labels.Check(); err != nil {
-		return launch{}, "", err
+		return f, m, l, err
 	}
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
-		return launch{}, "", err
+		return f, m, l, err
 	}
 	defer fence.Release()
-	f, m, err := p.find(labels)
-	if err != nil {
-		return launch{}, f, err
+	if f, m, err = p.find(labels); err != nil {
+		return f, m, l, err
 	}
-	l, err := p.prepare(f, m, cmd, kindExec)
-	l.Timeout = cmd.Timeout
-	l.Timeout = cmp.Or(max(l.Timeout, 0), defaultExecTimeout)
-	return l, f, err
+	l, err = p.prepare(f, m, cmd, kindExec)
+	l.Timeout = cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout)
+	return f, m, l, err
 }
 
 func (s *shim) converse(ctx context.Context, l launch) (reply, error) {

@@ -129,27 +129,6 @@ type shim struct {
 	reply  *os.File // we read
 }
 
-// pipes opens n pairs; close closes the ends that it is told to keep no longer.
-func pipes(n int) (readers, writers []*os.File, err error) {
-	for range n {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(readers, writers)
-			return nil, nil, unavailable("make a pipe", err)
-		}
-		readers, writers = append(readers, r), append(writers, w)
-	}
-	return readers, writers, nil
-}
-
-func closeAll(sets ...[]*os.File) {
-	for _, set := range sets {
-		for _, file := range set {
-			_ = file.Close()
-		}
-	}
-}
-
 // shimCommand is a shim of the given kind over f, not started yet.
 func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 	argv := p.cfg.Shim
@@ -167,18 +146,21 @@ func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 
 // startShim starts cmd with the launch and reply pipes, and extra descriptors after them.
 func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
-	readers, writers, err := pipes(2)
+	launchR, launchW, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return nil, unavailable("make a pipe", err)
 	}
-	cmd.ExtraFiles = append([]*os.File{readers[0], writers[1]}, extra...)
-	err = cmd.Start()
-	closeAll(readers[:1], writers[1:])
+	defer launchR.Close() //nolint:errcheck // the shim has its own
+	replyR, replyW, err := os.Pipe()
 	if err != nil {
-		closeAll(readers[1:], writers[:1])
-		return nil, unavailable("start a shim", err)
+		return nil, errors.Join(unavailable("make a pipe", err), launchW.Close())
 	}
-	return &shim{cmd: cmd, launch: writers[0], reply: readers[1]}, nil
+	defer replyW.Close() //nolint:errcheck // likewise
+	cmd.ExtraFiles = append([]*os.File{launchR, replyW}, extra...)
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(unavailable("start a shim", err), launchW.Close(), replyR.Close())
+	}
+	return &shim{cmd: cmd, launch: launchW, reply: replyR}, nil
 }
 
 // tell hands the launch over and closes the pipe. A shim that died shows in its reply.

@@ -10,8 +10,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/creack/pty"
+
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandbox/pty"
 )
 
 // terminal is a shell at a terminal of its own. Who connects shares it; what it said before is lost to them.
@@ -32,10 +33,11 @@ type terminal struct {
 
 // openTerminal starts a login shell.
 func (d *daemon) openTerminal(id, cwd string, env map[string]string, size sandbox.Size) (*terminal, error) {
-	ours, theirs, err := pty.Open(size)
+	ours, theirs, err := pty.Open()
 	if err != nil {
 		return nil, err
 	}
+	_ = pty.Setsize(ours, windowOf(size))      // a terminal of another size is still one
 	defer theirs.Close()                       //nolint:errcheck // the shell has its own
 	cmd := exec.Command(d.shell(), "-i", "-l") //nolint:gosec,noctx // the sandbox's own shell, until its terminal is deleted
 	cmd.Dir, cmd.Env = cwd, d.environment(env)
@@ -103,7 +105,11 @@ func (t *terminal) resize(size sandbox.Size) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.size = size
-	return pty.Resize(t.ours, size)
+	return pty.Setsize(t.ours, windowOf(size))
+}
+
+func windowOf(size sandbox.Size) *pty.Winsize {
+	return &pty.Winsize{Rows: size.Rows, Cols: size.Columns}
 }
 
 // end kills the shell and what it has begun.
