@@ -115,81 +115,69 @@ func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 
 // Post sends a JSON body to a path below the sandbox's own, compressed if asked.
 func (c *Client) Post(ctx context.Context, path string, body []byte, compress bool) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	if compress {
-		body = deflate(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return Answer{}, fmt.Errorf("make request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if compress {
-		req.Header.Set("Content-Encoding", "gzip")
-	}
-	return c.do(req)
+	return c.ask(ctx, request{method: http.MethodPost, path: path, media: "application/json", body: body, compress: compress})
 }
 
 // Put sends lines of text to a path below the sandbox's own, compressed.
 func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.base+path, bytes.NewReader(deflate(body)))
-	if err != nil {
-		return Answer{}, fmt.Errorf("make request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("Content-Encoding", "gzip")
-	return c.do(req)
+	return c.ask(ctx, request{method: http.MethodPut, path: path, media: "application/x-ndjson", body: body, compress: true})
 }
 
 // Fetch writes what stands at a path below the sandbox's own to w. The answer has no body
 // then; that of a refusal has.
 func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
-	if err != nil {
-		return Answer{}, fmt.Errorf("make request: %w", err)
-	}
-	return c.exchange(req, func(resp *http.Response) (body []byte, err error) {
-		if resp.StatusCode != http.StatusOK {
-			return readAnswer(resp)
-		}
-		_, err = io.Copy(w, resp.Body)
-		return nil, err
-	})
+	return c.ask(ctx, request{method: http.MethodGet, path: path, to: w})
 }
 
 // Get reads a path below the sandbox's own; wait is how long the server may hold the answer.
 func (c *Client) Get(ctx context.Context, path string, wait time.Duration) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout+wait)
+	return c.ask(ctx, request{method: http.MethodGet, path: path, wait: wait})
+}
+
+type request struct {
+	method, path, media string
+
+	body     []byte
+	compress bool
+	wait     time.Duration
+	to       io.Writer // of the body of a success; nil: the answer has it
+}
+
+func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout+r.wait)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+	if r.compress {
+		r.body = deflate(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return Answer{}, fmt.Errorf("make request: %w", err)
 	}
-	return c.do(req)
-}
-
-func (c *Client) do(req *http.Request) (Answer, error) { return c.exchange(req, readAnswer) }
-
-func readAnswer(resp *http.Response) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-}
-
-func (c *Client) exchange(req *http.Request, read func(*http.Response) ([]byte, error)) (Answer, error) {
+	if r.media != "" {
+		req.Header.Set("Content-Type", r.media)
+	}
+	if r.compress {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	req.Header.Set("Omoi-Protocol", strconv.Itoa(agentconfig.Protocol))
+	return c.exchange(req, r.to)
+}
+
+func (c *Client) exchange(req *http.Request, to io.Writer) (Answer, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask the API: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := read(resp)
+	var body []byte
+	if to != nil && resp.StatusCode == http.StatusOK {
+		_, err = io.Copy(to, resp.Body)
+	} else {
+		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	}
 	if err != nil {
 		return Answer{}, fmt.Errorf("read the API's answer: %w", err)
 	}

@@ -50,12 +50,12 @@ func (t *talk) turnsLeft() string {
 	case t.env.Config.Continuous:
 		return strconv.Itoa(t.limits.Turns)
 	}
-	return strconv.Itoa(t.limits.Turns - t.rec.used())
+	return strconv.Itoa(t.limits.Turns - t.rec.now().used)
 }
 
 // budgetLeft is what one process of the program may cost: what is left of the attempt's budget.
 func (t *talk) budgetLeft() string {
-	return strconv.FormatFloat(t.limits.Cost-t.rec.cost(), 'f', 4, 64)
+	return strconv.FormatFloat(t.limits.Cost-t.rec.now().cost, 'f', 4, 64)
 }
 
 // tools are those that may be used without a question, and those that are not offered. There

@@ -47,12 +47,13 @@ func (t *talk) failure(end *turn) *failed {
 
 // atLimit says that a limit of the attempt was reached, and how far the agent came.
 func (t *talk) atLimit(name string) string {
-	return continuous.Stopped(t.rec.at().Turn, t.rec.cost(), name)
+	return continuous.Stopped(t.rec.now().Turn, t.rec.now().cost, name)
 }
 
 // refused is a result that says that it went wrong.
 func (t *talk) refused(end *turn) *failed {
-	limit, cause := t.rec.trouble()
+	now := t.rec.now()
+	limit, cause := now.limit, now.cause
 	text := t.words(end)
 	f := &failed{class: classOf(end.result.APIStatus, cause, text), kind: cmp.Or(cause, end.result.Subtype), reason: "error", text: text}
 	if f.class == task.ClassProviderLimit {
@@ -75,7 +76,7 @@ func (t *talk) words(end *turn) string {
 	if tail := strings.TrimSpace(end.exit.Output); tail != "" {
 		parts = append(parts, strings.ToValidUTF8(tail[max(len(tail)-2000, 0):], "?"))
 	}
-	if unread := t.rec.unreadable(); unread != "" && end.result == nil {
+	if unread := t.rec.now().unread; unread != "" && end.result == nil {
 		parts = append(parts, "It printed what omoi cannot read: "+clip(unread, 500))
 	}
 	if len(parts) == 0 {

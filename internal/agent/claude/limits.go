@@ -26,7 +26,7 @@ func (t *talk) reached() string {
 	switch {
 	case t.limits.Cost > 0 && t.rec.beyond(t.limits.Cost):
 		return continuous.StopCost
-	case t.limits.Turns > 0 && t.rec.used() >= t.limits.Turns:
+	case t.limits.Turns > 0 && t.rec.now().used >= t.limits.Turns:
 		return continuous.StopTurns
 	}
 	return ""

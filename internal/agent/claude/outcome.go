@@ -23,7 +23,7 @@ const (
 // close lets the program end, and judges once more: by its exit code too.
 func (t *talk) close(ctx context.Context, end *turn) *failed {
 	wait := closeWait
-	if t.rec.behindIt() {
+	if t.rec.now().behind {
 		wait = behindWait
 	}
 	t.prog.in.Close()
@@ -69,14 +69,14 @@ func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 
 func (t *talk) completed(end *turn, w continuous.Work) {
 	t.save()
-	at := t.rec.at()
+	at := t.rec.now()
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
-		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.said(), "agent_type": t.agentType(),
+		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.agentType(),
 		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.Tested,
 	}
-	maps.Copy(data, t.rec.bill())
+	maps.Copy(data, t.rec.now().bill)
 	maps.Copy(data, t.loop().WorkData(w))
 	maps.Copy(data, w.Found())
 	t.env.Report.Emit(event.AgentCompleted, data)
@@ -90,9 +90,9 @@ func (t *talk) fail(f *failed) agent.Result {
 	t.save()
 	data := map[string]any{
 		"error": f.text, "error_type": f.kind, "failure_class": string(f.class), "phase": "initial_task", "stop_reason": f.reason,
-		"turn": t.rec.at().Turn, "session_id": t.place.SessionID, "final_output": t.rec.said(), "final_output_length": len(t.rec.said()),
+		"turn": t.rec.now().Turn, "session_id": t.place.SessionID, "final_output": t.rec.now().said, "final_output_length": len(t.rec.now().said),
 	}
-	maps.Copy(data, t.rec.bill())
+	maps.Copy(data, t.rec.now().bill)
 	if f.code != "" {
 		data["reason_code"] = f.code
 	}
@@ -101,7 +101,7 @@ func (t *talk) fail(f *failed) agent.Result {
 	}
 	if f.class == task.ClassInfrastructure || f.class == task.ClassResources {
 		t.env.Report.Emit(event.AgentStreamError, map[string]any{
-			"error": f.text, "error_type": f.kind, "turn": t.rec.at().Turn, "final_output_length": len(t.rec.said()),
+			"error": f.text, "error_type": f.kind, "turn": t.rec.now().Turn, "final_output_length": len(t.rec.now().said),
 		})
 	}
 	t.env.Report.Emit(event.AgentError, data)

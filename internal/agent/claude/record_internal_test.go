@@ -31,10 +31,10 @@ func TestATroubleThatIsOverIsForgotten(t *testing.T) {
 	t.Parallel()
 	r := newTestRecorder()
 	r.take(parse([]byte(`{"type":"system","subtype":"api_retry","error":"rate_limit"}`)))
-	_, cause := r.trouble()
+	cause := r.now().cause
 	require.Equal(t, "rate_limit", cause)
 	r.take(parse([]byte(`{"type":"assistant","message":{"id":"m","model":"m","content":[]}}`)))
-	_, cause = r.trouble()
+	cause = r.now().cause
 	require.Empty(t, cause)
 }
 
@@ -112,14 +112,14 @@ func TestALookGivesWay(t *testing.T) {
 		r.take(parse([]byte(`{"type":"result","subtype":"success","total_cost_usd":1}`)))
 	}()
 	<-begun
-	require.InDelta(t, 1, r.cost(), 0, "while it is looked")
+	require.InDelta(t, 1, r.now().cost, 0, "while it is looked")
 	r.looks.hurry()
 	<-taken
 	r.caughtUp()
-	require.Zero(t, r.at().Files, "nobody looks while somebody waits")
+	require.Zero(t, r.now().Files, "nobody looks while somebody waits")
 	r.looks.calm()
 	r.caughtUp()
-	require.Equal(t, 1, r.at().Files)
+	require.Equal(t, 1, r.now().Files)
 	require.False(t, r.looks.behind())
 }
 

@@ -12,26 +12,13 @@ import (
 
 // loop is continuous mode as it stands.
 func (t *talk) loop() *continuous.Loop {
-	return &continuous.Loop{Env: t.env, Asks: continuous.AsksOf(t.vars), Limits: t.limits.Limits, State: &t.place.State, Agent: t}
+	return &continuous.Loop{Env: t.env, Asks: continuous.AsksOf(t.vars), Limits: t.limits.Limits, State: &t.place.State, Now: t.standing}
 }
 
-// Cost is what the attempt has cost so far.
-func (t *talk) Cost() float64 { return t.rec.cost() }
-
-// Bill is the same, and tokens, as the data of an event.
-func (t *talk) Bill() map[string]any { return t.rec.bill() }
-
-// Session is that of the program.
-func (t *talk) Session() string { return t.place.SessionID }
-
-// Turns is how many there were.
-func (t *talk) Turns() int { return t.rec.at().Turn }
-
-// Files is how many were changed.
-func (t *talk) Files() int { return t.rec.at().Files }
-
-// Said is what the model said last.
-func (t *talk) Said() string { return t.rec.said() }
+func (t *talk) standing() continuous.Standing {
+	now := t.rec.now()
+	return continuous.Standing{Cost: now.cost, Bill: now.bill, Session: t.place.SessionID, Turns: now.Turn, Files: now.Files, Said: now.said}
+}
 
 // round begins an iteration of continuous mode, if this is one.
 func (t *talk) round(text string) string {
@@ -39,7 +26,7 @@ func (t *talk) round(text string) string {
 		return text
 	}
 	text += "\n\nWhen all of it is done, and only then, end your last message with a line that says " + t.limits.Signal + "."
-	t.place.TurnsBefore = t.rec.at().Turn
+	t.place.TurnsBefore = t.rec.now().Turn
 	t.loop().Begin(text)
 	return text
 }

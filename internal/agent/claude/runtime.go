@@ -89,7 +89,7 @@ func (t *talk) work(ctx context.Context) (agent.Result, error) {
 // unresumed is true once, if the program does not know the session that it was to go on with:
 // it begins a new one, and the work itself is still there.
 func (t *talk) unresumed(end *turn) bool {
-	if !end.ended || !t.place.Begun || end.interrupted || t.rec.begun() || end.exit.ExitCode == 0 {
+	if !end.ended || !t.place.Begun || end.interrupted || t.rec.now().begun || end.exit.ExitCode == 0 {
 		return false
 	}
 	t.forgotten(task.Errorf(task.CodeInvalid, "%s", t.words(end)))

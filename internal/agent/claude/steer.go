@@ -100,7 +100,7 @@ func (t *talk) over(end *turn) bool {
 // ensure starts the program, or starts it again where it has ended.
 func (t *talk) ensure(ctx context.Context) error {
 	if t.prog != nil && !t.prog.over() {
-		if t.env.Config.Continuous || t.limits.Turns == 0 || t.rec.used() == 0 {
+		if t.env.Config.Continuous || t.limits.Turns == 0 || t.rec.now().used == 0 {
 			return nil
 		}
 		t.halt() // it would count the turns of what it is told next from the beginning
@@ -181,7 +181,7 @@ func (t *talk) noticed(end *turn, l *line) {
 		}
 	}
 	if l.Type == "user" && end.late == nil {
-		if reason := t.reached(); reason == continuous.StopCost || reason == continuous.StopTurns && !t.rec.calling() {
+		if reason := t.reached(); reason == continuous.StopCost || reason == continuous.StopTurns && !t.rec.now().calling {
 			t.stop(end, reason)
 		}
 	}

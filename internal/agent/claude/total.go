@@ -7,12 +7,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// cost is what the attempt has cost so far.
-func (r *recorder) cost() float64 {
+// standing is where a run stands.
+type standing struct {
+	place
+
+	cost  float64
+	bill  map[string]any // the same, and tokens, as the data of an event
+	said  string         // what the model said last
+	used  int            // turns that count against the limit
+	limit limitInfo      // what the provider said of its limits
+	cause string         // the error that was named last
+
+	unread  string // what the program printed last that is no line of its own
+	begun   bool   // this process has begun the session
+	calling bool   // a tool was called that has not answered
+	behind  bool   // tasks in the background have not ended
+}
+
+// now is where the run stands now, while the program may still speak.
+func (r *recorder) now() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	usd, _ := r.place.Spent.total()
-	return usd
+	return standing{
+		place: *r.place, cost: usd, bill: r.place.Spent.data(), said: r.lastText, used: r.place.Turn - r.place.TurnsBefore,
+		limit: r.limit, cause: r.cause, unread: r.unread, begun: r.inits > 0, calling: len(r.tools) > 0, behind: len(r.behind) > 0,
+	}
 }
 
 // beyond reports whether the attempt may spend no more.
@@ -20,69 +40,6 @@ func (r *recorder) beyond(limit float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.place.Spent.beyond(limit)
-}
-
-// bill is what the attempt has cost so far, as the data of an event.
-func (r *recorder) bill() map[string]any {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.place.Spent.data()
-}
-
-// at is where the run stands now, while the program may still speak.
-func (r *recorder) at() place {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return *r.place
-}
-
-// said is what the model said last.
-func (r *recorder) said() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lastText
-}
-
-// trouble is what the provider said of its limits, and the error that was named last.
-func (r *recorder) trouble() (limitInfo, string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.limit, r.cause
-}
-
-// unreadable is what the program printed last that is no line of its own.
-func (r *recorder) unreadable() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.unread
-}
-
-// begun reports whether this process has begun the session.
-func (r *recorder) begun() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.inits > 0
-}
-
-// used are the turns that count against the limit.
-func (r *recorder) used() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.place.Turn - r.place.TurnsBefore
-}
-
-// calling reports whether a tool was called that has not answered.
-func (r *recorder) calling() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.tools) > 0
-}
-
-// behindIt reports whether tasks in the background have not ended.
-func (r *recorder) behindIt() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.behind) > 0
 }
 
 // save notes how far the work is, and until when its time by [uptime.Now] is counted: what saving takes, and what is

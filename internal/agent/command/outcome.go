@@ -91,20 +91,21 @@ func (r *run) atLimit(reason string) agent.Result {
 	if r.env.Config.Continuous {
 		return r.loop().Finish(reason, continuous.Work{})
 	}
-	kind, name := "max_budget", "MAX_BUDGET_USD"
+	kind, name, now := "max_budget", "MAX_BUDGET_USD", r.rec.standing()
 	if reason == continuous.StopTurns {
 		kind, name = "max_turns", "MAX_TURNS"
 	}
 	return r.fail(map[string]any{
-		"error": continuous.Stopped(r.rec.Turns(), r.rec.Cost(), name), "error_type": kind, "failure_class": string(task.ClassStopped),
+		"error": continuous.Stopped(now.Turns, now.Cost, name), "error_type": kind, "failure_class": string(task.ClassStopped),
 		"phase": "initial_task", "stop_reason": reason,
 	})
 }
 
 // fail reports why there is nothing more to expect, with words and bill.
 func (r *run) fail(data map[string]any) agent.Result {
-	maps.Copy(data, r.rec.Bill())
-	data["turn"], data["final_output"] = r.rec.Turns(), r.rec.Said()
+	now := r.rec.standing()
+	maps.Copy(data, now.Bill)
+	data["turn"], data["final_output"] = now.Turns, now.Said
 	r.env.Report.Emit(event.AgentError, data)
 	return agent.Result{Failed: true}
 }

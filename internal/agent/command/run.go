@@ -48,7 +48,7 @@ type end struct {
 func (r *run) loop() *continuous.Loop {
 	asks := continuous.AsksOf(r.vars)
 	asks.Pushed = false // omoi pushes what is committed
-	return &continuous.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Agent: r.rec, Told: r.rec.words()}
+	return &continuous.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Now: r.rec.standing, Told: r.rec.words()}
 }
 
 // work runs the program until the task has an outcome.

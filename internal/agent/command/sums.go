@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -40,42 +41,14 @@ func (r *recorder) save(since time.Duration) (until time.Duration) {
 	return since + worked
 }
 
-// Cost is what the attempt has cost so far.
-func (r *recorder) Cost() float64 {
+// standing is where the run stands now.
+func (r *recorder) standing() continuous.Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.place.Spent.Cost + r.now.Cost
-}
-
-// Bill is the same, and tokens, as the data of an event.
-func (r *recorder) Bill() map[string]any {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.place.Spent.plus(r.now).data()
-}
-
-// Session is that of the run.
-func (r *recorder) Session() string { return r.env.SessionID }
-
-// Turns is how many messages of a model there were.
-func (r *recorder) Turns() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.place.Turn
-}
-
-// Files is how many were changed.
-func (r *recorder) Files() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.place.Files
-}
-
-// Said is what the program said last.
-func (r *recorder) Said() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.said
+	all := r.place.Spent.plus(r.now)
+	return continuous.Standing{
+		Cost: all.Cost, Bill: all.data(), Session: r.env.SessionID, Turns: r.place.Turn, Files: r.place.Files, Said: r.said,
+	}
 }
 
 // tell takes the output for what a program said that has no words of its own.

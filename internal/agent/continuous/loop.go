@@ -39,14 +39,14 @@ func (s *State) Fail(text string) {
 	s.Failed, s.Error = s.Failed+1, textcut.First(text, most)
 }
 
-// Agent is who goes round.
-type Agent interface {
-	Cost() float64        // so far
-	Bill() map[string]any // tokens and cost so far, as the data of an event
-	Session() string
-	Turns() int
-	Files() int   // that were changed
-	Said() string // what it said last
+// Standing is where the agent stands that goes round.
+type Standing struct {
+	Cost    float64        // so far
+	Bill    map[string]any // tokens and cost so far, as the data of an event
+	Session string
+	Turns   int
+	Files   int    // that were changed
+	Said    string // what it said last
 }
 
 // Loop is one agent's continuous mode.
@@ -55,7 +55,7 @@ type Loop struct {
 	Asks   Asks
 	Limits Limits
 	State  *State
-	Agent  Agent
+	Now    func() Standing
 	// Told is what the agent says itself of the end; nil: nothing.
 	Told map[string]any
 }
@@ -85,14 +85,13 @@ func (l *Loop) report(kind string, data map[string]any, w Work) {
 }
 
 func (l *Loop) data(w Work) map[string]any {
-	s := l.State
+	s, now := l.State, l.Now()
 	data := map[string]any{
 		"iteration_num": s.Iteration, "successful_iterations": s.Passed, "error_count": s.Failed,
 		"completion_signal_count": s.Signals, "elapsed_seconds": time.Duration(s.WorkedMS * int64(time.Millisecond)).Seconds(),
-		"last_session_id": l.Agent.Session(), "validation_passed": false, "tests_passed": w.Tested,
+		"last_session_id": now.Session, "validation_passed": false, "tests_passed": w.Tested,
 	}
-	bill := l.Agent.Bill()
-	data["total_cost_usd"], data["cost_unknown"] = bill["cost_usd"], bill["cost_unknown"] == true
+	data["total_cost_usd"], data["cost_unknown"] = now.Bill["cost_usd"], now.Bill["cost_unknown"] == true
 	maps.Copy(data, l.WorkData(w))
 	return data
 }
@@ -100,7 +99,7 @@ func (l *Loop) data(w Work) map[string]any {
 // WorkData is what is known of the work; the pull request is omoi's own.
 func (l *Loop) WorkData(w Work) map[string]any {
 	return map[string]any{
-		"branch_name": l.branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Agent.Files(),
+		"branch_name": l.branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Now().Files,
 		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
 	}
 }
@@ -132,7 +131,8 @@ func (l *Loop) Validated(w Work) {
 // Completed ends a round that went well, whether its work passes or not.
 func (l *Loop) Completed(w Work) {
 	l.State.Passed++
-	l.report("completed", map[string]any{"cost_usd": l.Agent.Bill()["cost_usd"], "output_preview": textcut.First(l.Agent.Said(), 1000)}, w)
+	now := l.Now()
+	l.report("completed", map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
 }
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.
@@ -147,7 +147,7 @@ func (l *Loop) Over() string {
 	switch {
 	case l.State.Iteration >= l.Limits.Iterations:
 		return StopIterations
-	case l.Agent.Cost() >= l.Limits.Cost:
+	case l.Now().Cost >= l.Limits.Cost:
 		return StopCost
 	case l.Limits.Left(l.State) <= 0:
 		return StopTime
@@ -164,19 +164,19 @@ func (l *Loop) why(reason string) string {
 	case name == "":
 		return ""
 	case reason == StopCost:
-		limit = fmt.Sprintf(", at a cost of %.4f USD", l.Agent.Cost())
+		limit = fmt.Sprintf(", at a cost of %.4f USD", l.Now().Cost)
 	}
 	return fmt.Sprintf("%s: the agent was stopped in round %d%s; %s in env of execution_config sets the limit.", reason, l.State.Iteration, limit, name)
 }
 
 // Finish reports the end of continuous mode.
 func (l *Loop) Finish(reason string, w Work) agent.Result {
-	data := l.data(w)
+	data, now := l.data(w), l.Now()
 	maps.Copy(data, map[string]any{
-		"phase_data": map[string]any{}, "session_id": l.Agent.Session(), "turns": l.Agent.Turns(), "final_output": l.Agent.Said(),
+		"phase_data": map[string]any{}, "session_id": now.Session, "turns": now.Turns, "final_output": now.Said,
 	})
 	maps.Copy(data, l.Told)
-	maps.Copy(data, l.Agent.Bill())
+	maps.Copy(data, now.Bill)
 	maps.Copy(data, w.Found())
 	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
 	if text := l.why(reason); text != "" {
