@@ -60,6 +60,21 @@ type Terminal struct {
 	Resized <-chan Size // nil: it stays
 }
 
+// Follow calls set with each new size until ctx ends.
+func (t *Terminal) Follow(ctx context.Context, set func(Size)) {
+	for {
+		select {
+		case size, more := <-t.Resized:
+			if !more {
+				return
+			}
+			set(size)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Size of a terminal, in characters.
 type Size struct{ Rows, Columns uint16 }
 

@@ -3,15 +3,15 @@ package proc
 import (
 	"fmt"
 	"syscall"
-)
 
-const prSetChildSubreaper = 36
+	"golang.org/x/sys/unix"
+)
 
 // Adopt makes this process the parent of orphans below it, so that nothing that the agent
 // started can get out of its sight. It is for the agent's main process.
 func Adopt() error {
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
-		return fmt.Errorf("become subreaper: %w", errno)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
 	}
 	return nil
 }

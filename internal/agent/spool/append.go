@@ -119,7 +119,7 @@ func (s *Spool) addSegment(n int64) error {
 		return fmt.Errorf("begin spool segment: %w", err)
 	}
 	if s.w != nil {
-		_ = datasync(s.w)
+		_ = s.w.Sync()
 		_ = s.w.Close()
 	}
 	s.w = f

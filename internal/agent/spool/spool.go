@@ -208,7 +208,7 @@ func (s *Spool) Sync() error {
 	if s.synced >= last {
 		return nil
 	}
-	if err := datasync(s.w); err != nil {
+	if err := s.w.Sync(); err != nil {
 		return fmt.Errorf("sync spool: %w", err)
 	}
 	s.synced = last

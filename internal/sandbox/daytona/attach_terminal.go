@@ -42,7 +42,7 @@ func (a attached) terminal(ctx context.Context, env string) (int, error) {
 		late.Stop()
 		go a.keys(ctx, conn)
 	}}
-	go a.resize(ctx)
+	go a.streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = a.tb.resizeTerminal(ctx, a.id, size) }) // one of another size is still one
 	return watch(ctx, conn, show)
 }
 
@@ -52,20 +52,6 @@ func (a attached) keys(ctx context.Context, conn *websocket.Conn) {
 	for {
 		n, err := a.streams.Stdin.Read(typed)
 		if n > 0 && conn.Write(ctx, websocket.MessageBinary, typed[:n]) != nil || err != nil {
-			return
-		}
-	}
-}
-
-func (a attached) resize(ctx context.Context) {
-	for {
-		select {
-		case size, more := <-a.streams.Terminal.Resized:
-			if !more {
-				return
-			}
-			_ = a.tb.resizeTerminal(ctx, a.id, size) // a terminal of another size is still one
-		case <-ctx.Done():
 			return
 		}
 	}

@@ -20,18 +20,30 @@ import (
 // Exec runs a command in a container of its own over the sandbox's volumes, beside the agent
 // or after it has ended. Whatever it leaves running ends with it.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	var out, errs sandbox.Output
+	code, err := p.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
+	return sandbox.ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
+}
+
+var _ sandbox.Attacher = (*Provider)(nil)
+
+// Attach is [Provider.Exec] with the streams of a person. It sees the sandbox's files and not the agent's
+// processes, and all of it ends with the command.
+func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
-		return sandbox.ExecResult{}, err
+		return -1, err
 	}
 	cmd.Timeout = cmp.Or(max(cmd.Timeout, 0), time.Minute)
-	run := &running{p: p, read: make(chan error, 1)}
-	run.streams = sandbox.Streams{Stdin: cmd.Stdin, Stdout: &run.out, Stderr: &run.errs}
+	run := &running{p: p, read: make(chan error, 1), streams: streams}
 	if err := run.begin(ctx, labels, cmd); err != nil {
-		return sandbox.ExecResult{}, err
+		return -1, err
 	}
 	defer run.close(ctx)
 	within, cancel := context.WithTimeout(ctx, cmd.Timeout)
 	defer cancel()
+	if streams.Terminal != nil {
+		go streams.Terminal.Follow(within, func(size sandbox.Size) { run.size(within, size) })
+	}
 	return run.follow(ctx, within)
 }
 
@@ -41,8 +53,6 @@ type running struct {
 	id      string
 	conn    types.HijackedResponse
 	streams sandbox.Streams
-	out     sandbox.Output // of an Exec
-	errs    sandbox.Output
 
 	ended <-chan ending
 	read  chan error // the end of both streams
@@ -119,33 +129,30 @@ func (r *running) show() error {
 	return err
 }
 
-// follow waits for the end. What came until then is answered also if that is an error.
-func (r *running) follow(ctx, within context.Context) (sandbox.ExecResult, error) {
+// follow waits for the end.
+func (r *running) follow(ctx, within context.Context) (code int, err error) {
 	select {
 	case err := <-r.read:
 		if err != nil && within.Err() == nil {
-			return r.result(-1), engineError("listen to a command", err)
+			return -1, engineError("listen to a command", err)
 		}
 	case <-within.Done():
-		return r.cut(ctx)
+		return -1, cut(ctx)
 	}
 	select {
 	case end := <-r.ended:
 		if end.err != nil {
-			return r.result(-1), engineError("wait for a command", end.err)
+			return -1, engineError("wait for a command", end.err)
 		}
-		return r.result(end.code), nil
+		return end.code, nil
 	case <-within.Done():
-		return r.cut(ctx)
+		return -1, cut(ctx)
 	}
 }
 
-// cut is the answer when the time is over.
-func (r *running) cut(ctx context.Context) (sandbox.ExecResult, error) {
-	if err := ctx.Err(); err != nil {
-		return r.result(-1), err
-	}
-	return r.result(-1), task.Errorf(task.CodeUnavailable, "the command did not end in its time")
+// cut is the error when the time is over.
+func cut(ctx context.Context) error {
+	return cmp.Or(ctx.Err(), error(task.Errorf(task.CodeUnavailable, "the command did not end in its time")))
 }
 
 // close ends the command and removes its container.
@@ -156,6 +163,7 @@ func (r *running) close(ctx context.Context) {
 	}
 }
 
-func (r *running) result(code int) sandbox.ExecResult {
-	return sandbox.ExecResult{ExitCode: code, Stdout: r.out.Bytes(), Stderr: r.errs.Bytes()}
+// size gives the terminal its size; one of another size is still one.
+func (r *running) size(ctx context.Context, size sandbox.Size) {
+	_ = r.p.engine.ContainerResize(ctx, r.id, container.ResizeOptions{Height: uint(size.Rows), Width: uint(size.Columns)})
 }

@@ -20,7 +20,7 @@ var _ sandbox.Attacher = (*Provider)(nil)
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	r, err := p.runExec(ctx, labels, cmd, func(c *exec.Cmd, m meta) (func(), error) {
 		if streams.Terminal != nil {
-			return attachTerminal(c, m, streams)
+			return attachTerminal(ctx, c, m, streams)
 		}
 		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
 		return func() {}, nil
@@ -30,37 +30,23 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 
 // attachTerminal gives the command a terminal and carries between it and the streams. settled
 // is called once the command has ended, or was never started.
-func attachTerminal(c *exec.Cmd, m meta, streams sandbox.Streams) (settled func(), err error) {
+func attachTerminal(ctx context.Context, c *exec.Cmd, m meta, streams sandbox.Streams) (settled func(), err error) {
 	ours, theirs, err := openTerminal(streams.Terminal.Size, m.UID)
 	if err != nil {
 		return nil, unavailable("open a terminal", err)
 	}
 	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
-	done := make(chan struct{})
+	ctx, stop := context.WithCancel(ctx)
 	var shown sync.WaitGroup
-	shown.Go(func() { _, _ = io.Copy(streams.Stdout, ours) }) // it ends with the last user of theirs
-	go func() { _, _ = io.Copy(ours, streams.Stdin) }()       // it ends with the person's input or with ours
-	go resize(ours, streams.Terminal.Resized, done)
+	shown.Go(func() { _, _ = io.Copy(streams.Stdout, ours) })                                          // it ends with the last user of theirs
+	go func() { _, _ = io.Copy(ours, streams.Stdin) }()                                                // it ends with the person's input or with ours
+	go streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = pty.Setsize(ours, windowOf(size)) }) // one of another size is still one
 	return func() {
-		close(done)
+		stop()
 		_ = theirs.Close()
 		shown.Wait()
 		_ = ours.Close()
 	}, nil
-}
-
-func resize(ours *os.File, resized <-chan sandbox.Size, done <-chan struct{}) {
-	for {
-		select {
-		case <-done:
-			return
-		case size, ok := <-resized:
-			if !ok {
-				return
-			}
-			_ = pty.Setsize(ours, windowOf(size)) // a terminal of another size is still one
-		}
-	}
 }
 
 // openTerminal makes a terminal that belongs to uid.
