@@ -577,29 +577,12 @@ COMMENT ON COLUMN event_fields.fields IS 'A transcript is named, and stored in t
 CREATE TABLE event_counts (
     sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
     up_to_sequence        bigint NOT NULL,
-    types       jsonb NOT NULL,
-    placed      bigint NOT NULL DEFAULT 0
+    types       jsonb NOT NULL
 );
 COMMENT ON TABLE event_counts IS 'Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; '
     'what a row says of 1 to up_to_sequence never changes.';
-COMMENT ON COLUMN event_counts.up_to_sequence IS 'The counts cover the numbers 1 to up_to_sequence, which is the end of a block of event_type_index.';
+COMMENT ON COLUMN event_counts.up_to_sequence IS 'The counts cover the numbers 1 to up_to_sequence.';
 COMMENT ON COLUMN event_counts.types IS 'Type -> [events, first sequence, last sequence].';
-COMMENT ON COLUMN event_counts.placed IS 'event_type_index covers 1 to placed. A row counts only where placed equals up_to_sequence.';
-
-CREATE TABLE event_type_index (
-    sandbox_id  text NOT NULL REFERENCES sandboxes ON DELETE CASCADE,
-    event_type  text NOT NULL,
-    block       bigint NOT NULL,
-    before      bigint NOT NULL,
-    places      smallint[] NOT NULL,
-    PRIMARY KEY (sandbox_id, event_type, block)
-);
-COMMENT ON TABLE event_type_index IS 'The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. '
-    'Readers write whole blocks, so that ingest pays nothing.';
-COMMENT ON COLUMN event_type_index.event_type IS 'Empty: all events but heartbeats.';
-COMMENT ON COLUMN event_type_index.block IS 'Holds the numbers 1000 * block + 1 to 1000 * block + 1000.';
-COMMENT ON COLUMN event_type_index.before IS 'Number of events of the type in earlier blocks. 0 for the empty type.';
-COMMENT ON COLUMN event_type_index.places IS 'Numbers in the block, 1 to 1000, ascending.';
 
 CREATE TABLE spec_progress (
     sandbox_id      text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
@@ -1235,6 +1218,6 @@ DROP VIEW ended_sandboxes, ended_tasks;
 DROP TABLE removals, deliveries, diagnoses, diagnosis_queue, detected_duplicates, conductor_analyses, guardian_actions, interventions,
     guardian_analyses, guardian_cycles, pull_request_states, feedback, follow_ups, open_usage, project_usage, credential_cooldowns,
     credentials, admission_queue, project_last_admission, slots, bus_events, task_outbox, commands, messages, transcripts, spec_progress,
-    event_type_index, event_counts, event_fields, sandbox_events, event_spools, validation_reviews, attempts, access_sessions, log_parts,
+    event_counts, event_fields, sandbox_events, event_spools, validation_reviews, attempts, access_sessions, log_parts,
     log_requests, agent_shutdowns, sandboxes, stored_texts, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
     users, organizations, alerts, outages, component_heartbeats, hosts, installation;

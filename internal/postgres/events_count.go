@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,19 +12,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// placesBlock is how many numbers a reader counts at once for good: fewer are counted again and
-// again, so that much is read for a page at most. The queries of places know it too.
-const placesBlock = 1000
-
-// placesStep is how many numbers a reader counts in one transaction: about a second's work.
-const placesStep = 100 * placesBlock
+const (
+	keepCounts = 1000    // events that a reader counts before it keeps the sums
+	countStep  = 100_000 // events that one statement counts: about a second's work, which stays done
+)
 
 // eventCounts says how many events of each type a sandbox has, up to its newest number.
 type eventCounts struct {
 	head  int64
 	types map[string]typeCount
-	edge  int64              // the end of the last whole block
-	tail  map[string][]int64 // the places behind it, by type
 }
 
 // typeCount is a number of events, and the numbers of the first and the last.
@@ -84,90 +78,39 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCo
 	return out, translate("count the events of sandbox "+sandboxID, err)
 }
 
-// eventCounts counts the events of a sandbox; an unknown one has none. Events never change:
-// what is counted up to a number is counted for good.
+// eventCounts counts the events of a sandbox; an unknown one has none. Events never change: sums of the first ones are kept.
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
-	counts := eventCounts{types: map[string]typeCount{}, tail: map[string][]int64{}}
-	row, err := s.countBlocks(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) || err == nil && row.LastSequence == 0 {
-		return counts, nil
+	row, err := s.q.EventCounts(ctx, sandboxID)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return eventCounts{}, nil
 	}
-	if err != nil {
-		return counts, err
+	counts := eventCounts{head: row.LastSequence}
+	if err == nil {
+		err = json.Unmarshal(row.Types, &counts.types)
 	}
-	counts.head, counts.edge = row.LastSequence, row.UpToSequence
-	if err := json.Unmarshal(row.Types, &counts.types); err != nil {
-		return counts, fmt.Errorf("read counted types: %w", err)
+	for after := row.UpToSequence; err == nil && after < counts.head; after += countStep {
+		err = s.addStep(ctx, row, db.CountEventsParams{
+			PartitionMonth: row.PartitionMonth, SandboxID: sandboxID, After: after, Until: min(after+countStep, counts.head),
+		}, counts.types)
 	}
-	if counts.edge == counts.head {
-		return counts, nil
-	}
-	return counts, s.countTail(ctx, sandboxID, row.PartitionMonth, &counts)
+	return counts, err
 }
 
-// countBlocks counts until all whole blocks are. It does so step by step, so that what is done
-// stays done where the reader gives up.
-func (s *Store) countBlocks(ctx context.Context, sandboxID string) (db.EventCountsRow, error) {
-	for {
-		row, err := s.q.EventCounts(ctx, sandboxID)
-		if err != nil || nextEdge(row) == row.UpToSequence {
-			return row, err
-		}
-		if err := s.keepBlocks(ctx, sandboxID); err != nil {
-			return row, err
-		}
-	}
-}
-
-// nextEdge is how far the next step counts: to the end of the last whole block, or of the last one of a step.
-func nextEdge(row db.EventCountsRow) int64 {
-	return max(row.UpToSequence, min(row.LastSequence/placesBlock*placesBlock, row.UpToSequence+placesStep))
-}
-
-// keepBlocks makes one step, unless another reader has made it meanwhile.
-func (s *Store) keepBlocks(ctx context.Context, sandboxID string) error {
-	return s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		if err := q.LockCounts(ctx, sandboxID); err != nil {
-			return err
-		}
-		row, err := q.EventCounts(ctx, sandboxID)
-		if edge := nextEdge(row); err == nil && edge > row.UpToSequence {
-			err = keepCounts(ctx, q, sandboxID, row, edge)
-		}
-		return err
-	})
-}
-
-// keepCounts goes on to the end of a block. Places come last: their keys lock the row of the sandbox, which posts change.
-func keepCounts(ctx context.Context, q *db.Queries, sandboxID string, row db.EventCountsRow, edge int64) error {
-	types := map[string]typeCount{}
-	if err := json.Unmarshal(row.Types, &types); err != nil {
-		return fmt.Errorf("read counted types: %w", err)
-	}
-	fresh, err := q.CountEvents(ctx, db.CountEventsParams{PartitionMonth: row.PartitionMonth, SandboxID: sandboxID, After: row.UpToSequence, Until: edge})
+// addStep adds the events of a step, and keeps the sums where they cover many more than those that are kept.
+func (s *Store) addStep(ctx context.Context, row db.EventCountsRow, step db.CountEventsParams, types map[string]typeCount) error {
+	fresh, err := s.q.CountEvents(ctx, step)
 	if err != nil {
 		return err
 	}
 	for _, f := range fresh {
 		types[f.EventType] = types[f.EventType].with(typeCount{Events: f.Events, First: f.First, Last: f.Last})
 	}
+	if step.Until-row.UpToSequence < keepCounts {
+		return nil
+	}
 	raw, err := json.Marshal(types)
 	if err != nil {
 		return err
 	}
-	err = q.KeepPlaces(ctx, db.KeepPlacesParams{SandboxID: sandboxID, PartitionMonth: row.PartitionMonth, After: row.UpToSequence, Until: edge, Types: row.Types})
-	if err != nil {
-		return err
-	}
-	return q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: sandboxID, UpToSequence: edge, Types: raw})
-}
-
-func (s *Store) countTail(ctx context.Context, sandboxID string, month time.Time, counts *eventCounts) error {
-	tail, err := s.q.TailPlaces(ctx, db.TailPlacesParams{PartitionMonth: month, SandboxID: sandboxID, After: counts.edge, Until: counts.head})
-	for _, t := range tail {
-		n := len(t.Places)
-		counts.tail[t.EventType] = t.Places
-		counts.types[t.EventType] = counts.types[t.EventType].with(typeCount{Events: int64(n), First: t.Places[0], Last: t.Places[n-1]})
-	}
-	return err
+	return s.q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: step.SandboxID, UpToSequence: step.Until, Types: raw})
 }

@@ -28,30 +28,29 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 	return page, translate("read events", err)
 }
 
-// eventRows reads no event that the page passes over: those of all types have numbers without
-// a gap, those of one type have places.
+// eventRows reads events of all types by their numbers, which have no gap; events of one type are looked for from the newest on.
 func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts eventCounts) (*eventPage, error) {
 	found := &eventPage{limit: orDefault(query.Limit, defaultEventLimit)}
-	newest := counts.head
+	from := db.EventPageParams{SandboxID: query.SandboxID, Newest: counts.head, EventType: query.Type, Skip: int32(query.Offset)} //nolint:gosec // G115: bounded by the API
 	if query.Before > 0 {
-		newest = min(newest, query.Before-1)
+		from.Newest = min(from.Newest, query.Before-1)
 	}
 	if query.Type == "" {
-		return found, s.rowsBefore(ctx, query.SandboxID, newest-int64(query.Offset), found)
+		from.Newest, from.Skip = from.Newest-int64(query.Offset), 0
+	} else {
+		from.Newest = min(from.Newest, counts.types[query.Type].Last)
 	}
-	places := s.places(query.SandboxID, query.Type, counts)
-	if query.Offset > 0 {
-		var err error
-		if newest, err = places.skip(ctx, newest, int64(query.Offset)); err != nil || newest == 0 {
-			return found, err
-		}
-	}
-	return found, places.readBefore(ctx, newest, found)
+	return found, s.rowsBefore(ctx, from, found)
 }
 
-func (s *Store) rowsBefore(ctx context.Context, sandboxID string, newest int64, found *eventPage) error {
+// rowsBefore fills a page from a number on, newest first.
+func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *eventPage) error {
 	return found.read(func(most int32) ([]db.EventsAfterRow, error) {
-		rows, err := s.q.EventPage(ctx, db.EventPageParams{SandboxID: sandboxID, Newest: found.last(newest+1) - 1, PageLimit: most})
+		if len(found.rows) > 0 {
+			from.Newest, from.Skip = found.last(0)-1, 0
+		}
+		from.PageLimit = most
+		rows, err := s.q.EventPage(ctx, from)
 		return mapAll(rows, func(r db.EventPageRow) db.EventsAfterRow { return db.EventsAfterRow(r) }), err
 	})
 }

@@ -27,7 +27,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 			continue
 		}
 		found := &eventPage{limit: room.limit - len(out.Events), bytes: room.bytes}
-		if err := s.rowsAfter(ctx, box.ID, from, found); err != nil {
+		if err := s.rowsAfter(ctx, db.EventsAfterParams{SandboxID: box.ID, After: from}, found); err != nil {
 			return ingest.TaskPage{}, err
 		}
 		if err := s.whole(ctx, box.ID, "task "+taskID, from, found.rows); err != nil {
@@ -41,9 +41,11 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 	return out, nil
 }
 
-func (s *Store) rowsAfter(ctx context.Context, sandboxID string, after int64, found *eventPage) error {
+// rowsAfter fills a page beyond a number, oldest first.
+func (s *Store) rowsAfter(ctx context.Context, from db.EventsAfterParams, found *eventPage) error {
 	err := found.read(func(most int32) ([]db.EventsAfterRow, error) {
-		return s.q.EventsAfter(ctx, db.EventsAfterParams{SandboxID: sandboxID, After: found.last(after), PageLimit: most})
+		from.After, from.PageLimit = found.last(from.After), most
+		return s.q.EventsAfter(ctx, from)
 	})
 	return translate("read events", err)
 }

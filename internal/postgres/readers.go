@@ -45,15 +45,15 @@ func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (inges
 }
 
 func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery, counts eventCounts) (*eventPage, error) {
-	found, places := &eventPage{limit: q.Limit}, s.places(q.SandboxID, butHeartbeats, counts)
+	found := &eventPage{limit: q.Limit}
 	if q.Newer {
-		return found, places.readAfter(ctx, q.Cursor, found)
+		return found, s.rowsAfter(ctx, db.EventsAfterParams{SandboxID: q.SandboxID, After: q.Cursor, But: heartbeatTypes()}, found)
 	}
 	newest := counts.head
 	if q.Cursor > 0 {
 		newest = min(newest, q.Cursor-1)
 	}
-	return found, places.readBefore(ctx, newest, found)
+	return found, s.rowsBefore(ctx, db.EventPageParams{SandboxID: q.SandboxID, Newest: newest, But: heartbeatTypes()}, found)
 }
 
 func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, beats typeCount, h *ingest.Heartbeats) error {
@@ -123,11 +123,7 @@ func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64,
 // fileEdits also notes where the next page begins: where the diffs were too long for more, or
 // behind so many edits, of which some may be without a path.
 func (s *Store) fileEdits(ctx context.Context, out *task.ChangedFiles, after int64, limit int32) ([]db.FileEditsRow, error) {
-	counts, err := s.eventCounts(ctx, out.SandboxID)
-	if err != nil {
-		return nil, err
-	}
-	at, err := s.places(out.SandboxID, event.AgentFileEdited, counts).after(ctx, after, limit+1)
+	at, err := s.q.EventsOfType(ctx, db.EventsOfTypeParams{SandboxID: out.SandboxID, EventType: event.AgentFileEdited, After: after, Most: limit + 1})
 	if err != nil {
 		return nil, err
 	}

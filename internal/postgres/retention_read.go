@@ -28,7 +28,7 @@ func (s *Store) NoteRemoval(ctx context.Context, kind, taskID string, now time.T
 
 // sqlSizes are the sizes of the tables that hold each kind.
 const sqlSizes = `SELECT k.kind, sum(pg_total_relation_size(t.relid))::bigint FROM (VALUES
-		('events', 'sandbox_events'), ('events', 'event_type_index'), ('events', 'event_counts'), ('events', 'log_parts'), ('large_fields', 'event_fields'),
+		('events', 'sandbox_events'), ('events', 'event_counts'), ('events', 'log_parts'), ('large_fields', 'event_fields'),
 		('transcripts', 'transcripts'), ('patches', 'stored_texts'), ('bus_rows', 'bus_events')) k (kind, name)
 	CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(k.name::regclass) UNION SELECT k.name::regclass) t GROUP BY k.kind`
 

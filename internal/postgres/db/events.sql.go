@@ -63,7 +63,7 @@ func (q *Queries) CountEvents(ctx context.Context, arg CountEventsParams) ([]Cou
 
 const eventCounts = `-- name: EventCounts :one
 SELECT s.partition_month, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.last_sequence END)::bigint AS last_sequence, coalesce(c.up_to_sequence, 0)::bigint AS up_to_sequence, coalesce(c.types, '{}')::jsonb AS types
-FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id AND c.placed = c.up_to_sequence WHERE s.id = $1
+FROM sandboxes s LEFT JOIN event_counts c ON c.sandbox_id = s.id WHERE s.id = $1
 `
 
 type EventCountsRow struct {
@@ -73,7 +73,7 @@ type EventCountsRow struct {
 	Types          json.RawMessage
 }
 
-// What is counted up to where, and the newest sequence; 0 where retention removed the events. What has no places behind it does not count.
+// What is counted up to where, and the newest sequence; 0 where retention removed the events.
 func (q *Queries) EventCounts(ctx context.Context, sandboxID string) (EventCountsRow, error) {
 	row := q.db.QueryRow(ctx, eventCounts, sandboxID)
 	var i EventCountsRow
@@ -93,13 +93,16 @@ SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence <= $2
-ORDER BY e.sequence DESC LIMIT $3
+  AND e.sequence <= $2 AND $3::text IN ('', e.event_type) AND NOT coalesce(e.event_type = ANY ($4::text[]), false)
+ORDER BY e.sequence DESC LIMIT $6 OFFSET $5
 `
 
 type EventPageParams struct {
 	SandboxID string
 	Newest    int64
+	EventType string
+	But       []string
+	Skip      int32
 	PageLimit int32
 }
 
@@ -116,9 +119,16 @@ type EventPageRow struct {
 
 // Pages join no sandbox, but look up its partition month: behind a join PostgreSQL does not know that the
 // key's order is the page's, and would sort all events for each page.
-// Newest first, from a number on.
+// Newest first, from a number on; of one type, and without others.
 func (q *Queries) EventPage(ctx context.Context, arg EventPageParams) ([]EventPageRow, error) {
-	rows, err := q.db.Query(ctx, eventPage, arg.SandboxID, arg.Newest, arg.PageLimit)
+	rows, err := q.db.Query(ctx, eventPage,
+		arg.SandboxID,
+		arg.Newest,
+		arg.EventType,
+		arg.But,
+		arg.Skip,
+		arg.PageLimit,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -152,13 +162,14 @@ SELECT e.sequence, e.event_type, e.source, e.event_data, e.late, e.created_at,
     CASE WHEN e.cut THEN omoi_omitted_fields(e.partition_month, e.sandbox_id, e.sequence) END::text[] AS omitted
 FROM sandbox_events e
 WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence > $2
-ORDER BY e.sequence LIMIT $3
+  AND e.sequence > $2 AND NOT coalesce(e.event_type = ANY ($3::text[]), false)
+ORDER BY e.sequence LIMIT $4
 `
 
 type EventsAfterParams struct {
 	SandboxID string
 	After     int64
+	But       []string
 	PageLimit int32
 }
 
@@ -174,7 +185,12 @@ type EventsAfterRow struct {
 }
 
 func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]EventsAfterRow, error) {
-	rows, err := q.db.Query(ctx, eventsAfter, arg.SandboxID, arg.After, arg.PageLimit)
+	rows, err := q.db.Query(ctx, eventsAfter,
+		arg.SandboxID,
+		arg.After,
+		arg.But,
+		arg.PageLimit,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +218,50 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 	return items, nil
 }
 
+const eventsOfType = `-- name: EventsOfType :many
+SELECT e.sequence FROM sandbox_events e
+WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
+  AND e.sequence > $2 AND e.event_type = $3
+ORDER BY e.sequence LIMIT $4
+`
+
+type EventsOfTypeParams struct {
+	SandboxID string
+	After     int64
+	EventType string
+	Most      int32
+}
+
+// Their numbers, oldest first.
+func (q *Queries) EventsOfType(ctx context.Context, arg EventsOfTypeParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, eventsOfType,
+		arg.SandboxID,
+		arg.After,
+		arg.EventType,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var sequence int64
+		if err := rows.Scan(&sequence); err != nil {
+			return nil, err
+		}
+		items = append(items, sequence)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const keepCounts = `-- name: KeepCounts :exec
-INSERT INTO event_counts (sandbox_id, up_to_sequence, placed, types) VALUES ($1, $2, $2, $3)
-ON CONFLICT (sandbox_id) DO UPDATE SET up_to_sequence = excluded.up_to_sequence, placed = excluded.placed, types = excluded.types
+INSERT INTO event_counts (sandbox_id, up_to_sequence, types) VALUES ($1, $2, $3)
+ON CONFLICT (sandbox_id) DO UPDATE SET up_to_sequence = excluded.up_to_sequence, types = excluded.types
+WHERE event_counts.up_to_sequence < excluded.up_to_sequence
 `
 
 type KeepCountsParams struct {
@@ -215,16 +272,6 @@ type KeepCountsParams struct {
 
 func (q *Queries) KeepCounts(ctx context.Context, arg KeepCountsParams) error {
 	_, err := q.db.Exec(ctx, keepCounts, arg.SandboxID, arg.UpToSequence, arg.Types)
-	return err
-}
-
-const lockCounts = `-- name: LockCounts :exec
-SELECT pg_advisory_xact_lock(hashtextextended('omoi counts ' || $1::text, 0))
-`
-
-// One reader makes the blocks of a sandbox; others wait, and find them made.
-func (q *Queries) LockCounts(ctx context.Context, sandboxID string) error {
-	_, err := q.db.Exec(ctx, lockCounts, sandboxID)
 	return err
 }
 

@@ -318,12 +318,10 @@ type EndedTask struct {
 // Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; what a row says of 1 to up_to_sequence never changes.
 type EventCount struct {
 	SandboxID string
-	// The counts cover the numbers 1 to up_to_sequence, which is the end of a block of event_type_index.
+	// The counts cover the numbers 1 to up_to_sequence.
 	UpToSequence int64
 	// Type -> [events, first sequence, last sequence].
 	Types json.RawMessage
-	// event_type_index covers 1 to placed. A row counts only where placed equals up_to_sequence.
-	Placed int64
 }
 
 // The large fields of one event: written with the event, read with the full event, partitioned alike.
@@ -353,19 +351,6 @@ type EventSpool struct {
 	SpoolID   string
 	// The numbers 1 to watermark of the spool are stored.
 	Watermark int64
-}
-
-// The events of one type among one block of 1000 numbers of a sandbox; a block without such events has no row. Readers write whole blocks, so that ingest pays nothing.
-type EventTypeIndex struct {
-	SandboxID string
-	// Empty: all events but heartbeats.
-	EventType string
-	// Holds the numbers 1000 * block + 1 to 1000 * block + 1000.
-	Block int64
-	// Number of events of the type in earlier blocks. 0 for the empty type.
-	Before int64
-	// Numbers in the block, 1 to 1000, ascending.
-	Places []int16
 }
 
 // One review, comment or failed check of a pull request, from a webhook, and its effect. Also the outbox: the row is updated in the transaction that writes the message or the follow-up task.

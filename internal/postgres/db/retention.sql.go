@@ -255,8 +255,7 @@ func (q *Queries) RemoveBusRows(ctx context.Context, before time.Time, most int3
 }
 
 const removeCounts = `-- name: RemoveCounts :exec
-WITH places AS (DELETE FROM event_type_index p WHERE p.sandbox_id = ANY ($1::text[])),
-    logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY ($1::text[]))
+WITH logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY ($1::text[]))
 DELETE FROM event_counts c WHERE c.sandbox_id = ANY ($1::text[])
 `
 

@@ -23,8 +23,7 @@ DELETE FROM sandbox_events WHERE partition_month = @partition_month AND sandbox_
 DELETE FROM event_fields WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveCounts :exec
-WITH places AS (DELETE FROM event_type_index p WHERE p.sandbox_id = ANY (@ids::text[])),
-    logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY (@ids::text[]))
+WITH logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY (@ids::text[]))
 DELETE FROM event_counts c WHERE c.sandbox_id = ANY (@ids::text[]);
 
 -- name: EmptyFields :execrows
