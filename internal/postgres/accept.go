@@ -183,7 +183,7 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
 	p.MaxRetries, p.DeadlineAt = int32(d.MaxRetries), d.DeadlineAt //nolint:gosec // G115: 0..10
-	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, idOr(d.UserID)
+	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, orNull(d.UserID)
 	rounds, err := roundsOf(ctx, q, d, p.ProjectID)
 	if err != nil {
 		return err

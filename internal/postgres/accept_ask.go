@@ -165,14 +165,6 @@ func openCommand(ctx context.Context, q *db.Queries, a task.Ask) (open task.Comm
 	return commandRecord(row), err == nil, err
 }
 
-func orZero[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
 // judgedState is what the projection says of a task. A success that was accepted since the
 // attempt began means that its work is being published, or brought to a validator, which the row does
 // not say. A sandbox may speak before the row shows it: the attempt is asked.

@@ -94,7 +94,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	}
 	box := db.InsertSandboxParams{
 		ID: task.NewSandboxID(), OrganizationID: &b.row.OrganizationID, TaskID: &b.row.ID,
-		Attempt: new(b.row.AttemptCount + 1), Provider: b.row.Provider, HostID: idOr(host),
+		Attempt: new(b.row.AttemptCount + 1), Provider: b.row.Provider, HostID: orNull(host),
 	}
 	if err := b.write(ctx, box, installation); err != nil {
 		return contract.BeginAttemptResult{}, err
@@ -127,7 +127,7 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	}
 	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
 		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
-		Ordinal: b.in.Ordinal, FeedbackID: idOr(b.in.FeedbackID),
+		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID),
 	}); err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func queueOf(provider, host string) string {
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
-		Queue: queueOf(box.Provider, textOr(box.HostID)), Head: box.LastSequence, Assigned: a.AssignedAt != nil,
+		Queue: queueOf(box.Provider, deref(box.HostID)), Head: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Tail: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }

@@ -43,7 +43,7 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInpu
 			return contract.LoadedCommand{}, err
 		}
 	}
-	if !isID(in.Command.ID) {
+	if !uuidForm.MatchString(in.Command.ID) {
 		return unknown, nil
 	}
 	row, err := q.TaskCommand(ctx, in.Command.ID, in.TaskID)
@@ -154,19 +154,4 @@ func feedbackOf(args object) string {
 		lines = append(lines, "- "+r)
 	}
 	return strings.TrimSpace(strings.Join(lines, "\n"))
-}
-
-// isID reports whether PostgreSQL would take s as a UUID in its usual form.
-func isID(s string) bool {
-	const length = 36
-	if len(s) != length {
-		return false
-	}
-	for i, c := range []byte(s) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || (!dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c))) {
-			return false
-		}
-	}
-	return true
 }

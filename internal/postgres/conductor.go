@@ -15,7 +15,7 @@ import (
 // ConductedOrganizations answers those with agents at work behind after and up to upto, in the
 // order of their ids; both may be empty.
 func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]task.ConductedOrganization, error) {
-	rows, err := s.q.ConductedOrganizations(ctx, db.ConductedOrganizationsParams{CycleID: cycleID, After: idOr(after), Upto: idOr(upto)})
+	rows, err := s.q.ConductedOrganizations(ctx, db.ConductedOrganizationsParams{CycleID: cycleID, After: orNull(after), Upto: orNull(upto)})
 	return mapAll(rows, func(r db.ConductedOrganizationsRow) task.ConductedOrganization {
 		return task.ConductedOrganization{ID: r.OrganizationID, Agents: int(r.Agents), InCycle: r.InCycle}
 	}), translate("list organizations with agents at work", err)
@@ -173,7 +173,7 @@ func (s *Store) ConductorHour(ctx context.Context, organizationID string) (task.
 // OpenWork answers tasks that have not ended, newest first.
 func (s *Store) OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error) {
 	rows, err := s.q.OpenWork(ctx, db.OpenWorkParams{
-		OrganizationID: q.OrganizationID, ProjectID: idOr(q.ProjectID), TicketID: idOr(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
+		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
 	})
 	return mapAll(rows, func(r db.OpenWorkRow) task.OpenWork {
 		return task.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Version: r.Version, Status: task.Status(r.Status)}

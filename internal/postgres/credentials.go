@@ -14,7 +14,7 @@ var _ credential.Store = (*Store)(nil)
 // PutCredential implements [credential.Store]. A project of another organization is [task.CodeNotFound].
 func (s *Store) PutCredential(ctx context.Context, p credential.Place, keyID string, sealed []byte) (credential.Row, error) {
 	row, err := s.q.PutCredential(ctx, db.PutCredentialParams{
-		ID: task.NewID(), OrganizationID: p.OrganizationID, UserID: idOr(p.UserID), ProjectID: idOr(p.ProjectID),
+		ID: task.NewID(), OrganizationID: p.OrganizationID, UserID: orNull(p.UserID), ProjectID: orNull(p.ProjectID),
 		Kind: p.Kind, KeyID: keyID, Sealed: sealed,
 	})
 	return credentialOf(row), missing(translate("store credential "+p.Kind, err), "There is no project %s.", p.ProjectID)
@@ -23,14 +23,14 @@ func (s *Store) PutCredential(ctx context.Context, p credential.Place, keyID str
 // DropCredential implements [credential.Store].
 func (s *Store) DropCredential(ctx context.Context, p credential.Place) (bool, error) {
 	n, err := s.q.DropCredential(ctx, db.DropCredentialParams{
-		OrganizationID: p.OrganizationID, Kind: p.Kind, UserID: idOr(p.UserID), ProjectID: idOr(p.ProjectID),
+		OrganizationID: p.OrganizationID, Kind: p.Kind, UserID: orNull(p.UserID), ProjectID: orNull(p.ProjectID),
 	})
 	return n > 0, translate("remove credential "+p.Kind, err)
 }
 
 // Credentials implements [credential.Store].
 func (s *Store) Credentials(ctx context.Context, w credential.Who) ([]credential.Row, error) {
-	rows, err := s.q.Credentials(ctx, db.CredentialsParams{OrganizationID: w.OrganizationID, UserID: idOr(w.UserID), ProjectID: idOr(w.ProjectID)})
+	rows, err := s.q.Credentials(ctx, db.CredentialsParams{OrganizationID: w.OrganizationID, UserID: orNull(w.UserID), ProjectID: orNull(w.ProjectID)})
 	return mapAll(rows, credentialOf), translate("read credentials", err)
 }
 
@@ -61,12 +61,12 @@ func (s *Store) UseNoCredential(ctx context.Context, taskID string) error {
 
 // OrganizationOf implements [credential.Store].
 func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (string, error) {
-	id, err := s.q.PlaceOrganization(ctx, idOr(projectID), idOr(userID))
+	id, err := s.q.PlaceOrganization(ctx, orNull(projectID), orNull(userID))
 	return id, translate("find the organization of project "+projectID+" or user "+userID, err)
 }
 
 func credentialOf(row db.Credential) credential.Row {
-	who := credential.Who{OrganizationID: row.OrganizationID, UserID: orZero(row.UserID), ProjectID: orZero(row.ProjectID)}
+	who := credential.Who{OrganizationID: row.OrganizationID, UserID: deref(row.UserID), ProjectID: deref(row.ProjectID)}
 	return credential.Row{
 		Place: credential.Place{Who: who, Kind: row.Kind}, ID: row.ID, KeyID: row.KeyID, Sealed: row.Sealed,
 		UpdatedAt: row.UpdatedAt, UsedAt: row.UsedAt,

@@ -143,7 +143,7 @@ func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task
 func diagnosisOf(r db.DiagnosesRow) task.Diagnosis {
 	var d task.Diagnosis
 	_ = json.Unmarshal(r.Diagnosis.Said, &d) // ours
-	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, textOr(r.Diagnosis.MessageID)
+	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
 		d.Evidence = []task.Sign{}
 	}
@@ -196,7 +196,7 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	}
 	m, err := q.InsertMessage(ctx, db.InsertMessageParams{
 		ID: task.NewID(), SandboxID: row.SandboxID, Kind: ingest.MessageSystem, Content: d.ToAgent(), SenderKind: ingest.SenderSystem,
-		SenderID: orNil(diagnosisSender), State: ingest.MessageAccepted,
+		SenderID: orNull(diagnosisSender), State: ingest.MessageAccepted,
 	})
 	if err != nil {
 		return false, err

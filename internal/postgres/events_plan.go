@@ -168,11 +168,3 @@ func (p *eventPlan) setMark(s *eventSandbox, spool string, mark int64) {
 	p.marks[senderID{s.id, spool}] = mark
 	p.newMarks[senderID{s.id, spool}] = mark
 }
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}

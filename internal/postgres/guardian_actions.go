@@ -59,7 +59,7 @@ func (a *acting) write(ctx context.Context, audit map[string]any, commandID stri
 	row, err := a.q.InsertAction(ctx, db.InsertActionParams{
 		ID: task.NewID(), OrganizationID: a.call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
 		AuthorityLevel: int32(a.call.Authority), Reason: storable(a.call.Reason), InitiatedBy: storable(a.call.By), //nolint:gosec // G115: 1 to 5
-		AuditLog: raw, CommandID: idOr(commandID),
+		AuditLog: raw, CommandID: orNull(commandID),
 	})
 	if err != nil {
 		return task.GuardianAction{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -95,12 +96,7 @@ const afterInterrupt = ":go-on" // in the query WithdrawMessage too
 
 // final reports whether trying again would be answered the same.
 func final(err error) bool {
-	switch task.CodeOf(err) {
-	case task.CodeConflict, task.CodeGone, task.CodeNotFound, task.CodeExhausted, task.CodeInvalid:
-		return true
-	case task.CodeUnauthorized, task.CodeForbidden, task.CodeUnavailable, task.CodeInternal:
-	}
-	return false
+	return slices.Contains([]task.Code{task.CodeConflict, task.CodeGone, task.CodeNotFound, task.CodeExhausted, task.CodeInvalid}, task.CodeOf(err))
 }
 
 func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv task.Intervention) error {
@@ -109,7 +105,7 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv task.I
 		reason = storable(iv.Reason)
 	}
 	n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{
-		ID: iv.ID, State: iv.State, Reason: reason, MessageID: idOr(iv.MessageID), CommandID: idOr(iv.CommandID), Was: task.InterventionPlanned,
+		ID: iv.ID, State: iv.State, Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: task.InterventionPlanned,
 	})
 	if err == nil && n > 0 {
 		err = tellSteering(ctx, q, iv)

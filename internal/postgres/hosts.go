@@ -136,7 +136,7 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 		}
 		err = s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
 			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(int32(box.Labels.Attempt)), //nolint:gosec // G115: at most task.MaxAttempts
-			Provider: provider, ProviderID: &box.ProviderID, HostID: idOr(hostID), Labels: labels, CreatedAt: box.CreatedAt,
+			Provider: provider, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: labels, CreatedAt: box.CreatedAt,
 		})
 		if err != nil {
 			return translate("adopt sandbox "+box.Labels.SandboxID, err)

@@ -18,28 +18,7 @@ func (s *Store) LedgerSandbox(ctx context.Context, sandboxID string) (task.Sandb
 	if err != nil {
 		return task.Sandbox{}, translate("read sandbox "+sandboxID, err)
 	}
-	return ledgerRow(row.Sandbox, row.SecondsAlive)
-}
-
-func ledgerRow(row db.Sandbox, secondsAlive float64) (task.Sandbox, error) {
-	out := task.Sandbox{
-		ID: row.ID, Provider: row.Provider, ProviderID: textOr(row.ProviderID), HostID: textOr(row.HostID),
-		TaskID: textOr(row.TaskID), State: task.SandboxState(row.State), Isolation: row.Isolation,
-		CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, secondsAlive), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt, EndedAt: row.EndedAt,
-		DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
-		SecondsAlive: secondsAlive, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Head: row.LastSequence, Labels: row.Labels,
-		Transport: row.Transport, Unread: unread(row),
-	}
-	if row.Attempt != nil {
-		out.Attempt = int(*row.Attempt)
-	}
-	if len(row.Salvage) > 0 {
-		out.Salvage = new(task.Salvage)
-		if err := json.Unmarshal(row.Salvage, out.Salvage); err != nil {
-			return task.Sandbox{}, fmt.Errorf("read salvage of sandbox %s: %w", row.ID, err)
-		}
-	}
-	return out, nil
+	return sandboxRecord(row.Sandbox, row.SecondsAlive), nil
 }
 
 // SandboxCreating notes that the sandbox is being made, and how its agent will report.
@@ -136,7 +115,7 @@ func (s *Store) SaveSalvage(ctx context.Context, sandboxID string, salvage task.
 // SaveHead notes the commit at which an attempt's work was collected.
 func (s *Store) SaveHead(ctx context.Context, taskID string, attempt int, commit string) error {
 	rows, err := s.q.SaveHead(ctx, db.SaveHeadParams{
-		HeadCommit: idOr(commit), TaskID: taskID, Number: int32(attempt), //nolint:gosec // G115: at most task.MaxAttempts
+		HeadCommit: orNull(commit), TaskID: taskID, Number: int32(attempt), //nolint:gosec // G115: at most task.MaxAttempts
 	})
 	return translate("save the head of task "+taskID, oneRow(rows, err))
 }

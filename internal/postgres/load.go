@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -143,12 +144,7 @@ func (l *loading) takeOver(ctx context.Context) error {
 
 // working reports whether a task of this status must have a live attempt.
 func working(s task.Status) bool {
-	switch s {
-	case task.StatusAssigned, task.StatusRunning, task.StatusValidating:
-		return true
-	case task.StatusPending, task.StatusPendingValidation, task.StatusNeedsRevision, task.StatusCompleted, task.StatusFailed, task.StatusCancelled:
-	}
-	return false
+	return s == task.StatusAssigned || s == task.StatusRunning || s == task.StatusValidating
 }
 
 // findLive finds the newest attempt if it is not over, and ends all others.
@@ -196,12 +192,8 @@ func unpublished(last db.LastAttemptRow) task.Unpublished {
 
 // alive reports whether a sandbox has not been deleted, as far as the ledger knows.
 func alive(row db.Sandbox) bool {
-	switch task.SandboxState(row.State) {
-	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning:
-		return row.DeletedAt == nil
-	case task.SandboxDeleting, task.SandboxGone, task.SandboxLost:
-	}
-	return false
+	made := []task.SandboxState{task.SandboxIntended, task.SandboxCreating, task.SandboxRunning}
+	return row.DeletedAt == nil && slices.Contains(made, task.SandboxState(row.State))
 }
 
 func (l *loading) pointRelay(ctx context.Context) error {
@@ -235,7 +227,7 @@ func (l *loading) answer() contract.LoadedTask {
 		Title: titleOf(l.row), Project: l.row.ProjectID, Org: l.row.OrganizationID,
 		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
 		State: l.state(), Ordinal: l.row.Ordinal,
-		Branch: textOr(l.row.BranchName), Base: textOr(l.row.BaseCommit), Live: l.live,
+		Branch: deref(l.row.BranchName), Base: deref(l.row.BaseCommit), Live: l.live,
 		PublishOnly: l.unpublished() && l.publishable(),
 		Saved:       l.unpublished() && l.saved,
 		Settings:    l.settings,

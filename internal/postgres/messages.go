@@ -54,8 +54,8 @@ func putMessage(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessa
 	}
 	row := db.InsertMessageParams{
 		ID: task.NewID(), SandboxID: m.SandboxID, Kind: m.Kind, Content: m.Content,
-		SenderKind: m.SenderKind, SenderID: orNil(m.SenderID), State: ingest.MessageAccepted,
-		KeyScope: orNil(m.Once.Scope), IdempotencyKey: orNil(m.Once.Key), BodyHash: m.Once.BodyHash,
+		SenderKind: m.SenderKind, SenderID: orNull(m.SenderID), State: ingest.MessageAccepted,
+		KeyScope: orNull(m.Once.Scope), IdempotencyKey: orNull(m.Once.Key), BodyHash: m.Once.BodyHash,
 	}
 	if refusal, row.Reason, err = deafness(ctx, q, target); err != nil {
 		return stored, "", err
@@ -138,13 +138,6 @@ func afterTheEnd(s db.MessageSandboxRow) (task.Code, string) {
 	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
 	}
 	return task.CodeConflict, why
-}
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // LeaseMessages gives out messages of a sandbox, interrupts first, then in the order in which they were accepted. What is not

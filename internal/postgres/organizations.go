@@ -11,7 +11,7 @@ import (
 
 // Organizations answers all, or the one of that id, the oldest first.
 func (s *Store) Organizations(ctx context.Context, id string) ([]task.Organization, error) {
-	rows, err := s.q.OrganizationsShown(ctx, idOr(id))
+	rows, err := s.q.OrganizationsShown(ctx, orNull(id))
 	return mapAll(rows, organizationOf), translate("list organizations", err)
 }
 

@@ -313,7 +313,7 @@ func (w *projecting) settleCommands(ctx context.Context) error {
 // pointRelay relays the events of the sandbox that the task shows, or of the one that has
 // been begun for it and is not shown yet.
 func (w *projecting) pointRelay(ctx context.Context) error {
-	current := idOr(w.p.SandboxID)
+	current := orNull(w.p.SandboxID)
 	if current == nil && w.p.Ended == nil && w.last != nil && w.last.Attempt.EndedAt == nil {
 		current = &w.last.Attempt.SandboxID
 	}

@@ -22,7 +22,7 @@ const (
 // hold (NUL, bytes that are no UTF-8) is replaced.
 func (s *Store) SaveText(ctx context.Context, taskID, kind, content string) (string, error) {
 	id := task.NewID()
-	err := saveText(ctx, s.q, db.InsertTextParams{ID: id, TaskID: idOr(taskID), Kind: kind, Content: content})
+	err := saveText(ctx, s.q, db.InsertTextParams{ID: id, TaskID: orNull(taskID), Kind: kind, Content: content})
 	return id, translate("store a text", err)
 }
 
@@ -54,7 +54,7 @@ func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []ErrorText)
 
 func saveErrors(ctx context.Context, q *db.Queries, taskID string, errs []ErrorText) error {
 	for _, e := range errs {
-		err := saveText(ctx, q, db.InsertTextParams{ID: e.ID, TaskID: idOr(taskID), Kind: textError, Content: e.Content})
+		err := saveText(ctx, q, db.InsertTextParams{ID: e.ID, TaskID: orNull(taskID), Kind: textError, Content: e.Content})
 		if err != nil {
 			return err
 		}
@@ -80,18 +80,20 @@ func firstRunes(s string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// textOr is the text, or empty for null.
-func textOr(s *string) string {
-	if s == nil {
-		return ""
+// deref is the value, or zero for null.
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
 	}
-	return *s
+	return *p
 }
 
-// idOr is the id, or null for empty.
-func idOr(id string) *string {
-	if id == "" {
+// orNull is the value, or null for zero.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
 		return nil
 	}
-	return &id
+	return &v
 }

@@ -95,10 +95,3 @@ func ticketOf(r db.ListTicketsRow) task.Ticket {
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,
 	}
 }
-
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}

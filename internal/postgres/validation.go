@@ -65,11 +65,9 @@ func validates(a db.Attempt) bool { return a.Kind == task.KindValidation }
 // handed reports whether work is on its branch and waits for a verdict: a validator was to give one
 // and did not.
 func handed(status string, last *db.Attempt) bool {
-	switch task.Status(status) { //nolint:exhaustive // the rest does not say
-	case task.StatusPendingValidation, task.StatusValidating:
-		return true
-	}
-	return last != nil && validates(*last) && last.Outcome != "rejected" && task.Status(status) == task.StatusPending
+	now := task.Status(status)
+	return now == task.StatusPendingValidation || now == task.StatusValidating ||
+		last != nil && validates(*last) && last.Outcome != "rejected" && now == task.StatusPending
 }
 
 // roundsSoFar counts the verdicts that a result tells of.
@@ -161,7 +159,7 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 	if work.Validates = row.AttemptKind == task.KindValidation; work.Validates {
 		work.Feedback = demand
 		judged, err := s.q.LastWorkAttempt(ctx, work.TaskID)
-		work.WorkSandbox, work.WorkHead = judged.SandboxID, textOr(judged.HeadCommit)
+		work.WorkSandbox, work.WorkHead = judged.SandboxID, deref(judged.HeadCommit)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}

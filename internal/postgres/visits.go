@@ -21,7 +21,7 @@ func (s *Store) BeginVisit(ctx context.Context, organizationID string, v task.Vi
 		return v, labels, err
 	}
 	made, err := s.q.BeginVisit(ctx, db.BeginVisitParams{
-		ID: task.NewID(), OrganizationID: idOr(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.Visitor), Kind: v.Kind, What: storable(v.What),
+		ID: task.NewID(), OrganizationID: orNull(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.Visitor), Kind: v.Kind, What: storable(v.What),
 	})
 	return visitRecord(made), labels, translate("note a visit to sandbox "+v.SandboxID, err)
 }
@@ -39,7 +39,7 @@ func (s *Store) labelsOf(ctx context.Context, row task.Sandbox) (sandbox.Labels,
 // EndVisit writes down how a visit ended; the first word about it stays.
 func (s *Store) EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error {
 	err := oneRow(s.q.EndVisit(ctx, db.EndVisitParams{
-		ID: id, SandboxID: sandboxID, OrganizationID: idOr(organizationID), Outcome: storable(outcome),
+		ID: id, SandboxID: sandboxID, OrganizationID: orNull(organizationID), Outcome: storable(outcome),
 	}))
 	return missing(translate("note the end of visit "+id, err), "There is no visit %s under way.", id)
 }

@@ -103,7 +103,7 @@ func (w *settling) pause() time.Duration {
 
 // listens reports whether a message would be heard; its sandbox is locked then, so that this stays so.
 func (w *settling) listens(ctx context.Context) (bool, error) {
-	id := textOr(w.chain.Task.SandboxID)
+	id := deref(w.chain.Task.SandboxID)
 	if id == "" {
 		return false, nil
 	}
@@ -136,17 +136,17 @@ func (w *settling) ids() []string {
 
 func (w *settling) text() string {
 	entries := mapAll(w.held, func(r db.HeldFeedbackRow) task.Entry { return task.Entry{Note: r.Note, Text: r.Said, URL: r.Url} })
-	return task.FeedbackText(w.chain.Repo, int(orZero(w.chain.Task.PullRequestNumber)), entries)
+	return task.FeedbackText(w.chain.Repo, int(deref(w.chain.Task.PullRequestNumber)), entries)
 }
 
 // feedbackSender is who speaks in messages and starts tasks.
 const feedbackSender = "github"
 
 func (w *settling) tell(ctx context.Context) error {
-	box := textOr(w.chain.Task.SandboxID)
+	box := deref(w.chain.Task.SandboxID)
 	m, err := w.q.InsertMessage(ctx, db.InsertMessageParams{
 		ID: task.NewID(), SandboxID: box, Kind: ingest.MessageSystem, Content: w.text(), SenderKind: ingest.SenderSystem,
-		SenderID: orNil(feedbackSender), State: ingest.MessageAccepted,
+		SenderID: orNull(feedbackSender), State: ingest.MessageAccepted,
 	})
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (w *settling) draft(ctx context.Context) (task.Draft, error) {
 	}
 	t := w.chain.Task
 	d := task.Draft{
-		OrganizationID: t.OrganizationID, UserID: textOr(t.UserID), Sender: feedbackSender,
+		OrganizationID: t.OrganizationID, UserID: deref(t.UserID), Sender: feedbackSender,
 		Title: task.ReviseTitle(first.Title), Description: task.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
 		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: task.MayChangeNothing(t.ExecutionConfig),
