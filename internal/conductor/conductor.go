@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -57,9 +56,7 @@ type Conductor struct {
 	deps Deps
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	cycle string // the newest, whose model this is
-	model supervise.Comparer
+	models supervise.PerCycle[supervise.Comparer]
 }
 
 // New makes a conductor.
@@ -71,7 +68,7 @@ func New(cfg Config, deps Deps) *Conductor {
 	cfg.Parallel = cmp.Or(cfg.Parallel, 5)
 	cfg.Patience = cmp.Or(cfg.Patience, time.Minute)
 	cfg.Confidence = cmp.Or(cfg.Confidence, supervise.DefaultSettings().Confidence)
-	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
+	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Comparer]{Make: deps.Model}}
 }
 
 // Begin answers the organizations with agents at work, in the order of their ids.
@@ -87,7 +84,7 @@ func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from c
 	if err != nil {
 		return sum, err
 	}
-	model := c.modelOf(s.CycleID)
+	model := c.models.Of(s.CycleID)
 	for _, org := range found {
 		if err := c.one(ctx, s.CycleID, org, model, &sum); err != nil {
 			if ctx.Err() != nil {
@@ -100,19 +97,6 @@ func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from c
 		note(sum)
 	}
 	return sum, nil
-}
-
-// modelOf is the model of a cycle: its stretches share the budget, as far as one process works on them.
-func (c *Conductor) modelOf(cycleID string) supervise.Comparer {
-	if c.deps.Model == nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cycle != cycleID {
-		c.cycle, c.model = cycleID, c.deps.Model()
-	}
-	return c.model
 }
 
 // one looks at an organization, unless a try before has.

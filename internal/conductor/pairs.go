@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -143,23 +144,23 @@ func keyOf(d task.Duplicate) [2]string {
 func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []task.Conducted, all pairs) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
-	room, group := make(chan struct{}, c.cfg.Parallel), sync.WaitGroup{}
+	var group errgroup.Group
+	group.SetLimit(c.cfg.Parallel)
 	left := c.cfg.Asked
 	for n := range all {
 		if all[n].old || left == 0 {
 			continue
 		}
 		left--
-		room <- struct{}{}
-		group.Go(func() {
-			defer func() { <-room }()
+		group.Go(func() error {
 			if err := c.askOne(ctx, model, found, &all[n]); err != nil {
 				c.log.WarnContext(ctx, "pair not compared", slog.String("task_id", all[n].row.TaskID), slog.String("other_id", all[n].row.OtherID), slog.String("error", err.Error()))
 				cancel() // the budget is spent, or the model is down: the next cycle asks again
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // none fails
 }
 
 func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []task.Conducted, p *pair) error {

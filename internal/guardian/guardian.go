@@ -68,7 +68,7 @@ type Guardian struct {
 	cfg    Config
 	deps   Deps
 	log    *slog.Logger
-	models models
+	models supervise.PerCycle[supervise.Model]
 }
 
 // New makes a guardian.
@@ -82,7 +82,7 @@ func New(cfg Config, deps Deps) *Guardian {
 	if cfg.Rules.Ignored == nil {
 		cfg.Rules = supervise.DefaultSettings()
 	}
-	return &Guardian{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: models{make: deps.Model}}
+	return &Guardian{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Model]{Make: deps.Model}}
 }
 
 // Begin notes that a cycle begins and answers the ids of the active sandboxes.
@@ -92,7 +92,6 @@ func (g *Guardian) Begin(ctx context.Context, cycleID string) ([]string, error) 
 
 // End notes what a cycle came to.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
-	g.models.forget(r.ID)
 	return g.deps.Store.EndGuardianCycle(ctx, task.GuardianCycle{
 		ID: r.ID, Active: r.Active, Judged: r.Judged, Standing: r.Standing, Failed: r.Failed, Acted: r.Acted,
 	}, g.cfg.Keep)

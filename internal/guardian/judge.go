@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/redact"
@@ -65,7 +66,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []task.Wa
 	if err != nil {
 		return err
 	}
-	model := g.models.of(cycleID)
+	model := g.models.Of(cycleID)
 	var judged, failed atomic.Int64
 	g.each(model, due, func(w task.Watched) {
 		if _, _, err := g.judgeOne(ctx, cycleID, w, events[w.SandboxID], model); err != nil {
@@ -88,16 +89,15 @@ func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.
 		}
 		return
 	}
-	room := make(chan struct{}, g.cfg.Asked)
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(g.cfg.Asked)
 	for _, w := range all {
-		room <- struct{}{}
-		group.Go(func() {
-			defer func() { <-room }()
+		group.Go(func() error {
 			fn(w)
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // none fails
 }
 
 // judgeOne judges one sandbox and stores what was thought, and planned, of it.

@@ -89,8 +89,11 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 	if err != nil {
 		return task.Judgement{}, err
 	}
-	defer g.models.forget(cycle)
-	j, iv, err := g.judgeOne(ctx, cycle, found[0], events[sandboxID], g.models.of(cycle))
+	var model supervise.Model
+	if g.deps.Model != nil {
+		model = g.deps.Model()
+	}
+	j, iv, err := g.judgeOne(ctx, cycle, found[0], events[sandboxID], model)
 	if err == nil && iv.State == task.InterventionPlanned {
 		iv, err = g.deps.Store.CarryOut(ctx, iv)
 		g.wake(iv)

@@ -18,7 +18,7 @@ type Events interface {
 }
 
 // Again makes a stored judgement again: of the same events, as of the same moment, by the same
-// numbers. m may be another model than the one that spoke; nil: the rules alone speak.
+// numbers. It proves that what is stored suffices. m may be another model than the one that spoke; nil: the rules alone speak.
 func Again(ctx context.Context, events Events, j task.Judgement, m supervise.Model) (supervise.Analysis, error) {
 	var subject supervise.Subject
 	var rules supervise.Settings
