@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -47,9 +48,7 @@ type Client struct {
 // Dial makes a client. It does not wait for the server: what omoi accepts is carried out
 // once Temporal answers. [Client.Check] tells whether it does. log may be nil.
 func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	options := client.Options{
 		HostPort: cfg.HostPort, Namespace: cfg.Namespace, Identity: cfg.Identity,
 		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
@@ -67,29 +66,13 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 
 // New makes a client on a connection that exists; [Client.Close] closes it.
 func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
-	const timeout = 10 * time.Second
-	if cfg.Namespace == "" {
-		cfg.Namespace = client.DefaultNamespace
-	}
-	if cfg.CallTimeout == 0 {
-		cfg.CallTimeout = timeout
-	}
-	if cfg.ReaperPeriod == 0 {
-		cfg.ReaperPeriod = time.Minute
-	}
-	if cfg.GuardianPeriod == 0 {
-		cfg.GuardianPeriod = time.Minute
-	}
-	if cfg.ConductorPeriod == 0 {
-		cfg.ConductorPeriod = 5 * time.Minute
-	}
-	if cfg.RetentionPeriod == 0 {
-		cfg.RetentionPeriod = time.Hour
-	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &Client{cfg: cfg, sdk: sdk, log: logger}
+	cfg.Namespace = cmp.Or(cfg.Namespace, client.DefaultNamespace)
+	cfg.CallTimeout = cmp.Or(cfg.CallTimeout, 10*time.Second)
+	cfg.ReaperPeriod = cmp.Or(cfg.ReaperPeriod, time.Minute)
+	cfg.GuardianPeriod = cmp.Or(cfg.GuardianPeriod, time.Minute)
+	cfg.ConductorPeriod = cmp.Or(cfg.ConductorPeriod, 5*time.Minute)
+	cfg.RetentionPeriod = cmp.Or(cfg.RetentionPeriod, time.Hour)
+	return &Client{cfg: cfg, sdk: sdk, log: cmp.Or(logger, slog.New(slog.DiscardHandler))}
 }
 
 // SDK is the connection itself, for workers.

@@ -54,6 +54,7 @@ func (c *Client) Describe(ctx context.Context, workflowID string) (Run, error) {
 	return run, nil
 }
 
+// runStatus is open for all that has not closed, continued as new too.
 func runStatus(status enums.WorkflowExecutionStatus) string {
 	switch status {
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
@@ -66,10 +67,9 @@ func runStatus(status enums.WorkflowExecutionStatus) string {
 		return RunTerminated
 	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		return RunTimedOut
-	case enums.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED, enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
-		enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW, enums.WORKFLOW_EXECUTION_STATUS_PAUSED:
+	default:
+		return RunOpen
 	}
-	return RunOpen
 }
 
 // CurrentRun answers the newest run of a task's workflow and whether it is open.
