@@ -134,6 +134,10 @@ func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) err
 	if cfg.Resume, err = a.resume(ctx, p); err != nil {
 		return err
 	}
+	return p.writeConfig(ctx, cfg)
+}
+
+func (p place) writeConfig(ctx context.Context, cfg agentconfig.Config) error {
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		return fmt.Errorf("encode agent configuration: %w", err)
@@ -255,11 +259,8 @@ func (a *Activities) StopAgent(ctx context.Context, in contract.SandboxRef) erro
 // halt stops what runs in a sandbox; one that is gone has stopped.
 func (a *Activities) halt(ctx context.Context, p place) error {
 	err := p.provider.Stop(ctx, p.labels, a.cfg.StopGrace)
-	switch task.CodeOf(err) {
-	case "", task.CodeNotFound, task.CodeGone:
+	if err == nil || absent(err) {
 		return nil
-	case task.CodeInvalid, task.CodeUnauthorized, task.CodeForbidden, task.CodeConflict,
-		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
 	}
 	return fmt.Errorf("stop agent: %w", err)
 }

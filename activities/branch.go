@@ -32,10 +32,7 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 	}
 	out := contract.BranchResult{Branch: branch.Name, Base: began(work, branch)}
 	// noted before any attempt needs it: StartAgent reads it from the store
-	if err := a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base); err != nil {
-		return contract.BranchResult{}, fmt.Errorf("note branch: %w", err)
-	}
-	return out, nil
+	return out, a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base)
 }
 
 // began is the commit on top of which the task's own work is.

@@ -49,11 +49,7 @@ func (a *Activities) unmade(ctx context.Context, row task.Sandbox) (bool, error)
 	if err != nil || row.State != task.SandboxIntended || ready(p) == nil {
 		return false, nil //nolint:nilerr // a provider that is not here says nothing about its sandboxes
 	}
-	ended, err := a.deps.Ledger.SandboxUnmade(ctx, row.ID)
-	if err != nil {
-		return false, fmt.Errorf("write that sandbox %s was never made: %w", row.ID, err)
-	}
-	return ended, nil
+	return a.deps.Ledger.SandboxUnmade(ctx, row.ID)
 }
 
 // graceToPickup makes of the default grace the contract's default for work that lies.
@@ -94,14 +90,16 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 	}
 	a.noteUnseen(ctx, p)
 	a.keepLog(ctx, p)
-	err = p.provider.Delete(ctx, p.labels)
-	switch task.CodeOf(err) {
-	case "", task.CodeNotFound, task.CodeGone:
+	if err = p.provider.Delete(ctx, p.labels); err == nil || absent(err) {
 		return nil
-	case task.CodeInvalid, task.CodeUnauthorized, task.CodeForbidden, task.CodeConflict,
-		task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
 	}
 	return fmt.Errorf("delete sandbox %s: %w", in.SandboxID, err)
+}
+
+// absent reports whether err says that what was to end is not there.
+func absent(err error) bool {
+	code := task.CodeOf(err)
+	return code == task.CodeNotFound || code == task.CodeGone
 }
 
 // noteUnseen has the ledger tell of a sandbox whose making nobody waited for: it may be there, and
@@ -171,10 +169,7 @@ func (a *Activities) RecordSandboxState(ctx context.Context, in contract.RecordS
 	if in.Event == settleSalvageLost {
 		return a.writeOff(ctx, in.SandboxID)
 	}
-	if err := a.deps.Ledger.RecordSandboxState(ctx, in); err != nil {
-		return fmt.Errorf("write %s of sandbox %s: %w", in.Event, in.SandboxID, err)
-	}
-	return nil
+	return a.deps.Ledger.RecordSandboxState(ctx, in)
 }
 
 // writeOff says honestly that work was lost, unless it was saved after all.
@@ -184,8 +179,5 @@ func (a *Activities) writeOff(ctx context.Context, sandboxID string) error {
 		return err
 	}
 	since := a.lastContact(ctx, row)
-	if err := a.deps.Ledger.SaveSalvage(ctx, sandboxID, task.Salvage{Kind: task.SalvageLost, LostSince: &since}); err != nil {
-		return fmt.Errorf("write salvage: %w", err)
-	}
-	return nil
+	return a.deps.Ledger.SaveSalvage(ctx, sandboxID, task.Salvage{Kind: task.SalvageLost, LostSince: &since})
 }

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +56,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if err != nil || !at.get().Stopped || !clean(got) {
 		return out, err
 	}
-	if err := a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, task.Salvage{Kind: task.SalvageNone}); err != nil {
-		return contract.Collected{}, fmt.Errorf("write salvage: %w", err)
-	}
-	return out, nil
+	return out, a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, task.Salvage{Kind: task.SalvageNone})
 }
 
 // still notes before the work is gathered that the agent has ended: from then on it does not
@@ -94,18 +90,12 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got a
 	if err != nil {
 		return contract.Collected{}, published(fmt.Errorf("push %s: %w", work.Branch, err))
 	}
-	if err := a.saveHead(ctx, p, work, head); err != nil {
-		return contract.Collected{}, err
-	}
-	return contract.Collected{Head: head, Commits: got.Commits}, nil
+	return contract.Collected{Head: head, Commits: got.Commits}, a.saveHead(ctx, p, work, head)
 }
 
 // saveHead writes down that the branch holds the attempt's work.
 func (a *Activities) saveHead(ctx context.Context, p place, work task.Work, head string) error {
-	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head); err != nil {
-		return fmt.Errorf("write head of attempt: %w", err)
-	}
-	return nil
+	return a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head)
 }
 
 // push brings the branch of the bundle to the repository.
@@ -172,17 +162,10 @@ func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) err
 		return err
 	}
 	paths := p.provider.Paths(p.labels)
-	text, err := json.Marshal(agentconfig.Config{
+	return p.writeConfig(ctx, agentconfig.Config{
 		Protocol: agentconfig.Protocol, SandboxID: p.row.ID, TaskID: work.TaskID, Attempt: p.row.Attempt,
 		Workspace: paths.Workspace, Dir: paths.Dir, Repo: a.agentRepo(work, paths), Env: work.Execution.Env,
 	})
-	if err != nil {
-		return fmt.Errorf("encode agent configuration: %w", err)
-	}
-	if err := p.provider.WriteFile(ctx, p.labels, agentconfig.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
-		return fmt.Errorf("write agent configuration: %w", err)
-	}
-	return nil
 }
 
 // maxNotes is how many sentences of a sandbox about its work are kept.

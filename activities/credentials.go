@@ -41,11 +41,8 @@ func (a *Activities) given(ctx context.Context, work task.Work) (map[string]stri
 
 // ofCredentials is an error of a search for credentials: what is missing only a person can give.
 func ofCredentials(err error) error {
-	switch task.CodeOf(err) {
-	case task.CodeNotFound, task.CodeInvalid:
+	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeInvalid {
 		return classed(task.ClassCredentials, err)
-	case "", task.CodeUnauthorized, task.CodeForbidden, task.CodeConflict, task.CodeGone, task.CodeExhausted,
-		task.CodeUnavailable, task.CodeInternal:
 	}
 	return err
 }

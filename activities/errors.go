@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -54,9 +55,9 @@ func classOf(err error) task.FailureClass {
 		return task.ClassInvalidInput
 	case task.CodeUnauthorized, task.CodeForbidden:
 		return task.ClassCredentials
-	case task.CodeNotFound, task.CodeConflict, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	default:
+		return task.ClassNone
 	}
-	return task.ClassNone
 }
 
 // codeOf is the code of err; a deadline that passed is worth another try.
@@ -70,12 +71,7 @@ func codeOf(err error) task.Code {
 
 // final reports whether trying again cannot change the answer.
 func final(code task.Code) bool {
-	switch code {
-	case task.CodeInvalid, task.CodeNotFound, task.CodeConflict, task.CodeForbidden, task.CodeGone:
-		return true
-	case task.CodeUnauthorized, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
-	}
-	return false
+	return slices.Contains([]task.Code{task.CodeInvalid, task.CodeNotFound, task.CodeConflict, task.CodeForbidden, task.CodeGone}, code)
 }
 
 // applicationError is what a history keeps of err: class, code, a scrubbed sentence and

@@ -2,10 +2,8 @@ package activities
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Guardian judges agents at work, and steers them.
@@ -27,15 +25,8 @@ const (
 
 // BeginGuardianCycle notes that a cycle begins, and divides the active sandboxes.
 func (a *Activities) BeginGuardianCycle(ctx context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
-	g, err := a.guardian()
-	if err != nil {
-		return contract.BegunCycle{}, err
-	}
-	ids, err := g.Begin(ctx, in.ID)
-	if err != nil {
-		return contract.BegunCycle{}, fmt.Errorf("begin a cycle of the guardian: %w", err)
-	}
-	return contract.BegunCycle{Active: len(ids), Stretches: divide(in.ID, ids)}, nil
+	ids, err := a.deps.Guardian.Begin(ctx, in.ID)
+	return contract.BegunCycle{Active: len(ids), Stretches: divide(in.ID, ids)}, err
 }
 
 func divide(cycleID string, ids []string) []contract.SandboxRange {
@@ -54,31 +45,12 @@ func divide(cycleID string, ids []string) []contract.SandboxRange {
 // AnalyzeAgents judges a stretch. A try after one that was cut short goes on behind what that
 // one had done.
 func (a *Activities) AnalyzeAgents(ctx context.Context, in contract.SandboxRange) (contract.Judged, error) {
-	g, err := a.guardian()
-	if err != nil {
-		return contract.Judged{}, err
-	}
 	done, stop := beating[contract.Judged](ctx)
 	defer stop()
-	judged, err := g.Judge(ctx, in, done.get(), done.set)
-	if err != nil {
-		return contract.Judged{}, fmt.Errorf("judge sandboxes: %w", err)
-	}
-	return judged, nil
+	return a.deps.Guardian.Judge(ctx, in, done.get(), done.set)
 }
 
 // EndGuardianCycle notes what a cycle came to.
 func (a *Activities) EndGuardianCycle(ctx context.Context, in contract.CycleReport) error {
-	g, err := a.guardian()
-	if err != nil {
-		return err
-	}
-	return g.End(ctx, in)
-}
-
-func (a *Activities) guardian() (Guardian, error) {
-	if a.deps.Guardian == nil {
-		return nil, task.Errorf(task.CodeUnavailable, "this worker has no guardian")
-	}
-	return a.deps.Guardian, nil
+	return a.deps.Guardian.End(ctx, in)
 }

@@ -33,10 +33,7 @@ func (a *Activities) PublishBranch(ctx context.Context, in contract.BranchInput)
 	if err != nil {
 		return published(err)
 	}
-	if err := a.deps.Ledger.SaveHead(ctx, work.TaskID, saved.Attempt, head); err != nil {
-		return fmt.Errorf("write head of attempt: %w", err)
-	}
-	return nil
+	return a.deps.Ledger.SaveHead(ctx, work.TaskID, saved.Attempt, head)
 }
 
 // hopeless reports whether saved work can never come to its branch: that has other commits by now, or the repository takes the work

@@ -140,10 +140,7 @@ func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbo
 	if p, err := a.deps.Providers.Provider(provider); err != nil || !p.Capabilities().HostBound {
 		host = ""
 	}
-	if err := a.deps.Fleet.Adopt(ctx, provider, host, found); err != nil {
-		return fmt.Errorf("adopt orphans of %s: %w", provider, err)
-	}
-	return nil
+	return a.deps.Fleet.Adopt(ctx, provider, host, found)
 }
 
 // list asks a provider for the sandboxes of this installation, and puts the ledger right
@@ -188,10 +185,7 @@ func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orp
 
 // StartCleanup hands a sandbox to its cleanup workflow; one that runs already is success.
 func (a *Activities) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
-	if err := a.deps.Runs.StartCleanup(ctx, in); err != nil {
-		return fmt.Errorf("start cleanup of sandbox %s: %w", in.SandboxID, err)
-	}
-	return nil
+	return a.deps.Runs.StartCleanup(ctx, in)
 }
 
 // asking is how many tasks Temporal is asked about at a time.
@@ -256,7 +250,7 @@ func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 	}
 	for _, o := range left {
 		if err := a.deps.Runs.StartCleanup(ctx, o.CleanupInput); err != nil {
-			return fmt.Errorf("start cleanup of sandbox %s: %w", o.SandboxID, err)
+			return err
 		}
 	}
 	return nil
@@ -264,10 +258,7 @@ func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 
 // AdmitTasks lets in what may start, once for every organization.
 func (a *Activities) AdmitTasks(ctx context.Context) error {
-	if err := a.deps.Fleet.Grant(ctx); err != nil {
-		return fmt.Errorf("run gate: %w", err)
-	}
-	return nil
+	return a.deps.Fleet.Grant(ctx)
 }
 
 // PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task

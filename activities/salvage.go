@@ -35,10 +35,7 @@ func (a *Activities) Salvage(ctx context.Context, in contract.SandboxRef) (contr
 	if err != nil {
 		return contract.SalvageResult{}, ofSandbox(err)
 	}
-	if err := a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, saved); err != nil {
-		return contract.SalvageResult{}, fmt.Errorf("write salvage: %w", err)
-	}
-	return contract.SalvageResult{Kind: saved.Kind, Files: saved.Files}, nil
+	return contract.SalvageResult{Kind: saved.Kind, Files: saved.Files}, a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, saved)
 }
 
 // salvage stops what runs, gathers and keeps. Where no agent ever ran there is no work.
@@ -163,10 +160,7 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 	if err != nil {
 		return false, fmt.Errorf("push %s: %w", work.Branch, err)
 	}
-	if err := a.saveHead(ctx, p, work, head); err != nil {
-		return false, err
-	}
-	return true, nil
+	return true, a.saveHead(ctx, p, work, head)
 }
 
 // fallback keeps the bundle itself when the repository does not take it: at once if it never

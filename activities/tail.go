@@ -81,10 +81,7 @@ func (a *Activities) FlushSpool(ctx context.Context, in contract.SandboxRef) err
 	if err := a.drain(ctx, p); err != nil {
 		return err
 	}
-	if err := a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: in.SandboxID, Event: settleSpoolRead}); err != nil {
-		return fmt.Errorf("write that the spool was read: %w", err)
-	}
-	return nil
+	return a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: in.SandboxID, Event: settleSpoolRead})
 }
 
 // settleSpoolRead is the event of a spool that was read to its end.
