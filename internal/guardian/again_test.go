@@ -1,4 +1,4 @@
-package guardian
+package guardian_test
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Events reads what a judgement rested on.
-type Events interface {
+// eventReader reads what a judgement rested on.
+type eventReader interface {
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
 }
 
-// Again makes a stored judgement again: of the same events, as of the same moment, by the same
+// again makes a stored judgement again: of the same events, as of the same moment, by the same
 // numbers. It proves that what is stored suffices. m may be another model than the one that spoke; nil: the rules alone speak.
-func Again(ctx context.Context, events Events, j task.Judgement, m supervise.Model) (supervise.Analysis, error) {
+func again(ctx context.Context, events eventReader, j task.Judgement, m supervise.Model) (supervise.Analysis, error) {
 	var subject supervise.Subject
 	var rules supervise.Settings
 	if err := json.Unmarshal(j.Subject, &subject); err != nil {
@@ -37,7 +37,7 @@ func Again(ctx context.Context, events Events, j task.Judgement, m supervise.Mod
 }
 
 // stretch reads the events that were seen: of heartbeats only the newest was.
-func stretch(ctx context.Context, events Events, j task.Judgement) ([]task.Event, error) {
+func stretch(ctx context.Context, events eventReader, j task.Judgement) ([]task.Event, error) {
 	var rows []task.Event
 	for after := j.FirstSeen - 1; after < j.LastSeen; {
 		page, err := events.EventsAfter(ctx, j.SandboxID, after, int(j.LastSeen-after))

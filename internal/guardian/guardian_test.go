@@ -286,12 +286,12 @@ func TestAJudgementCanBeMadeAgain(t *testing.T) {
 	require.Equal(t, j.ID, stored[0].ID)
 	require.True(t, stored[0].NeedsSteering)
 
-	again, err := guardian.Again(t.Context(), w.store, stored[0], nil)
+	second, err := again(t.Context(), w.store, stored[0], nil)
 	require.NoError(t, err)
 	var first supervise.Analysis
 	require.NoError(t, json.Unmarshal(stored[0].Analysis, &first))
-	require.Equal(t, first, again)
-	require.NotEmpty(t, again.Evidence)
+	require.Equal(t, first, second)
+	require.NotEmpty(t, second.Evidence)
 }
 
 // An agent that says it was allowed something has not been, unless the store knows of who did.
