@@ -135,7 +135,7 @@ func (s *session) setup(ctx context.Context) error {
 		return nil
 	}
 	keep := s.fillCache()
-	s.report.Emit("agent.setup_started", map[string]any{"command": s.cfg.Setup})
+	s.report.Emit(event.AgentSetupStarted, map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
 		Args: Shell(s.cfg.Setup), Dir: s.cfg.Workspace, Env: environ(s.cfg, nil), Timeout: s.cfg.SetupTimeout,
@@ -146,7 +146,7 @@ func (s *session) setup(ctx context.Context) error {
 		return s.failedToBegin(ctx, err)
 	}
 	ok := res.Outcome == proc.Exited && res.ExitCode == 0
-	s.report.Emit("agent.setup_completed", map[string]any{
+	s.report.Emit(event.AgentSetupCompleted, map[string]any{
 		"success": ok, "exit_code": res.ExitCode, "outcome": string(res.Outcome), "note": res.Note,
 		"output": res.Output, "duration_ms": res.Duration.Milliseconds(),
 	})
@@ -239,23 +239,11 @@ func (o *outcomes) Emit(eventType string, data map[string]any) {
 	if eventType == event.AgentWaiting {
 		data["message_ids"] = o.session.box.Answered()
 	}
-	if !o.decisive(eventType) {
+	if !event.Ends(eventType, o.session.cfg.Continuous) {
 		o.Reporter.Emit(eventType, data)
 		return
 	}
 	o.session.keepTranscript(context.Background())
 	o.Reporter.Emit(eventType, data)
 	o.session.marks.finish(o.session.deps.Log)
-}
-
-// decisive is true of what ends the task. In continuous mode agent.completed ends an
-// iteration only.
-func (o *outcomes) decisive(eventType string) bool {
-	switch eventType {
-	case event.AgentCompleted:
-		return !o.session.cfg.Continuous
-	case event.ContinuousCompleted, event.AgentError, event.AgentFailed:
-		return true
-	}
-	return false
 }

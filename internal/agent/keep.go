@@ -10,10 +10,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// EventResumeFailed says that the transcript of an earlier attempt could not be had, so that
-// this one begins anew.
-const EventResumeFailed = "agent.resume_failed"
-
 const (
 	// resumeWait is how long an earlier transcript is waited for: less than the time within
 	// which an agent must have said that it started.

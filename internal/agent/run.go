@@ -162,12 +162,12 @@ func (s *session) started(notResumed error) {
 	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, cmp.Or(s.marks.SessionID, s.report.SessionID())
 	s.report.Emit(event.AgentStarted, data)
 	if notResumed != nil {
-		s.report.Emit(EventResumeFailed, map[string]any{
+		s.report.Emit(event.AgentResumeFailed, map[string]any{
 			"session_id": s.cfg.Resume.SessionID, "attempt": s.cfg.Resume.Attempt, "error": notResumed.Error(),
 		})
 	}
 	if found := s.spool.Recovery(); found.Damaged > 0 {
-		s.report.Emit(reporter.EventsDropped, map[string]any{"count": found.Damaged, "reason": "spool_damaged"})
+		s.report.Emit(event.AgentEventsDropped, map[string]any{"count": found.Damaged, "reason": "spool_damaged"})
 	}
 }
 

@@ -4,61 +4,99 @@ package event
 // Class says what an event means to the workflow and to the idle clock.
 type Class string
 
-// The classes of the event catalogue.
+// The classes of events.
 const (
 	// ClassMilestone changes what the workflow does next and is relayed at once.
 	ClassMilestone Class = "milestone"
-	// ClassWork is progress: it resets the no-work clock. Unknown types are work, so
-	// that a new kind of progress never looks like silence.
+	// ClassWork is progress: it resets the no-work clock.
 	ClassWork Class = "work"
 	// ClassHeartbeat is a sign of life and nothing more.
 	ClassHeartbeat Class = "heartbeat"
-	// ClassOther is neither work nor life: waiting, shutting down, trouble.
+	// ClassOther is neither work nor life: trouble.
 	ClassOther Class = "other"
 )
 
-// The event types that omoi itself acts on. The catalogue of the wire is larger;
-// everything else is stored and shown.
+// Trait is a property of event types. Every list of types is one of those that have a trait.
+type Trait uint32
+
+// The traits of event types.
 const (
-	AgentStarted         = "agent.started"
-	AgentCompleted       = "agent.completed"
-	ContinuousCompleted  = "continuous.completed"
-	AgentError           = "agent.error"
-	AgentFailed          = "agent.failed"
-	AgentWaiting         = "agent.waiting"
-	AgentInterrupted     = "agent.interrupted"
-	AgentShutdown        = "agent.shutdown"
-	AgentStreamError     = "agent.stream_error"
-	AgentHeartbeat       = "agent.heartbeat"
-	Heartbeat            = "heartbeat"
-	SpecHeartbeat        = "spec.heartbeat"
-	AgentMessageInjected = "agent.message_injected"
-	AgentMessageDropped  = "agent.message_dropped"
-	AgentFileEdited      = "agent.file_edited"
-	AgentToolUse         = "agent.tool_use"
-	AgentToolCompleted   = "agent.tool_completed"
+	// Work resets the no-work clock.
+	Work Trait = 1 << iota
+	// Beat is of heartbeats.
+	Beat
+	// MustArrive is of events that are kept even when the spool is full.
+	MustArrive
+	// Outcome ends an attempt; see [Ends].
+	Outcome
+	// Usage is of events that report tokens or cost.
+	Usage
+	// Answered shows that a model answered.
+	Answered
+	// Changes is of events after which files may have changed.
+	Changes
+	// Spec moves the progress of a run by phases.
+	Spec
+	// ByAgent is sent by omoi-agent.
+	ByAgent
+	// ByProgram may be an event line of a program that omoi-agent runs.
+	ByProgram
+	// ByWorker is sent by agents that connect themselves, legacy workers among them.
+	ByWorker
+	// ByServer is sent by the server.
+	ByServer
+
+	milestone
+	completion
+	failure
+	worker // has the source worker
+
+	// Milestone is of events that the workflow acts on.
+	Milestone = milestone | MustArrive
+	// Completion is of an agent that says it has ended its work.
+	Completion = Milestone | Outcome | Work | Usage | Answered | Changes | completion
+	// Failure is of an agent that cannot continue.
+	Failure = Milestone | Outcome | Usage | Changes | failure
+	anyone  = ByAgent | ByProgram | ByWorker
 )
+
+// Is reports whether an event type has all of the given traits. An unknown type is work, so that a new kind of progress
+// never looks like silence.
+func Is(eventType string, traits Trait) bool { return traitsOf(eventType)&traits == traits }
+
+// Types returns the event types that have all of the given traits.
+func Types(traits Trait) []string {
+	var types []string
+	for _, e := range Table() {
+		if e.Traits&traits == traits {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
 
 // ClassOf returns the class of an event type.
 func ClassOf(eventType string) Class {
-	switch eventType {
-	case AgentStarted, AgentCompleted, ContinuousCompleted, AgentError, AgentFailed,
-		AgentWaiting, AgentInterrupted, AgentShutdown:
+	switch traits := traitsOf(eventType); {
+	case traits&milestone != 0:
 		return ClassMilestone
-	case AgentHeartbeat, Heartbeat, SpecHeartbeat:
+	case traits&Beat != 0:
 		return ClassHeartbeat
-	case AgentStreamError, AgentMessageDropped, "spec.phase_failed", "spec.execution_failed", "iteration.failed":
-		return ClassOther
+	case traits&Work != 0:
+		return ClassWork
 	}
-	return ClassWork
+	return ClassOther
 }
 
-// CountsAsWork reports whether an event of this type resets the no-work clock. Of the
-// milestones only the completions are work, as in the replaced system.
-func CountsAsWork(eventType string) bool {
-	switch eventType {
-	case AgentCompleted, ContinuousCompleted:
-		return true
+// SourceOf returns the source of an event of omoi-agent. As in OmoiOS it speaks of itself as worker, of the model as agent.
+func SourceOf(eventType string) string {
+	if Is(eventType, worker) {
+		return "worker"
 	}
-	return ClassOf(eventType) == ClassWork
+	return "agent"
+}
+
+// Ends reports whether an event type ends the attempt. In continuous mode agent.completed ends an iteration only.
+func Ends(eventType string, continuous bool) bool {
+	return Is(eventType, Outcome) && (!continuous || eventType != AgentCompleted)
 }

@@ -24,14 +24,6 @@ type UsageReport struct {
 	Unknown     bool            `json:"cost_unknown"`
 }
 
-// UsageEvents returns the types of the events that report usage.
-func UsageEvents() []string {
-	return []string{
-		"agent.assistant_message", AgentCompleted, AgentError, AgentFailed,
-		"iteration.started", "iteration.completed", "iteration.failed", ContinuousCompleted,
-	}
-}
-
 // Add counts the report of the next event. An agent reports sums since its start, so that the largest counts. The sum at
 // an end is the bill and replaces earlier estimates. A model without a known price costs nothing and makes the cost
 // unknown; so do tokens without a price at an end.
@@ -41,18 +33,17 @@ func (m *Metered) Add(eventType string, r UsageReport) {
 	input, _ := number(r.TotalInput)
 	output, _ := number(r.TotalOutput)
 	m.CostUnknown = m.CostUnknown || r.Unknown
-	switch eventType {
-	case AgentCompleted, AgentError, AgentFailed, ContinuousCompleted:
-		in, _ := number(r.Input)
-		out, _ := number(r.Output)
-		total, input, output = max(total, cost), max(input, in), max(output, out)
-		m.CostUnknown = m.CostUnknown || !priced && !alsoPriced && max(input, output) > 0
-		bill(&m.CostUSD, total)
-		bill(&m.InputTokens, input)
-		bill(&m.OutputTokens, output)
-	default:
+	if !Is(eventType, Outcome) {
 		m.CostUSD, m.InputTokens, m.OutputTokens = max(m.CostUSD, total), max(m.InputTokens, input), max(m.OutputTokens, output)
+		return
 	}
+	in, _ := number(r.Input)
+	out, _ := number(r.Output)
+	total, input, output = max(total, cost), max(input, in), max(output, out)
+	m.CostUnknown = m.CostUnknown || !priced && !alsoPriced && max(input, output) > 0
+	bill(&m.CostUSD, total)
+	bill(&m.InputTokens, input)
+	bill(&m.OutputTokens, output)
 }
 
 // bill replaces a sum by that of an end, if the end reports one.

@@ -253,7 +253,7 @@ func (f WhyFacts) newest() []task.Sign {
 // completion is the sign with which an agent has ended its work; where there is none, the newest sign.
 func (f WhyFacts) completion() []task.Sign {
 	for _, s := range f.Signs {
-		if (s.Type == event.AgentCompleted || s.Type == event.ContinuousCompleted) && !s.Failure {
+		if event.Is(s.Type, event.Completion) && !s.Failure {
 			return []task.Sign{s}
 		}
 	}

@@ -38,7 +38,7 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInpu
 		if !takeable(in.Command.Kind) {
 			return unknown, nil
 		}
-		in.Command.ID = derivedID("command", in.TaskID, runID, strconv.FormatInt(in.Ordinal, 10), in.Command.Kind)
+		in.Command.ID = task.DerivedID("command", in.TaskID, runID, strconv.FormatInt(in.Ordinal, 10), in.Command.Kind)
 		if err := addCommand(ctx, q, in); err != nil {
 			return contract.LoadedCommand{}, err
 		}
@@ -107,7 +107,7 @@ func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, e
 	if text == "" {
 		return "", nil
 	}
-	id := derivedID(textFeedback, row.ID)
+	id := task.DerivedID(textFeedback, row.ID)
 	err := saveText(ctx, q, db.InsertTextParams{ID: id, TaskID: &row.TaskID, Kind: textFeedback, Content: text})
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -28,7 +29,7 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	if err != nil || len(rows) == 0 {
 		return nil, translate("read agents at work", err)
 	}
-	in := db.ChangedFilesParams{Newest: int64(newest)}
+	in := db.ChangedFilesParams{Newest: int64(newest), Edited: event.AgentFileEdited}
 	for _, r := range rows {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, r.SandboxID), append(in.PartitionMonths, r.PartitionMonth), append(in.LastSequences, r.LastSequence)
 	}

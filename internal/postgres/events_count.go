@@ -46,13 +46,9 @@ func (c typeCount) with(more typeCount) typeCount {
 	return typeCount{Events: c.Events + more.Events, First: c.First, Last: more.Last}
 }
 
-func heartbeatTypes() []string {
-	return []string{event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat}
-}
-
 // heartbeats are those of all their types.
 func (c eventCounts) heartbeats() (all typeCount) {
-	for _, name := range heartbeatTypes() {
+	for _, name := range event.Types(event.Beat) {
 		switch n := c.types[name]; {
 		case n.Events == 0:
 		case all.Events == 0:

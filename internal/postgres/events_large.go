@@ -39,6 +39,6 @@ func (p *eventPlan) queueLarge(batch *pgx.Batch, maxTranscript int64) {
 func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64) {
 	t, s := row.event.Large.Transcript, row.sandbox
 	kept := newest(t.Content, limit)
-	batch.Queue(sqlKeepTranscript, sessionKeys+derivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
+	batch.Queue(sqlKeepTranscript, sessionKeys+task.DerivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
 		string(t.Metadata), kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), task.MaxTranscripts)
 }

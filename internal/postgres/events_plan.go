@@ -132,7 +132,7 @@ func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) i
 		s.head++
 		s.stored++
 		milestone = milestone || event.ClassOf(e.Type) == event.ClassMilestone
-		s.worked = s.worked || event.CountsAsWork(e.Type)
+		s.worked = s.worked || event.Is(e.Type, event.Work)
 		p.rows = append(p.rows, eventRow{sandbox: s, sequence: s.head, key: key, event: e})
 		if e.Large != nil {
 			p.large = append(p.large, p.rows[len(p.rows)-1])

@@ -3,7 +3,6 @@ package postgres
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -65,7 +64,7 @@ type specEvent struct {
 // queueSpec moves the progress rows of runs by phases, in the order of the events.
 func (p *eventPlan) queueSpec(batch *pgx.Batch) {
 	for _, row := range p.rows {
-		if row.sandbox.ended || !mayMoveSpec(row.event.Type) {
+		if row.sandbox.ended || !event.Is(row.event.Type, event.Spec) && !event.Is(row.event.Type, event.Completion) {
 			continue
 		}
 		e := specEvent{batch: batch, plan: p, row: row, said: object{}}
@@ -76,27 +75,23 @@ func (p *eventPlan) queueSpec(batch *pgx.Batch) {
 	}
 }
 
-func mayMoveSpec(eventType string) bool {
-	return strings.HasPrefix(eventType, "spec.") || eventType == event.AgentCompleted || eventType == event.ContinuousCompleted
-}
-
 func (e specEvent) queue() {
 	phase := e.said.text("phase")
 	known := slices.Contains(task.Phases(), phase)
 	at := timeOr(e.plan.now)
 	switch e.row.event.Type {
-	case "spec.phase_started":
+	case event.SpecPhaseStarted:
 		if known {
 			e.move(sqlPhaseStarted, phase, at, e.effective(), task.PhaseBegins(phase))
 		}
-	case "spec.phase_completed":
+	case event.SpecPhaseCompleted:
 		if known {
 			e.move(sqlPhaseCompleted, phase, at)
 			e.merge(object{phase: e.said["phase_output"]})
 		}
-	case "spec.execution_completed", "spec.execution_failed":
-		e.move(sqlExecutionEnd, e.row.event.Type == "spec.execution_completed", at, e.effective())
-	case "spec.criterion_met":
+	case event.SpecExecutionCompleted, event.SpecExecutionFailed:
+		e.move(sqlExecutionEnd, e.row.event.Type == event.SpecExecutionCompleted, at, e.effective())
+	case event.SpecCriterionMet:
 		e.criterion()
 	case event.AgentCompleted, event.ContinuousCompleted:
 		e.runEnded()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/digest"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -28,26 +30,26 @@ func (s *Store) LoadEvents(ctx context.Context, in contract.LoadEventsInput) (co
 	return built.Digest, s.SaveErrors(ctx, taskID, built.Errors)
 }
 
-func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (BuiltDigest, string, error) {
+func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (digest.Built, string, error) {
 	box, err := s.q.FactsHead(ctx, in.SandboxID)
 	if err != nil {
-		return BuiltDigest{}, "", err
+		return digest.Built{}, "", err
 	}
 	types, err := s.countBefore(ctx, in, box)
 	if err != nil {
-		return BuiltDigest{}, "", err
+		return digest.Built{}, "", err
 	}
 	rows, err := s.q.Facts(ctx, db.FactsParams{
-		Milestones: Milestones(), PartitionMonth: box.PartitionMonth, SandboxID: in.SandboxID, After: in.After, Until: box.LastSequence, Most: maxFacts,
+		Milestones: event.Types(event.Milestone), PartitionMonth: box.PartitionMonth, SandboxID: in.SandboxID, After: in.After, Until: box.LastSequence, Most: maxFacts,
 	})
 	if err != nil {
-		return BuiltDigest{}, "", err
+		return digest.Built{}, "", err
 	}
-	events := make([]EventRow, 0, len(rows))
+	events := make([]digest.Row, 0, len(rows))
 	for _, r := range rows {
-		events = append(events, EventRow{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt})
+		events = append(events, digest.Row{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt})
 	}
-	return BuildDigest(in.SandboxID, in.After+1, types, events), deref(box.TaskID), nil
+	return digest.Build(in.SandboxID, in.After+1, types, events), deref(box.TaskID), nil
 }
 
 // countBefore counts by type what the digest does not look at: as the relayer left it, if it

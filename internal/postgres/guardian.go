@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -102,7 +103,7 @@ func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 // WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
 // heartbeat among them, if one came lately. All of them are read in one go, each once.
 func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error) {
-	in := db.WatchedEventsParams{Newest: int32(newest)} //nolint:gosec // G115: a few hundred
+	in := db.WatchedEventsParams{Newest: int32(newest), Heartbeats: event.Types(event.Beat)} //nolint:gosec // G115: a few hundred
 	for _, w := range of {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
 	}
@@ -113,11 +114,11 @@ func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int
 	spans, err := s.q.FrozenSince(ctx, frozenLookback)
 	out := make(map[string][]task.Event, len(of))
 	for _, r := range rows {
-		event := task.Event{SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt}
+		one := task.Event{SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt}
 		if r.Freezes {
-			event.CreatedAt = thawedAt(r.CreatedAt, spans)
+			one.CreatedAt = thawedAt(r.CreatedAt, spans)
 		}
-		out[r.SandboxID] = append(out[r.SandboxID], event)
+		out[r.SandboxID] = append(out[r.SandboxID], one)
 	}
 	return out, translate("read when sandboxes were frozen", err)
 }
@@ -187,7 +188,7 @@ func planIntervention(ctx context.Context, q *db.Queries, iv task.Intervention, 
 	if !ok {
 		return task.Intervention{}, nil
 	}
-	iv.ID, iv.Level, iv.Reason, iv.State = derivedID("intervention", iv.AnalysisID), step.Level, step.Reason, task.InterventionPlanned
+	iv.ID, iv.Level, iv.Reason, iv.State = task.DerivedID("intervention", iv.AnalysisID), step.Level, step.Reason, task.InterventionPlanned
 	if iv.Shadow || step.Level == task.LevelObserve {
 		iv.State = task.InterventionRecorded
 	}

@@ -3,12 +3,13 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/digest"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -19,32 +20,20 @@ const (
 	limitApart = 2 * time.Second
 )
 
-// maxReset is longer than any limit of a provider lasts.
-const maxReset = 31 * 24 * time.Hour
-
-// believed is when a limit resets by what an agent says; zero: it says nothing that can be.
-func believed(said json.RawMessage, now time.Time) time.Time {
-	reset := readTime(said)
-	if reset.Sub(now) > maxReset {
-		return time.Time{}
-	}
-	return reset
-}
-
 // noteWall puts the credential of an attempt to sleep that its provider's limit has ended: the gate lets nobody in on it
 // before the reset.
 func (w *projecting) noteWall(ctx context.Context) error {
 	if w.p.Ended == nil || w.p.Ended.Class != task.ClassProviderLimit || w.last == nil {
 		return nil
 	}
-	data, err := w.q.NewestFailure(ctx, w.last.Attempt.SandboxID)
+	data, err := w.q.NewestFailure(ctx, w.last.Attempt.SandboxID, event.Types(event.Failure))
 	if errors.Is(err, pgx.ErrNoRows) && w.last.Attempt.AssignedAt == nil {
 		return nil // no agent ever ran: it is the git host's limit
 	}
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	reset, pause := believed(readMilestone(data).ResetAt, time.Now()), w.cfg.Settings.LimitSleep
+	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitSleep
 	if err := w.tellSleep(ctx, reset, pause); err != nil {
 		return err
 	}
@@ -89,7 +78,7 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 
 // wakeProven wakes the tasks of a credential on which a model has answered since it met its limit.
 func (s *Store) wakeProven(ctx context.Context) error {
-	if err := s.q.ProveAnswered(ctx); err != nil {
+	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
 		return err
 	}
 	return s.q.WakeProven(ctx, "its credential works again", sender)

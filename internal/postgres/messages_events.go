@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,53 +54,36 @@ const (
 // neverAcknowledged is the reason of a message that a legacy worker was given and never confirmed.
 const neverAcknowledged = "Delivered, never acknowledged: the worker does not confirm what it injects."
 
-// saidOfMessage is what an event may say of a message. Values of other types say nothing.
-type saidOfMessage struct {
-	ID        any `json:"message_id"`
-	Content   any `json:"content"`
-	Reason    any `json:"reason"`
-	InReplyTo any `json:"in_reply_to"`
-	Answered  any `json:"message_ids"`
-}
-
 // queueMessages settles the messages that new events speak of, in the order of the events.
 func (p *eventPlan) queueMessages(batch *pgx.Batch) {
 	for _, row := range p.rows {
 		q := messageNews{batch: batch, sandboxID: row.sandbox.id, at: timeOr(p.now)}
 		switch row.event.Type {
 		case event.AgentMessageInjected:
-			said := readSaid(row.event)
-			q.settle(sqlInjectedByID, said.ID, sqlInjectedByContent, said.Content)
+			d := delivery(row.event)
+			q.settle(sqlInjectedByID, d.MessageID, sqlInjectedByContent, d.Content)
 		case event.AgentMessageDropped:
-			q.settle(sqlDroppedByID, readSaid(row.event).ID, "", nil)
+			q.settle(sqlDroppedByID, delivery(row.event).MessageID, "", "")
 		case event.AgentInterrupted:
-			said := readSaid(row.event)
-			q.settle(sqlAnsweredByID, said.ID, sqlAnsweredInterrupt, said.Reason)
+			d := delivery(row.event)
+			q.settle(sqlAnsweredByID, d.MessageID, sqlAnsweredInterrupt, d.Reason)
 		case event.AgentWaiting:
-			q.waits(readSaid(row.event).Answered)
+			q.waits(delivery(row.event).Answered)
 		case event.AgentShutdown:
-			if reason := readSaid(row.event).Reason; reason != "sigterm" && reason != "gone" {
+			if reason := delivery(row.event).Reason; reason != "sigterm" && reason != "gone" {
 				batch.Queue(sqlAgentLeft, q.sandboxID, q.at)
 			}
 		case event.AgentStarted:
 			batch.Queue(sqlAgentBack, q.sandboxID)
-		case eventAgentMessage:
+		case event.AgentMessage:
 			if bytes.Contains(row.event.Data, []byte("in_reply_to")) {
-				q.settle(sqlAnsweredByID, readSaid(row.event).InReplyTo, "", nil)
+				q.settle(sqlAnsweredByID, delivery(row.event).InReplyTo, "", "")
 			}
 		}
 	}
 }
 
-const eventAgentMessage = "agent.message"
-
-// readSaid reads what says something, also of a text that is too long for the event's row.
-func readSaid(e ingest.Event) (said saidOfMessage) {
-	for _, part := range e.Parts() {
-		_ = json.Unmarshal(part, &said) // what says nothing settles nothing
-	}
-	return said
-}
+func delivery(e ingest.Event) event.Delivery { return event.Read[event.Delivery](e.Parts()...) }
 
 // messageNews is what one event tells of messages.
 type messageNews struct {
@@ -113,31 +96,24 @@ type messageNews struct {
 const mostAnswered = 1000
 
 // waits settles the messages that an agent names which waits again.
-func (q messageNews) waits(answered any) {
-	named, ok := answered.([]any)
-	if !ok {
+func (q messageNews) waits(answered []string) {
+	if answered == nil {
 		q.batch.Queue(sqlAnsweredAll, q.sandboxID, q.at)
 		q.batch.Queue(sqlNeverConfirmed, q.sandboxID, q.at)
 		return
 	}
-	ids := make([]string, 0, min(len(named), mostAnswered))
-	for _, one := range named[:min(len(named), mostAnswered)] {
-		if id, _ := one.(string); uuidForm.MatchString(id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.DeleteFunc(answered[:min(len(answered), mostAnswered)], func(id string) bool { return !uuidForm.MatchString(id) })
 	if len(ids) > 0 {
 		q.batch.Queue(sqlAnsweredThese, q.sandboxID, q.at, ids)
 	}
 }
 
 // settle goes by the id, or by the text where there is none.
-func (q messageNews) settle(byID string, id any, byText string, text any) {
-	if id, _ := id.(string); uuidForm.MatchString(id) {
+func (q messageNews) settle(byID, id, byText, text string) {
+	switch {
+	case uuidForm.MatchString(id):
 		q.batch.Queue(byID, q.sandboxID, id, q.at)
-		return
-	}
-	if text, _ := text.(string); text != "" && byText != "" {
+	case text != "" && byText != "":
 		q.batch.Queue(byText, q.sandboxID, text, q.at)
 	}
 }

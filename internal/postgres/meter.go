@@ -28,7 +28,7 @@ func meter(ctx context.Context, q *db.Queries, ids []string, err error) error {
 		return err
 	}
 	for part := range slices.Chunk(ids, meterPage) {
-		rows, err := q.ReportedUsage(ctx, event.UsageEvents(), part)
+		rows, err := q.ReportedUsage(ctx, event.Types(event.Usage), part)
 		if err != nil {
 			return err
 		}

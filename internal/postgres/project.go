@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -187,7 +188,7 @@ func (w *projecting) agentOf(ctx context.Context, box string) (string, error) {
 	if box == "" {
 		return "", nil
 	}
-	id, err := w.q.StartedAgent(ctx, box)
+	id, err := w.q.StartedAgent(ctx, box, event.AgentStarted)
 	return orDefault(storable(id), box), err
 }
 

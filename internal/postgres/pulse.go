@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
@@ -64,7 +63,7 @@ func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reas
 
 // readSigns looks at the events that tell more than that they came.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time, out *task.Pulse) error {
-	beats := []string{event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat}
+	beats := event.Types(event.Beat)
 	last, err := s.q.NewestSign(ctx, db.NewestSignParams{PartitionMonth: month, SandboxID: sandboxID, Heartbeats: beats})
 	if err != nil {
 		return err
@@ -88,7 +87,7 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time
 				out.Waiting = age(e.Age)
 			}
 		case event.AgentShutdown:
-			out.Interrupted = e.Sequence == last[0].Sequence && endedByInterrupt(e.EventData)
+			out.Interrupted = e.Sequence == last[0].Sequence && event.Read[event.Delivery](e.EventData).Reason == "interrupted"
 		default:
 			if !beaten {
 				readTool(e, out)
@@ -108,14 +107,6 @@ func (s *Store) readInterrupter(ctx context.Context, sandboxID string, out *task
 	return err
 }
 
-func endedByInterrupt(shutdown json.RawMessage) bool {
-	var said struct {
-		Reason any `json:"reason"`
-	}
-	_ = json.Unmarshal(shutdown, &said) // what is of another form says nothing
-	return said.Reason == "interrupted"
-}
-
 // interrupters answers the kinds of those who sent the newest interrupt for which the agents of sandboxes stopped.
 func (s *Store) interrupters(ctx context.Context, ids []string) (map[string]string, error) {
 	rows, err := s.q.Interrupters(ctx, ids)
@@ -128,15 +119,9 @@ func (s *Store) interrupters(ctx context.Context, ids []string) (map[string]stri
 
 // readTool reads the tool call that a heartbeat names, and how old it is by now.
 func readTool(e db.NewestEventsRow, out *task.Pulse) {
-	var beat struct {
-		Tool  string  `json:"current_tool"`
-		AgeMS float64 `json:"tool_age_ms"`
+	if sign := event.Read[event.Sign](e.EventData); sign.Tool != "" {
+		out.Tool, out.ToolAge = sign.Tool, task.Millis(sign.ToolMS)+max(age(e.Age), 0)
 	}
-	if json.Unmarshal(e.EventData, &beat) != nil || beat.Tool == "" {
-		return
-	}
-	out.Tool = beat.Tool
-	out.ToolAge = task.Millis(beat.AgeMS) + max(age(e.Age), 0)
 }
 
 // age is a number of seconds as a duration.

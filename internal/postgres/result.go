@@ -62,7 +62,7 @@ func (w *projecting) readCompletions(ctx context.Context) error {
 }
 
 func (w *projecting) completionsOf(ctx context.Context, sandboxID string) error {
-	rows, err := w.q.Decisive(ctx, sandboxID)
+	rows, err := w.q.Decisive(ctx, sandboxID, event.Types(event.Completion))
 	for _, r := range rows {
 		if r.EventType == event.ContinuousCompleted {
 			w.continuous = readObject(r.EventData)

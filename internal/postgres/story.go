@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -66,7 +67,7 @@ func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
 	if err != nil {
 		return translate("read who spoke for task "+story.Task.ID, err)
 	}
-	rows, err := s.q.Decisive(ctx, worker)
+	rows, err := s.q.Decisive(ctx, worker, event.Types(event.Completion))
 	for _, r := range rows {
 		said := readObject(r.EventData)
 		if words := said.text("final_output"); words != "" {

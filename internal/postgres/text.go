@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -48,11 +49,11 @@ func (s *Store) Text(ctx context.Context, id string) (string, error) {
 }
 
 // SaveErrors stores the texts of errors that a digest names. Storing one again changes nothing.
-func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []ErrorText) error {
+func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []digest.ErrorText) error {
 	return translate("store error texts", saveErrors(ctx, s.q, taskID, errs))
 }
 
-func saveErrors(ctx context.Context, q *db.Queries, taskID string, errs []ErrorText) error {
+func saveErrors(ctx context.Context, q *db.Queries, taskID string, errs []digest.ErrorText) error {
 	for _, e := range errs {
 		err := saveText(ctx, q, db.InsertTextParams{ID: e.ID, TaskID: orNull(taskID), Kind: textError, Content: e.Content})
 		if err != nil {

@@ -3,13 +3,16 @@ package postgres
 import (
 	"context"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // ActiveLife answers what is known of the life in each active sandbox of an organization, oldest first.
 func (s *Store) ActiveLife(ctx context.Context, organizationID string) ([]task.Life, error) {
-	rows, err := s.q.ActiveLife(ctx, organizationID)
+	rows, err := s.q.ActiveLife(ctx, db.ActiveLifeParams{
+		OrganizationID: organizationID, Heartbeats: event.Types(event.Beat), Completed: event.AgentCompleted,
+	})
 	if err != nil {
 		return nil, translate("read the life in active sandboxes", err)
 	}

@@ -65,8 +65,8 @@ func newTrail(s *Subject) *trail {
 }
 
 func (t *trail) take(e *Event) {
-	if event.CountsAsWork(e.Type) && e.Type != event.AgentMessageInjected && !isEnd(e.Type) {
-		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == eventMessage)
+	if event.Is(e.Type, event.Work) && e.Type != event.AgentMessageInjected && !event.Is(e.Type, event.Completion) {
+		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == event.AgentMessage)
 		t.end = nil
 	}
 	switch {
@@ -83,17 +83,13 @@ func (t *trail) take(e *Event) {
 		}
 	case e.Call != "":
 		t.answer(e)
-	case isEnd(e.Type):
+	case event.Is(e.Type, event.Completion):
 		if !e.Success {
 			t.end = nil
 		} else if t.end == nil {
 			t.end = e
 		}
 	}
-}
-
-func isEnd(eventType string) bool {
-	return eventType == event.AgentCompleted || eventType == event.ContinuousCompleted
 }
 
 // over is true of an agent that has told its end and keeps to it. The word of one that has gone on before after such an
@@ -215,7 +211,7 @@ func (t *trail) newest() time.Duration {
 // resting is the first of the newest events where those say only that it is done, or waits for messages.
 func (t *trail) resting() (at *Event) {
 	for i := len(t.Events) - 1; i >= 0; i-- {
-		if e := &t.Events[i]; isEnd(e.Type) || e.Type == event.AgentWaiting {
+		if e := &t.Events[i]; event.Is(e.Type, event.Completion) || e.Type == event.AgentWaiting {
 			at = e
 			continue
 		}
@@ -254,7 +250,7 @@ func evidence(steps []step, most int) []int64 {
 // sinceWork is the age of the newest event that is work.
 func (t *trail) sinceWork() time.Duration {
 	for _, e := range slices.Backward(t.Events) {
-		if event.CountsAsWork(e.Type) {
+		if event.Is(e.Type, event.Work) {
 			return e.Age
 		}
 	}

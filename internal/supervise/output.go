@@ -33,9 +33,9 @@ func Output(s Subject, most int) []Line {
 func lineOf(e *Event) (Line, bool) {
 	l := Line{Sequence: e.Sequence, Age: e.Age, Text: strings.TrimSpace(e.Text)}
 	switch {
-	case e.Type == eventMessage:
+	case e.Type == event.AgentMessage:
 		l.Kind = "said"
-	case e.Type == eventThinking:
+	case e.Type == event.AgentThinking:
 		l.Kind = "thought"
 	case e.Tool != "":
 		l.Kind, l.Text = "did", strings.TrimSpace(e.Tool+" "+l.Text)
@@ -43,11 +43,11 @@ func lineOf(e *Event) (Line, bool) {
 		l.Kind, l.Text = "edit", editLine(e)
 	case e.Sender != "":
 		l.Kind, l.Text = "told", e.Sender+": "+l.Text
-	case e.Type == event.AgentCompleted, e.Type == event.ContinuousCompleted:
+	case event.Is(e.Type, event.Completion):
 		l.Kind = "end"
 	case e.Failed, e.Type == event.AgentError, e.Type == event.AgentStreamError:
 		l.Kind = "error"
-	case e.Type == eventToolResult, e.Type == eventUserToolResult:
+	case e.Type == event.AgentToolResult, e.Type == event.AgentUserToolResult:
 		l.Kind = "answer"
 	default:
 		return l, false

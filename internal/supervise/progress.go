@@ -3,6 +3,8 @@ package supervise
 import (
 	"fmt"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // statusWaiting is the heartbeat's word for an agent that waits for messages.
@@ -66,7 +68,7 @@ func talking(t *trail, s Settings) *Finding {
 		if e.Tool != "" || e.Edit != nil || e.Sender == senderUser {
 			break
 		}
-		if e.Type == eventMessage {
+		if e.Type == event.AgentMessage {
 			said = append([]int64{e.Sequence}, said...)
 		}
 	}

@@ -16,18 +16,6 @@ const (
 	maxCommand = 300
 )
 
-// Event types that only the supervision names.
-const (
-	eventMessage        = "agent.message"
-	eventThinking       = "agent.thinking"
-	eventAssistant      = "agent.assistant_message"
-	eventToolResult     = "agent.tool_result"
-	eventUserToolResult = "agent.user_tool_result"
-	eventUserMessage    = "agent.user_message"
-	eventSubagent       = "agent.subagent_invoked"
-	eventSkill          = "agent.skill_invoked"
-)
-
 // Read takes stored events in, in whatever order, as of now by the clock that dated them. Of
 // heartbeats it keeps the newest, and of bodies what the rules compare.
 func (s *Subject) Read(rows []task.Event, now time.Time) {
@@ -112,23 +100,23 @@ func (r *reader) row(row *task.Event) {
 // fill takes what the rules need; false for an event that says nothing.
 func (r *reader) fill(e *Event, f *fields) bool {
 	switch e.Type {
-	case event.AgentToolUse, eventSubagent, eventSkill:
+	case event.AgentToolUse, event.AgentSubagentInvoked, event.AgentSkillInvoked:
 		r.used(e, f)
 	case event.AgentToolCompleted:
 		return r.completed(e, f)
-	case eventToolResult, eventUserToolResult:
-		if e.Type == eventUserToolResult && f.ToolUseID != "" && f.ToolUseID == r.result {
+	case event.AgentToolResult, event.AgentUserToolResult:
+		if e.Type == event.AgentUserToolResult && f.ToolUseID != "" && f.ToolUseID == r.result {
 			return false // omoi-agent reports a result by both names
 		}
 		r.result = f.ToolUseID
 		r.answered(e, f)
 	case event.AgentFileEdited:
 		edited(e, f)
-	case eventAssistant:
+	case event.AgentAssistantMessage:
 		return r.paid(e, f)
 	case event.AgentMessageInjected:
 		r.told(e, f)
-	case eventUserMessage:
+	case event.AgentUserMessage:
 		e.Text, e.Sender = cut(f.Content, maxText), senderProgram
 	case event.AgentCompleted, event.ContinuousCompleted:
 		ended(e, f)

@@ -35,7 +35,7 @@ func Signs(taskID string, attempt int, events []task.Event) []task.Sign {
 
 func failure(e *Event) bool {
 	switch e.Type {
-	case event.AgentError, event.AgentFailed, event.AgentStreamError, "iteration.failed":
+	case event.AgentError, event.AgentFailed, event.AgentStreamError, event.IterationFailed:
 		return true
 	case event.AgentCompleted, event.ContinuousCompleted:
 		return !e.Success

@@ -2,8 +2,10 @@ package task
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -47,3 +49,14 @@ func SandboxName(sandboxID string) string { return SandboxNamePrefix + sandboxID
 
 // mustRandom fills b; crypto/rand.Read never returns an error since Go 1.24.
 func mustRandom(b []byte) { _, _ = rand.Read(b) }
+
+// DerivedID returns a UUID that is the same for the same parts.
+func DerivedID(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d %s", len(part), part)
+	}
+	b := h.Sum(nil)
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // version 8: made by a rule of our own
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}

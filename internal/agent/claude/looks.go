@@ -6,6 +6,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // looks are those at the work tree, one at a time. They give way to an interrupt: what one of
@@ -100,7 +101,7 @@ func (r *recorder) look(l *line, id string) {
 		r.edited(l, c, id)
 	}
 	if total > len(found) || len(skipped) > 0 {
-		r.emit("agent.files_unreported", l, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
+		r.emit(event.AgentFilesUnreported, l, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // recorder turns lines into events. mu guards it; nobody holds mu while the work tree is looked
@@ -126,7 +127,7 @@ func (r *recorder) system(l *line) {
 	} else {
 		data["metadata"], data["metadata_full_length"] = textcut.First(string(l.raw), resultBytes), len(l.raw)
 	}
-	r.emit("agent.system_message", l, data)
+	r.emit(event.AgentSystemMessage, l, data)
 }
 
 func plainError(raw json.RawMessage) string {
@@ -187,7 +188,7 @@ func (r *recorder) close(l *line) {
 	s.use(m.model, m.usage)
 	_, estimated := s.total()
 	cost, unknown := s.known()
-	r.emit("agent.assistant_message", l, map[string]any{
+	r.emit(event.AgentAssistantMessage, l, map[string]any{
 		"model": m.model, "message_id": m.id, "stop_reason": m.stop, "block_count": m.blocks,
 		"usage": m.usage.data(), "total_usage": s.all().data(), "total_cost_usd": cost, "cost_estimated": estimated, "cost_unknown": unknown,
 	})
@@ -219,7 +220,7 @@ func (r *recorder) troubled(l *line) {
 	if kind != "" {
 		r.cause = kind
 	}
-	r.emit("agent.stream_error", l, map[string]any{
+	r.emit(event.AgentStreamError, l, map[string]any{
 		"error": text, "error_type": cmp.Or(kind, "unknown"), "final_output_length": len(r.lastText),
 	})
 }
@@ -229,7 +230,7 @@ func (r *recorder) block(l *line, b block) {
 	case "text":
 		r.text(l, b.Text)
 	case "thinking":
-		r.emit("agent.thinking", l, map[string]any{"content": b.Thinking, "thinking_type": "extended_thinking"})
+		r.emit(event.AgentThinking, l, map[string]any{"content": b.Thinking, "thinking_type": "extended_thinking"})
 	case "tool_use", "server_tool_use", "mcp_tool_use":
 		r.called(l, b)
 	default:
@@ -248,7 +249,7 @@ func (r *recorder) text(l *line, text string) {
 			r.answers = r.answers[1:]
 		}
 	}
-	r.emit("agent.message", l, data)
+	r.emit(event.AgentMessage, l, data)
 }
 
 func (r *recorder) user(l *line) {
@@ -265,7 +266,7 @@ func (r *recorder) user(l *line) {
 			continue
 		}
 		if b.Text != "" {
-			r.emit("agent.user_message", l, map[string]any{"content": b.Text, "content_length": len(b.Text)})
+			r.emit(event.AgentUserMessage, l, map[string]any{"content": b.Text, "content_length": len(b.Text)})
 		}
 	}
 }
@@ -289,7 +290,7 @@ func (r *recorder) broken() {
 	defer r.mu.Unlock()
 	partial := string(r.partial)
 	if partial != "" {
-		r.emit("agent.message", nil, map[string]any{"content": partial, "content_length": len(partial), "partial": true})
+		r.emit(event.AgentMessage, nil, map[string]any{"content": partial, "content_length": len(partial), "partial": true})
 		r.lastText = partial
 	}
 	for parent := range maps.Clone(r.open) {

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
@@ -56,7 +57,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 
 // forgotten says that the session of the attempt before cannot be gone on with.
 func (t *talk) forgotten(why error) {
-	t.env.Report.Emit(agent.EventResumeFailed, map[string]any{"session_id": t.place.SessionID, "error": why.Error()})
+	t.env.Report.Emit(event.AgentResumeFailed, map[string]any{"session_id": t.place.SessionID, "error": why.Error()})
 }
 
 // step is what the program is told next, and the message that it comes from, if it does.

@@ -51,10 +51,10 @@ func (r *recorder) called(l *line, b block) {
 	}
 	switch {
 	case isSubagent(b.Name):
-		kind = "agent.subagent_invoked"
+		kind = event.AgentSubagentInvoked
 		data["subagent_type"], data["subagent_description"], data["subagent_prompt"] = c.in.SubagentType, c.in.Description, c.in.Prompt
 	case b.Name == "Skill":
-		kind, data["skill_name"] = "agent.skill_invoked", cmp.Or(c.in.Skill, c.in.Command)
+		kind, data["skill_name"] = event.AgentSkillInvoked, cmp.Or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
 }
@@ -96,7 +96,7 @@ func (r *recorder) result(l *line, b block) {
 		r.ignored(l, b, c)
 	}
 	cut, full := textcut.First(text, resultBytes), max(len(text), l.Bytes, persisted(l.Tool))
-	r.emit("agent.tool_result", l, map[string]any{
+	r.emit(event.AgentToolResult, l, map[string]any{
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
@@ -106,7 +106,7 @@ func (r *recorder) result(l *line, b block) {
 func (r *recorder) userResult(l *line, b block) {
 	text := plain(b.Content)
 	cut := textcut.First(text, resultBytes)
-	r.emit("agent.user_tool_result", l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
+	r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 }
 
 // persisted is the size of an output that the program keeps in a file, showing only its beginning.
@@ -133,10 +133,10 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		r.away[id] = c
 		return
 	case isSubagent(c.name):
-		kind = "agent.subagent_completed"
+		kind = event.AgentSubagentCompleted
 		subagent(data, l.Tool, c.in)
 	case c.name == "Skill":
-		kind, data["skill_name"] = "agent.skill_completed", cmp.Or(c.in.Skill, c.in.Command)
+		kind, data["skill_name"] = event.AgentSkillCompleted, cmp.Or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
 }
@@ -160,7 +160,7 @@ func (r *recorder) back(l *line) {
 	data := map[string]any{"tool": c.name, "tool_use_id": l.ToolID, "tool_input": anything(c.input), "tool_response": nil}
 	subagent(data, nil, c.in)
 	data["subagent_result"], data["subagent_usage"], data["subagent_status"] = l.Summary, anything(l.Usage), l.Status
-	r.emit("agent.subagent_completed", l, data)
+	r.emit(event.AgentSubagentCompleted, l, data)
 }
 
 func subagent(data map[string]any, raw json.RawMessage, in input) {

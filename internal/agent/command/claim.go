@@ -10,11 +10,11 @@ import (
 // ends takes in what a line says of the end; false: it is the outcome of all, which is told once the work was judged. The
 // first one counts.
 func (r *recorder) ends(e *eventLine) bool {
-	final := slices.Contains(decisive(r.env.Config.Continuous), e.Type)
+	final := event.Ends(e.Type, r.env.Config.Continuous)
 	if final && r.outcome != nil {
 		return false
 	}
-	if e.Type == event.AgentCompleted || e.Type == event.ContinuousCompleted {
+	if event.Is(e.Type, event.Completion) {
 		e.Data = said(e.Data)
 		r.now = r.now.over(tokensOf(e.Data))
 		r.now.Cost = max(r.now.Cost, number(e.Data["cost_usd"]))

@@ -83,19 +83,13 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 	return r
 }
 
-// decisive are the events by which a program reports its own outcome.
-func decisive(repeats bool) []string {
-	types := []string{event.ContinuousCompleted, event.AgentError, event.AgentFailed}
-	if !repeats {
-		types = append(types, event.AgentCompleted)
-	}
-	return types
-}
-
 // reported asks the API whether the program has reported an outcome; it asks until it is
 // answered, since a guess could end a task wrongly.
 func reported(ctx context.Context, env agent.Env) (bool, error) {
-	for _, eventType := range decisive(env.Config.Continuous) {
+	for _, eventType := range event.Types(event.Outcome) {
+		if !event.Ends(eventType, env.Config.Continuous) {
+			continue
+		}
 		n, err := count(ctx, env.Line, eventType)
 		if err != nil {
 			return false, err

@@ -22,12 +22,12 @@ type eventLine struct {
 // typeForm is that of the catalogue, and of types that omoi does not know yet.
 var typeForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,40}(\.[a-z0-9_]{1,50}){1,2}$`)
 
-// parse reads a line; nil: it is no event, and so it is output.
+// parse reads a line; nil: it is no event that a program may send, and so it is output.
 func parse(line []byte) *eventLine {
 	e := &eventLine{}
 	lines := json.NewDecoder(bytes.NewReader(line))
 	lines.UseNumber()
-	if lines.Decode(e) != nil || e.Omoi != "event" || !typeForm.MatchString(e.Type) || ours(e.Type) {
+	if lines.Decode(e) != nil || e.Omoi != "event" || !typeForm.MatchString(e.Type) || !event.Is(e.Type, event.ByProgram) {
 		return nil
 	}
 	if _, err := lines.Token(); err != io.EOF {
@@ -37,17 +37,6 @@ func parse(line []byte) *eventLine {
 		e.Data = map[string]any{}
 	}
 	return e
-}
-
-// ours are the events that only who started the program can know.
-func ours(eventType string) bool {
-	switch eventType {
-	case event.AgentStarted, event.AgentHeartbeat, event.SpecHeartbeat, event.AgentShutdown, event.AgentInterrupted,
-		event.AgentWaiting, event.AgentMessageInjected, event.AgentMessageDropped,
-		"agent.events_dropped", "agent.resume_failed", "agent.setup_started", "agent.setup_completed", "agent.spool_degraded":
-		return true
-	}
-	return false
 }
 
 // sieve takes the event lines out of what a program prints. It holds back only what may become one.

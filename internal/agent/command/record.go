@@ -59,7 +59,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous
 
 // take reports one event line.
 func (r *recorder) take(e *eventLine) {
-	if looksFirst(e.Type) {
+	if event.Is(e.Type, event.Changes) {
 		id, _ := e.Data["tool_use_id"].(string)
 		r.look(id)
 	}
@@ -74,22 +74,12 @@ func (r *recorder) take(e *eventLine) {
 	r.watchLimits()
 }
 
-// looksFirst are the events after which files may have changed.
-func looksFirst(eventType string) bool {
-	switch eventType {
-	case event.AgentToolCompleted, "agent.tool_result", "iteration.completed", "iteration.failed", "iteration.validation",
-		event.AgentCompleted, event.ContinuousCompleted, event.AgentError, event.AgentFailed:
-		return true
-	}
-	return false
-}
-
 // speaks notes that the program speaks; false: it is the first line of one that does not go round by itself.
 func (r *recorder) speaks(eventType string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.spoke && !r.begun {
-		r.goes = eventType == "continuous.started" || eventType == "iteration.started"
+		r.goes = eventType == event.ContinuousStarted || eventType == event.IterationStarted
 	}
 	r.spoke = true
 	return r.goes || r.begun || !r.env.Config.Continuous
@@ -100,13 +90,13 @@ func (r *recorder) know(e *eventLine) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch e.Type {
-	case "agent.assistant_message":
+	case event.AgentAssistantMessage:
 		r.place.Turn++
 		r.env.Doing.SetTurn(r.place.Turn)
 		if usage, ok := e.Data["usage"].(map[string]any); ok {
 			r.now = r.now.plus(tokensOf(usage))
 		}
-	case "agent.message":
+	case event.AgentMessage:
 		text, _ := e.Data["content"].(string)
 		r.said = strings.ToValidUTF8(text[:min(len(text), maxKept)], "")
 	case event.AgentFileEdited:
@@ -114,7 +104,7 @@ func (r *recorder) know(e *eventLine) bool {
 			r.edited(r.inside(path))
 			r.own[r.inside(path)] = true
 		}
-	case "iteration.started", "iteration.completed", "iteration.failed":
+	case event.IterationStarted, event.IterationCompleted, event.IterationFailed:
 		r.round(e.Type, e.Data)
 	}
 	r.now.Cost = max(r.now.Cost, number(e.Data["total_cost_usd"]))
@@ -128,12 +118,12 @@ func (r *recorder) know(e *eventLine) bool {
 func (r *recorder) round(eventType string, data map[string]any) {
 	switch {
 	case !r.goes:
-	case eventType == "iteration.started":
+	case eventType == event.IterationStarted:
 		r.rounds = true
 		r.place.Iteration++
-	case eventType == "iteration.completed":
+	case eventType == event.IterationCompleted:
 		r.place.Passed, r.place.Failed = r.place.Passed+1, 0
-	case eventType == "iteration.failed":
+	case eventType == event.IterationFailed:
 		text, _ := data["error"].(string)
 		r.place.Fail(text)
 	}
@@ -174,7 +164,7 @@ func (r *recorder) look(id string) {
 		}
 	}
 	if total > len(found) || !slices.Equal(skipped, r.skipped) && len(skipped) > 0 {
-		r.env.Report.Emit("agent.files_unreported", map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
+		r.env.Report.Emit(event.AgentFilesUnreported, map[string]any{"tool_use_id": id, "count": total - len(found), "skipped": skipped})
 	}
 	r.skipped = skipped
 }

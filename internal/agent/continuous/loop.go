@@ -63,7 +63,7 @@ type Loop struct {
 // Begin begins a round.
 func (l *Loop) Begin(prompt string) {
 	if l.State.Iteration == 0 {
-		l.Env.Report.Emit("continuous.started", map[string]any{
+		l.Env.Report.Emit(event.ContinuousStarted, map[string]any{
 			"goal": textcut.First(l.Env.Config.Description, 500), "completion_signal": l.Limits.Signal, "completion_threshold": 1,
 			"limits": map[string]any{
 				"max_iterations": l.Limits.Iterations, "max_cost_usd": l.Limits.Cost, "max_duration_seconds": l.Limits.Duration.Seconds(),
@@ -74,14 +74,14 @@ func (l *Loop) Begin(prompt string) {
 		})
 	}
 	l.State.Iteration++
-	l.report("started", map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
+	l.report(event.IterationStarted, map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
 }
 
 // report tells of a round, with where continuous mode stands.
-func (l *Loop) report(kind string, data map[string]any, w Work) {
+func (l *Loop) report(eventType string, data map[string]any, w Work) {
 	all := l.data(w)
 	maps.Copy(all, data)
-	l.Env.Report.Emit("iteration."+kind, all)
+	l.Env.Report.Emit(eventType, all)
 }
 
 func (l *Loop) data(w Work) map[string]any {
@@ -114,7 +114,7 @@ func (l *Loop) branch() string {
 // Signalled tells that the agent says that it is done.
 func (l *Loop) Signalled() {
 	l.State.Signals++
-	l.Env.Report.Emit("iteration.completion_signal", map[string]any{
+	l.Env.Report.Emit(event.IterationCompletionSignal, map[string]any{
 		"iteration_num": l.State.Iteration, "signal_count": l.State.Signals, "threshold": 1,
 	})
 }
@@ -122,7 +122,7 @@ func (l *Loop) Signalled() {
 // Validated tells how the work was judged. It says nothing of a pull request, which omoi opens of
 // what passes.
 func (l *Loop) Validated(w Work) {
-	l.Env.Report.Emit("iteration.validation", map[string]any{
+	l.Env.Report.Emit(event.IterationValidation, map[string]any{
 		"iteration_num": l.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
 		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": l.branch()},
 	})
@@ -132,13 +132,13 @@ func (l *Loop) Validated(w Work) {
 func (l *Loop) Completed(w Work) {
 	l.State.Passed++
 	now := l.Now()
-	l.report("completed", map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
+	l.report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
 }
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.
 func (l *Loop) Failed(text, kind string) (over bool) {
 	l.State.Fail(text)
-	l.report("failed", map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
+	l.report(event.IterationFailed, map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
 	return l.State.Failed >= l.Limits.Errors
 }
 

@@ -11,9 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// EventsDropped reports, later and honestly, that the spool was full.
-const EventsDropped = "agent.events_dropped"
-
 // maxEventBytes bounds one encoded event; larger ones keep their type and say what was left out.
 const maxEventBytes = 1 << 20
 
@@ -25,33 +22,13 @@ type wireEvent struct {
 	EventData  map[string]any `json:"event_data"`
 }
 
-// sourceOf follows the catalogue of the replaced system: the program speaks of itself as
-// worker, of the model's doing as agent.
-func sourceOf(eventType string) string {
-	switch eventType {
-	case event.AgentStarted, event.AgentHeartbeat, event.AgentShutdown, EventsDropped, "agent.resume_failed", "continuous.started":
-		return "worker"
-	}
-	return "agent"
-}
-
-// must reports whether an event is taken even when the spool is full: what the workflow acts
-// on, and receipts.
-func must(eventType string) bool {
-	switch eventType {
-	case EventsDropped, event.AgentMessageInjected, event.AgentMessageDropped:
-		return true
-	}
-	return event.ClassOf(eventType) == event.ClassMilestone
-}
-
 // encode makes the wire form with the three ids forced into the data, and without secrets:
 // what stands in the spool may be read by others.
 func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
 	full := make(map[string]any, len(data)+3)
 	maps.Copy(full, r.cfg.Secrets.Map(data))
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
-	whole := wireEvent{EventType: eventType, Source: sourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
+	whole := wireEvent{EventType: eventType, Source: event.SourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
 	body, err := json.Marshal(whole)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", eventType, err)

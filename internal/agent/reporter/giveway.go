@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -97,12 +98,12 @@ func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) err
 
 // reduced keeps the type of an event, its numbers and its short texts, and says what is gone.
 func reduced(body json.RawMessage, reason string) json.RawMessage {
-	var event wireEvent
-	if json.Unmarshal(body, &event) != nil {
+	var whole wireEvent
+	if json.Unmarshal(body, &whole) != nil {
 		return body
 	}
 	gone := []string{}
-	for key, value := range event.EventData {
+	for key, value := range whole.EventData {
 		switch v := value.(type) {
 		case nil, bool, float64:
 			continue
@@ -112,18 +113,18 @@ func reduced(body json.RawMessage, reason string) json.RawMessage {
 			}
 		}
 		gone = append(gone, textcut.First(key, shortText))
-		delete(event.EventData, key)
+		delete(whole.EventData, key)
 	}
-	if event.EventData == nil {
-		event.EventData = map[string]any{}
+	if whole.EventData == nil {
+		whole.EventData = map[string]any{}
 	}
 	const names = 20
-	event.EventData["dropped"] = map[string]any{"reason": reason, "bytes": len(body), "fields": gone[:min(len(gone), names)]}
-	return marshaled(event, body)
+	whole.EventData["dropped"] = map[string]any{"reason": reason, "bytes": len(body), "fields": gone[:min(len(gone), names)]}
+	return marshaled(whole, body)
 }
 
-func marshaled(event wireEvent, or json.RawMessage) json.RawMessage {
-	body, err := json.Marshal(event)
+func marshaled(whole wireEvent, or json.RawMessage) json.RawMessage {
+	body, err := json.Marshal(whole)
 	if err != nil {
 		return or
 	}
@@ -132,12 +133,10 @@ func marshaled(event wireEvent, or json.RawMessage) json.RawMessage {
 
 // note says that an event was there.
 func (s *sender) note(body json.RawMessage, reason string) json.RawMessage {
-	var event struct {
-		EventType string `json:"event_type"`
-	}
-	_ = json.Unmarshal(body, &event)
-	note, err := s.encode(EventsDropped, map[string]any{
-		"count": 1, "reason": reason, "event_type": event.EventType, "bytes": len(body),
+	var whole wireEvent
+	_ = json.Unmarshal(body, &whole) // the type of an event of another form is not known
+	note, err := s.encode(event.AgentEventsDropped, map[string]any{
+		"count": 1, "reason": reason, "event_type": whole.EventType, "bytes": len(body),
 	})
 	if err != nil {
 		return body

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/event"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -36,7 +36,7 @@ func TestWhatIsAlwaysBlockedGivesWayToLess(t *testing.T) {
 	said := events[9].Data["dropped"].(map[string]any)
 	require.Equal(t, []any{"refused_on_the_way", []any{"final_output"}}, []any{said["reason"], said["fields"]})
 	require.Greater(t, said["bytes"], 2000.0)
-	require.Equal(t, reporter.EventsDropped, events[10].Type)
+	require.Equal(t, event.AgentEventsDropped, events[10].Type)
 	require.Equal(t, "agent.cursed", events[10].Data["event_type"])
 	require.Equal(t, "agent.message", events[11].Type)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/event"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -257,7 +258,7 @@ func TestADeathDoesNotHideWhatWasLeftOut(t *testing.T) {
 	require.NoError(t, r.Flush(t.Context()))
 	kept, dropped := 0, 0.0
 	for _, e := range requireWhole(t, server) {
-		if e.Type == reporter.EventsDropped {
+		if e.Type == event.AgentEventsDropped {
 			dropped += e.Data["count"].(float64)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 )
 
@@ -104,7 +105,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 }
 
 func (r *Reporter) append(eventType string, body []byte) {
-	needed := must(eventType)
+	needed := event.Is(eventType, event.MustArrive)
 	if _, err := r.spool.Append(body, needed); err != nil {
 		r.spool.Drop(r.cfg.now())
 		r.log.Warn("event left out", slog.String("event_type", eventType), slog.Any("error", err))
@@ -126,8 +127,8 @@ func (r *Reporter) watchDisk() {
 	}
 	r.degraded = true
 	r.log.Error("the spool's disk refuses writes, events are kept in memory", slog.Any("error", err))
-	if body, encErr := r.encode("agent.spool_degraded", map[string]any{"error": err.Error()}); encErr == nil {
-		r.append("agent.spool_degraded", body)
+	if body, encErr := r.encode(event.AgentSpoolDegraded, map[string]any{"error": err.Error()}); encErr == nil {
+		r.append(event.AgentSpoolDegraded, body)
 	}
 }
 
@@ -138,11 +139,11 @@ func (r *Reporter) reportDropped() {
 	if count == 0 {
 		return
 	}
-	body, err := r.encode(EventsDropped, map[string]any{"count": count, "since": since.UTC(), "reason": "spool_full"})
+	body, err := r.encode(event.AgentEventsDropped, map[string]any{"count": count, "since": since.UTC(), "reason": "spool_full"})
 	if err != nil {
 		return
 	}
-	r.append(EventsDropped, body)
+	r.append(event.AgentEventsDropped, body)
 	r.spool.Told(count)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
@@ -199,7 +200,7 @@ func TestOneRefusedEventDoesNotHoldUpTheRest(t *testing.T) {
 	require.NoError(t, r.Flush(t.Context()))
 	events := requireWhole(t, server)
 	require.Len(t, events, 30)
-	require.Equal(t, reporter.EventsDropped, events[17].Type)
+	require.Equal(t, event.AgentEventsDropped, events[17].Type)
 	require.Equal(t, "agent.bad", events[17].Data["event_type"])
 }
 
@@ -272,7 +273,7 @@ func TestAFullSpoolIsToldLater(t *testing.T) {
 			kept++
 		case "agent.completed":
 			completed++
-		case reporter.EventsDropped:
+		case event.AgentEventsDropped:
 			dropped += e.Data["count"].(float64)
 			require.NotEmpty(t, e.Data["since"])
 		}

@@ -90,31 +90,31 @@ func over(data, with map[string]any) map[string]any {
 // them are carried along.
 func (r *run) iteration(given map[string]any) {
 	if r.place.Iteration == 0 {
-		r.env.Report.Emit("continuous.started", map[string]any{
+		r.env.Report.Emit(event.ContinuousStarted, map[string]any{
 			"goal": textcut.First(r.env.Config.Description, 500), "limits": map[string]any{},
 			"completion_signal": "TASK_COMPLETE", "completion_threshold": 1, "validation_requirements": map[string]any{},
 		})
 	}
 	r.place.Iteration++
-	emit := func(kind string, data map[string]any) {
+	emit := func(eventType string, data map[string]any) {
 		data["iteration_num"] = r.place.Iteration
-		r.env.Report.Emit("iteration."+kind, data)
+		r.env.Report.Emit(eventType, data)
 	}
-	emit("started", over(r.state(), map[string]any{"prompt_preview": textcut.First(r.env.Config.Description, 500)}))
+	emit(event.IterationStarted, over(r.state(), map[string]any{"prompt_preview": textcut.First(r.env.Config.Description, 500)}))
 	if text, failed := given["error"]; failed {
 		r.place.Errors++
-		emit("failed", over(map[string]any{"error": text, "error_count": r.place.Errors}, given))
+		emit(event.IterationFailed, over(map[string]any{"error": text, "error_count": r.place.Errors}, given))
 		return
 	}
 	if signal, ok := given["completion_signal"].(bool); ok && signal {
 		r.place.Signals++
-		emit("completion_signal", map[string]any{"signal_count": r.place.Signals, "threshold": 1})
+		emit(event.IterationCompletionSignal, map[string]any{"signal_count": r.place.Signals, "threshold": 1})
 	}
 	r.place.Passed++
 	if passed, ok := given["passed"]; ok {
-		emit("validation", over(map[string]any{"passed": passed, "feedback": "", "errors": []string{}}, given))
+		emit(event.IterationValidation, over(map[string]any{"passed": passed, "feedback": "", "errors": []string{}}, given))
 	}
-	emit("completed", over(over(r.state(), map[string]any{
+	emit(event.IterationCompleted, over(over(r.state(), map[string]any{
 		"cost_usd": r.place.Usage.CostUSD, "output_preview": textcut.First(r.place.LastOutput, 1000),
 	}), given))
 }

@@ -81,7 +81,7 @@ func (s Step) summary() string {
 }
 
 func (r *run) assistant(stop string, blocks int) {
-	r.env.Report.Emit("agent.assistant_message", map[string]any{
+	r.env.Report.Emit(event.AgentAssistantMessage, map[string]any{
 		"turn": r.place.Turn, "model": Model, "stop_reason": stop, "block_count": blocks,
 	})
 }
@@ -89,13 +89,13 @@ func (r *run) assistant(stop string, blocks int) {
 func (r *run) say(text string) {
 	r.place.LastSaid = text
 	r.assistant("end_turn", 1)
-	r.env.Report.Emit("agent.message", map[string]any{
+	r.env.Report.Emit(event.AgentMessage, map[string]any{
 		"turn": r.place.Turn, "content": text, "content_length": len(text),
 	})
 }
 
 func (r *run) think(text string) {
-	r.env.Report.Emit("agent.thinking", map[string]any{
+	r.env.Report.Emit(event.AgentThinking, map[string]any{
 		"turn": r.place.Turn, "content": text, "thinking_type": "extended_thinking",
 	})
 }
@@ -109,7 +109,7 @@ func (r *run) usage(u Usage) {
 	t.CacheReadTokens += u.CacheReadTokens
 	t.CacheWriteTokens += u.CacheWriteTokens
 	t.CostUSD += u.CostUSD
-	r.env.Report.Emit("agent.assistant_message", map[string]any{
+	r.env.Report.Emit(event.AgentAssistantMessage, map[string]any{
 		"turn": r.place.Turn, "model": Model, "stop_reason": nil, "block_count": 0,
 		"usage": u, "total_usage": *t, "total_cost_usd": t.CostUSD,
 	})
@@ -147,7 +147,7 @@ func (r *run) flood(ctx context.Context, s Step) error {
 		if i%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.env.Report.Emit("agent.message", map[string]any{
+		r.env.Report.Emit(event.AgentMessage, map[string]any{
 			"turn": r.place.Turn, "content": text, "content_length": len(text), "flood": i + 1,
 		})
 	}

@@ -55,7 +55,7 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	})
 	r.reportChanges(res, turn, id)
 	cut := textcut.First(res.text, resultBytes)
-	r.env.Report.Emit("agent.tool_result", map[string]any{
+	r.env.Report.Emit(event.AgentToolResult, map[string]any{
 		"turn": turn, "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(res.text),
 		"result_full_length": len(res.text), "is_error": res.failed,
 	})
@@ -67,7 +67,7 @@ func (r *run) reportChanges(res toolResult, turn int, id string) {
 		r.env.Report.Emit(event.AgentFileEdited, c.Data(turn, id))
 	}
 	if res.total > len(res.changes) || len(res.skipped) > 0 {
-		r.env.Report.Emit("agent.files_unreported", map[string]any{
+		r.env.Report.Emit(event.AgentFilesUnreported, map[string]any{
 			"turn": turn, "tool_use_id": id, "count": res.total - len(res.changes), "skipped": res.skipped,
 		})
 	}

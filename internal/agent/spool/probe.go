@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Probe is what can be seen of a spool from outside, without changing it.
@@ -55,14 +57,11 @@ func newest(path string, acked int64) (last Record, ended bool) {
 	return last, ended
 }
 
-// shutdown is the type of what an agent says last.
-const shutdown = "agent.shutdown"
-
 func lastWord(body []byte) bool {
-	var event struct {
+	var whole struct {
 		Type string `json:"event_type"`
 	}
-	return bytes.Contains(body, []byte(shutdown)) && json.Unmarshal(body, &event) == nil && event.Type == shutdown
+	return bytes.Contains(body, []byte(event.AgentShutdown)) && json.Unmarshal(body, &whole) == nil && whole.Type == event.AgentShutdown
 }
 
 // age does not ask when the event says that it occurred: the wall clock may have been set since.

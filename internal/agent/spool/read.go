@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // cursor remembers where the next record of a sequential read begins.
@@ -106,6 +108,6 @@ func (s *Spool) seek(seg segment, n int64) error {
 
 // lost stands in for a record that can no longer be read, so that the numbers stay whole.
 func lost(n int64) Record {
-	body := `{"event_type":"agent.events_dropped","source":"worker","event_data":{"count":1,"reason":"spool_damaged"}}`
+	body := `{"event_type":"` + event.AgentEventsDropped + `","source":"worker","event_data":{"count":1,"reason":"spool_damaged"}}`
 	return Record{N: n, Body: json.RawMessage(body)}
 }

@@ -83,17 +83,17 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 		return l.Bold("started"), d.started(), nil
 	case event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat:
 		return l.heartbeat(d)
-	case "agent.message":
+	case event.AgentMessage:
 		first, more := l.block(d.text("content"))
 		return "message", first, more
-	case "agent.thinking":
+	case event.AgentThinking:
 		return l.Dim("thinking"), l.Dim(OneLine(d.text("content"), textWidth)), nil
-	case event.AgentToolUse, "agent.subagent_invoked", "agent.skill_invoked":
+	case event.AgentToolUse, event.AgentSubagentInvoked, event.AgentSkillInvoked:
 		return l.Cyan("tool"), d.toolCall(), nil
-	case "agent.tool_result":
+	case event.AgentToolResult:
 		l.result = d.text("tool_use_id")
 		return l.toolResult(d)
-	case "agent.user_tool_result":
+	case event.AgentUserToolResult:
 		if id := d.text("tool_use_id"); id != "" && id == l.result {
 			return "", "", nil
 		}
@@ -102,10 +102,10 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 		return l.fileEdited(d)
 	case event.AgentCompleted:
 		return l.completed(d)
-	case event.AgentError, event.AgentFailed, event.AgentStreamError, "iteration.failed":
+	case event.AgentError, event.AgentFailed, event.AgentStreamError, event.IterationFailed:
 		return l.Red("error"), OneLine(task.InShort(d.text("error")), textWidth), nil
-	case "agent.assistant_message", event.AgentToolCompleted, "agent.subagent_completed", "agent.skill_completed",
-		"agent.system_message", "agent.user_message":
+	case event.AgentAssistantMessage, event.AgentToolCompleted, event.AgentSubagentCompleted, event.AgentSkillCompleted,
+		event.AgentSystemMessage, event.AgentUserMessage:
 		return "", "", nil // what they tell stands in their neighbours
 	}
 	return l.rest(e, d)
@@ -128,19 +128,19 @@ func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
 		return l.Yellow("interrupt"), OneLine(d.text("reason"), textWidth), nil
 	case event.AgentShutdown:
 		return l.Dim("shutdown"), l.Dim(OneLine(d.text("reason"), textWidth)), nil
-	case "agent.setup_started":
+	case event.AgentSetupStarted:
 		return l.Dim("setup"), l.Dim(OneLine(d.text("command"), textWidth)), nil
-	case "agent.setup_completed":
+	case event.AgentSetupCompleted:
 		return l.setupEnded(d)
-	case "continuous.started":
+	case event.ContinuousStarted:
 		return "iteration", roundsBegin(d), nil
-	case "iteration.completion_signal":
+	case event.IterationCompletionSignal:
 		return "iteration", d.text("iteration_num") + " says that all is done", nil
-	case "iteration.started":
+	case event.IterationStarted:
 		return "iteration", fmt.Sprintf("%s begins", d.text("iteration_num")), nil
-	case "iteration.completed":
+	case event.IterationCompleted:
 		return "iteration", fmt.Sprintf("%s done, %s so far", d.text("iteration_num"), costText(d, "total_cost_usd")), nil
-	case "iteration.validation":
+	case event.IterationValidation:
 		return "validation", passed(d), nil
 	case event.ContinuousCompleted:
 		return l.Green("completed"), OneLine(d.text("stop_reason"), textWidth), nil

@@ -293,7 +293,7 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 		case json.Unmarshal(e.Data, &call) != nil:
 		case e.Type == event.AgentToolUse:
 			runs[call.ID] = fits(call.Input.Command)
-		case e.Type == eventToolResult && runs[call.ID]:
+		case e.Type == event.AgentToolResult && runs[call.ID]:
 			results = append(results, call.Result)
 		}
 	}

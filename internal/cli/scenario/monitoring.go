@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -119,7 +120,7 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 	if err := k.running(); err != nil {
 		return "", err
 	}
-	for kind, want := range map[string]string{eventMessage: "I am watched.", eventToolResult: "shown by a check"} {
+	for kind, want := range map[string]string{event.AgentMessage: "I am watched.", event.AgentToolResult: "shown by a check"} {
 		page, err := k.API.NewestEvents(ctx, k.box, client.EventFilter{Type: kind, Limit: 1})
 		if err != nil {
 			return "", err

@@ -90,11 +90,6 @@ func (k *kit) printed(ctx context.Context, command string) (string, error) {
 	return results[0], nil
 }
 
-const (
-	eventToolResult = "agent.tool_result"
-	eventMessage    = "agent.message"
-)
-
 // completes lets the agent go on that waits for a message, to its end.
 func (k *kit) completes(ctx context.Context) (string, error) {
 	if _, err := k.tell(ctx, "go on"); err != nil {

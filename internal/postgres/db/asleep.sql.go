@@ -40,14 +40,13 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
     JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
     WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
         AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
-            THEN ARRAY['agent.tool_use', 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed']
-            ELSE ARRAY['agent.completed', 'continuous.completed'] END))
+            THEN $1::text[] ELSE $2::text[] END))
 `
 
 // Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
 // the credential ended after it. It reads the newest 1,000 events of an attempt.
-func (q *Queries) ProveAnswered(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, proveAnswered)
+func (q *Queries) ProveAnswered(ctx context.Context, answered []string, completions []string) error {
+	_, err := q.db.Exec(ctx, proveAnswered, answered, completions)
 	return err
 }
 

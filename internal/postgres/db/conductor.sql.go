@@ -17,7 +17,7 @@ FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, un
 CROSS JOIN LATERAL (
     SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
     WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - $4::bigint AND n.sequence <= b.last_sequence
-        AND n.event_type = 'agent.file_edited' AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
+        AND n.event_type = $5::text AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
     ORDER BY 1 LIMIT 100
 ) f
 `
@@ -27,6 +27,7 @@ type ChangedFilesParams struct {
 	PartitionMonths []time.Time
 	LastSequences   []int64
 	Newest          int64
+	Edited          string
 }
 
 type ChangedFilesRow struct {
@@ -41,6 +42,7 @@ func (q *Queries) ChangedFiles(ctx context.Context, arg ChangedFilesParams) ([]C
 		arg.PartitionMonths,
 		arg.LastSequences,
 		arg.Newest,
+		arg.Edited,
 	)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ const decisive = `-- name: Decisive :many
 SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
     CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type IN ('agent.completed', 'continuous.completed')
+WHERE s.id = $1 AND e.event_type = ANY ($2::text[])
 ORDER BY e.event_type, e.sequence DESC
 `
 
@@ -63,8 +63,8 @@ type DecisiveRow struct {
 }
 
 // The newest completions of a sandbox, newest first.
-func (q *Queries) Decisive(ctx context.Context, sandboxID string) ([]DecisiveRow, error) {
-	rows, err := q.db.Query(ctx, decisive, sandboxID)
+func (q *Queries) Decisive(ctx context.Context, sandboxID string, completions []string) ([]DecisiveRow, error) {
+	rows, err := q.db.Query(ctx, decisive, sandboxID, completions)
 	if err != nil {
 		return nil, err
 	}

@@ -47,13 +47,13 @@ func (q *Queries) MetWall(ctx context.Context, arg MetWallParams) error {
 
 const newestFailure = `-- name: NewestFailure :one
 SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
-WHERE s.id = $1 AND e.event_type IN ('agent.error', 'agent.failed')
+WHERE s.id = $1 AND e.event_type = ANY ($2::text[])
 ORDER BY e.sequence DESC LIMIT 1
 `
 
 // What the agent in a sandbox said of its failure last.
-func (q *Queries) NewestFailure(ctx context.Context, sandboxID string) (json.RawMessage, error) {
-	row := q.db.QueryRow(ctx, newestFailure, sandboxID)
+func (q *Queries) NewestFailure(ctx context.Context, sandboxID string, failures []string) (json.RawMessage, error) {
+	row := q.db.QueryRow(ctx, newestFailure, sandboxID, failures)
 	var event_data json.RawMessage
 	err := row.Scan(&event_data)
 	return event_data, err

@@ -990,12 +990,12 @@ FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, un
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
         WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
-            AND n.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
-        ORDER BY n.sequence DESC LIMIT $4)
+            AND n.event_type <> ALL ($4::text[])
+        ORDER BY n.sequence DESC LIMIT $5)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
-        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - $4::bigint AND h.sequence <= b.last_sequence
-            AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - $5::bigint AND h.sequence <= b.last_sequence
+            AND h.event_type = ANY ($4::text[])
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence
 `
@@ -1004,6 +1004,7 @@ type WatchedEventsParams struct {
 	Ids             []string
 	PartitionMonths []time.Time
 	LastSequences   []int64
+	Heartbeats      []string
 	Newest          int32
 }
 
@@ -1023,6 +1024,7 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 		arg.Ids,
 		arg.PartitionMonths,
 		arg.LastSequences,
+		arg.Heartbeats,
 		arg.Newest,
 	)
 	if err != nil {

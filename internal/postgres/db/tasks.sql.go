@@ -235,12 +235,12 @@ func (q *Queries) SaveTaskState(ctx context.Context, arg SaveTaskStateParams) er
 const startedAgent = `-- name: StartedAgent :one
 SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
     JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence <= 100
-    WHERE s.id = $1 AND e.event_type = 'agent.started' ORDER BY e.sequence LIMIT 1), '')::text AS agent_id
+    WHERE s.id = $1 AND e.event_type = $2 ORDER BY e.sequence LIMIT 1), '')::text AS agent_id
 `
 
 // The agent ID that the agent of a sandbox reported at its start; empty if none. It is among the first events.
-func (q *Queries) StartedAgent(ctx context.Context, sandboxID string) (string, error) {
-	row := q.db.QueryRow(ctx, startedAgent, sandboxID)
+func (q *Queries) StartedAgent(ctx context.Context, sandboxID string, started string) (string, error) {
+	row := q.db.QueryRow(ctx, startedAgent, sandboxID, started)
 	var agent_id string
 	err := row.Scan(&agent_id)
 	return agent_id, err

@@ -14,7 +14,7 @@ import (
 const activeLife = `-- name: ActiveLife :many
 SELECT s.id, s.last_work_at, clock_timestamp()::timestamptz AS now, (b.created_at IS NOT NULL)::boolean AS beats,
     coalesce(b.created_at, now())::timestamptz AS beat_at, coalesce(b.status, '')::text AS beat_status,
-    EXISTS (SELECT FROM sandbox_events e WHERE e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.event_type = 'agent.completed'
+    EXISTS (SELECT FROM sandbox_events e WHERE e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.event_type = $1::text
         AND e.sequence > greatest(s.last_sequence - 1000, (SELECT o.sequence FROM sandbox_events o
             WHERE o.partition_month = s.partition_month AND o.sandbox_id = s.id AND o.sequence > s.last_sequence - 1000 AND o.created_at < s.last_work_at
             ORDER BY o.sequence DESC LIMIT 1)))::boolean AS completed,
@@ -25,10 +25,16 @@ SELECT s.id, s.last_work_at, clock_timestamp()::timestamptz AS now, (b.created_a
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id LEFT JOIN spec_progress p ON p.sandbox_id = s.id
 LEFT JOIN LATERAL (SELECT h.created_at, left(coalesce(h.event_data ->> 'status', ''), 100) AS status FROM sandbox_events h
     WHERE h.partition_month = s.partition_month AND h.sandbox_id = s.id AND h.sequence > s.last_sequence - 1000
-        AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+        AND h.event_type = ANY ($2::text[])
     ORDER BY h.sequence DESC LIMIT 1) b ON true
-WHERE t.organization_id = $1 AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id
+WHERE t.organization_id = $3 AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id
 `
+
+type ActiveLifeParams struct {
+	Completed      string
+	Heartbeats     []string
+	OrganizationID string
+}
 
 type ActiveLifeRow struct {
 	ID                   string
@@ -54,8 +60,8 @@ type ActiveLifeRow struct {
 
 // Of each active sandbox of an organization, oldest first, what is known of the life in it. For its newest heartbeat and
 // its end the newest 1,000 events are looked at.
-func (q *Queries) ActiveLife(ctx context.Context, organizationID string) ([]ActiveLifeRow, error) {
-	rows, err := q.db.Query(ctx, activeLife, organizationID)
+func (q *Queries) ActiveLife(ctx context.Context, arg ActiveLifeParams) ([]ActiveLifeRow, error) {
+	rows, err := q.db.Query(ctx, activeLife, arg.Completed, arg.Heartbeats, arg.OrganizationID)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,7 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
     JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
     WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
         AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
-            THEN ARRAY['agent.tool_use', 'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed']
-            ELSE ARRAY['agent.completed', 'continuous.completed'] END));
+            THEN @answered::text[] ELSE @completions::text[] END));
 
 -- name: ProveCredential :exec
 -- Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.

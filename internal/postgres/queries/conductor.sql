@@ -29,7 +29,7 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS pa
 CROSS JOIN LATERAL (
     SELECT DISTINCT left(n.event_data ->> 'file_path', 500)::text AS path FROM sandbox_events n
     WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence > b.last_sequence - @newest::bigint AND n.sequence <= b.last_sequence
-        AND n.event_type = 'agent.file_edited' AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
+        AND n.event_type = @edited::text AND jsonb_typeof(n.event_data -> 'file_path') = 'string'
     ORDER BY 1 LIMIT 100
 ) f;
 

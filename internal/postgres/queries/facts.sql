@@ -20,7 +20,7 @@ GROUP BY event_type;
 SELECT DISTINCT ON (e.event_type) e.event_type, e.sequence,
     CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END::jsonb AS event_data
 FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
-WHERE s.id = @sandbox_id AND e.event_type IN ('agent.completed', 'continuous.completed')
+WHERE s.id = @sandbox_id AND e.event_type = ANY (@completions::text[])
 ORDER BY e.event_type, e.sequence DESC;
 
 -- name: HasEvent :one

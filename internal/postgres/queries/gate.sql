@@ -9,7 +9,7 @@ SELECT omoi_start_cooldown(@task_id::uuid, @attempt::integer, sqlc.narg('reset')
 -- name: NewestFailure :one
 -- What the agent in a sandbox said of its failure last.
 SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id
-WHERE s.id = @sandbox_id AND e.event_type IN ('agent.error', 'agent.failed')
+WHERE s.id = @sandbox_id AND e.event_type = ANY (@failures::text[])
 ORDER BY e.sequence DESC LIMIT 1;
 
 -- name: SleepersDue :many

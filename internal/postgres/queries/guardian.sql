@@ -64,12 +64,12 @@ FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS pa
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
         WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
-            AND n.event_type NOT IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+            AND n.event_type <> ALL (@heartbeats::text[])
         ORDER BY n.sequence DESC LIMIT @newest)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
         WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - @newest::bigint AND h.sequence <= b.last_sequence
-            AND h.event_type IN ('heartbeat', 'agent.heartbeat', 'spec.heartbeat')
+            AND h.event_type = ANY (@heartbeats::text[])
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence;
 

@@ -52,7 +52,7 @@ WHERE t.id = @id;
 -- The agent ID that the agent of a sandbox reported at its start; empty if none. It is among the first events.
 SELECT coalesce((SELECT left(e.event_data ->> 'agent_id', 100) FROM sandboxes s
     JOIN sandbox_events e ON e.partition_month = s.partition_month AND e.sandbox_id = s.id AND e.sequence <= 100
-    WHERE s.id = @sandbox_id AND e.event_type = 'agent.started' ORDER BY e.sequence LIMIT 1), '')::text AS agent_id;
+    WHERE s.id = @sandbox_id AND e.event_type = @started ORDER BY e.sequence LIMIT 1), '')::text AS agent_id;
 
 -- name: ReleaseSlot :exec
 DELETE FROM slots WHERE task_id = @task_id;

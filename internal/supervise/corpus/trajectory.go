@@ -201,13 +201,8 @@ func stretch(v map[string]any, speed float64) {
 func said(rows []task.Event) []task.Said {
 	var list []task.Said
 	for _, row := range rows {
-		var m struct {
-			ID   string `json:"message_id"`
-			Type string `json:"message_type"`
-			Text string `json:"content"`
-		}
-		if row.Type == event.AgentMessageInjected && json.Unmarshal(row.Data, &m) == nil && m.Type == "user_message" {
-			list = append(list, task.Said{ID: m.ID, Text: m.Text})
+		if m := event.Read[event.Delivery](row.Data); row.Type == event.AgentMessageInjected && m.Kind == "user_message" {
+			list = append(list, task.Said{ID: m.MessageID, Text: m.Content})
 		}
 	}
 	return list

@@ -1,9 +1,10 @@
-package postgres
+package digest
 
 import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -18,7 +19,7 @@ func classOfStop(reason string) task.FailureClass {
 
 // classOfFailure returns the class that a sandbox names, if it is one that a sandbox may know. Legacy
 // workers name none: their text tells.
-func classOfFailure(data milestoneData) task.FailureClass {
+func classOfFailure(data event.End) task.FailureClass {
 	for _, named := range []string{data.FailureClass, data.Class} {
 		switch class := task.FailureClass(named); class { //nolint:exhaustive // the rest are not a sandbox's to say
 		case task.ClassInfrastructure, task.ClassProviderLimit, task.ClassResources, task.ClassStopped,
@@ -27,14 +28,14 @@ func classOfFailure(data milestoneData) task.FailureClass {
 		}
 	}
 	if data.FailureClass == "" && data.Class == "" {
-		return classOfText(readText(data.Error))
+		return classOfText(string(data.Error))
 	}
 	return task.ClassAgentError
 }
 
 // reportedReason returns the condition that a sandbox names, if it is one that a sandbox may know. Programs without codes name an
 // interrupt by their stop reason.
-func reportedReason(data milestoneData) task.Reason {
+func reportedReason(data event.End) task.Reason {
 	switch code := task.ReasonCode(data.ReasonCode); code { //nolint:exhaustive // the rest are not a sandbox's to say
 	case task.ReasonSetupFailed, task.ReasonSetupTimeout, task.ReasonOutOfMemory, task.ReasonInterrupted:
 		return task.Reason{Code: code}

@@ -1,4 +1,4 @@
-package postgres_test
+package digest_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -57,7 +57,7 @@ func TestMilestonesOfADigest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			built := postgres.BuildDigest("box", 5, nil, []postgres.EventRow{{
+			built := digest.Build("box", 5, nil, []digest.Row{{
 				Sequence: 5, Type: c.eventType, Data: json.RawMessage(c.data), At: reset.Add(-7 * 24 * time.Hour),
 			}})
 			c.want.Sequence, c.want.Type = 5, c.eventType
@@ -69,12 +69,12 @@ func TestMilestonesOfADigest(t *testing.T) {
 
 func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
 	t.Parallel()
-	events := []postgres.EventRow{
+	events := []digest.Row{
 		{Sequence: 1, Type: "agent.error", Data: json.RawMessage(`{"error": "secret story"}`)},
 		{Sequence: 2, Type: "agent.error", Data: json.RawMessage(`{"error": {"message": "nested story"}}`)},
 		{Sequence: 3, Type: "continuous.completed", Data: json.RawMessage(`{"stop_reason": "consecutive_errors", "error": "story of the last round"}`)},
 	}
-	built := postgres.BuildDigest("box", 1, nil, events)
+	built := digest.Build("box", 1, nil, events)
 	require.Len(t, built.Errors, 3)
 	require.Equal(t, "story of the last round", built.Errors[2].Content)
 	require.Equal(t, built.Errors[2].ID, built.Digest.Milestones[2].ErrorID)
@@ -82,8 +82,8 @@ func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
 	require.JSONEq(t, `{"message": "nested story"}`, built.Errors[1].Content)
 	require.Equal(t, built.Errors[0].ID, built.Digest.Milestones[0].ErrorID)
 	require.NotEqual(t, built.Errors[0].ID, built.Errors[1].ID)
-	require.Equal(t, built, postgres.BuildDigest("box", 1, nil, events), "the same text has the same id whoever builds it")
-	require.NotEqual(t, built.Errors[0].ID, postgres.BuildDigest("other", 1, nil, events).Errors[0].ID)
+	require.Equal(t, built, digest.Build("box", 1, nil, events), "the same text has the same id whoever builds it")
+	require.NotEqual(t, built.Errors[0].ID, digest.Build("other", 1, nil, events).Errors[0].ID)
 	raw, err := json.Marshal(built.Digest)
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), "story")
@@ -91,8 +91,8 @@ func TestErrorTextsStayOutOfTheDigest(t *testing.T) {
 
 func TestWhatAValidatorMissedIsKeptForTheNextAgent(t *testing.T) {
 	t.Parallel()
-	build := func(data string) postgres.BuiltDigest {
-		return postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
+	build := func(data string) digest.Built {
+		return digest.Build("box", 1, nil, []digest.Row{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
 	}
 	built := build(`{"agent_type": "validator", "validation_passed": false, "validation_feedback": "no tests", "turns": "many"}`)
 	require.Equal(t, "no tests", built.Errors[0].Content)
@@ -103,8 +103,8 @@ func TestWhatAValidatorMissedIsKeptForTheNextAgent(t *testing.T) {
 
 func TestWhatAnAgentSaidAsItGaveUpIsKeptBesideTheDigest(t *testing.T) {
 	t.Parallel()
-	build := func(data string) postgres.BuiltDigest {
-		return postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
+	build := func(data string) digest.Built {
+		return digest.Build("box", 1, nil, []digest.Row{{Sequence: 1, Type: "agent.completed", Data: json.RawMessage(data)}})
 	}
 	for _, data := range []string{`{"success": false, "final_output": "no such file"}`, `{"success": false, "turns": "many", "agent_type": 1, "final_output": "no such file"}`} {
 		built := build(data)
@@ -124,7 +124,7 @@ func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Date(2030, 1, 1, 0, 0, second, 0, time.UTC) }
 	before := map[string]int64{"agent.tool_use": 2, "agent.heartbeat": 1}
-	built := postgres.BuildDigest("box", 4, before, []postgres.EventRow{
+	built := digest.Build("box", 4, before, []digest.Row{
 		{Sequence: 4, Type: "agent.tool_use", At: at(1)},
 		{Sequence: 5, Type: "agent.waiting", At: at(2)},
 		{Sequence: 6, Type: "agent.heartbeat", At: at(3)},
@@ -137,40 +137,7 @@ func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
 	require.Equal(t, map[string]int64{"work": 3, "milestone": 1, "heartbeat": 2}, built.Digest.Counters)
 	require.Equal(t, map[string]int64{"agent.tool_use": 3, "agent.waiting": 1, "agent.heartbeat": 2}, built.Types)
 	require.Equal(t, map[string]int64{"agent.tool_use": 2, "agent.heartbeat": 1}, before, "what it was given stays as it is")
-	require.Equal(t, int64(6), postgres.BuildDigest("box", 7, built.Types, nil).Digest.To, "nothing to tell")
-}
-
-func TestReadFactsIsTheDigestOfWhatIsStored(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, postgres.Config{})
-	a := w.task(w.project(5), "")
-	live := w.running(a)
-	for _, e := range [][2]string{
-		{"agent.started", `{}`}, {"agent.tool_use", `{"big": "text"}`}, {"agent.heartbeat", `{}`}, {"agent.error", `{"error": "story"}`},
-	} {
-		w.event(live.SandboxID, e[0], e[1])
-	}
-	read := func(after int64) contract.Digest {
-		d, err := w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: live.SandboxID, After: after})
-		require.NoError(t, err)
-		return d
-	}
-	all := read(0)
-	require.Equal(t, int64(1), all.From)
-	require.Equal(t, int64(4), all.To)
-	require.Len(t, all.Milestones, 2)
-	story, err := w.store.Text(t.Context(), all.Milestones[1].ErrorID)
-	require.NoError(t, err)
-	require.Equal(t, "story", story)
-	rest := read(2)
-	require.Equal(t, int64(3), rest.From)
-	require.Equal(t, all.Counters, rest.Counters, "counters are cumulative, wherever it begins")
-	w.exec(`UPDATE sandboxes SET relayed = 2, counters = '{"agent.started": 1, "agent.tool_use": 1}'`)
-	require.Equal(t, rest, read(2), "as the relay left them")
-	require.Equal(t, int64(4), read(4).To)
-	require.Empty(t, read(4).Milestones)
-	_, err = w.store.LoadEvents(t.Context(), contract.LoadEventsInput{SandboxID: "nobody"})
-	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+	require.Equal(t, int64(6), digest.Build("box", 7, built.Types, nil).Digest.To, "nothing to tell")
 }
 
 func TestLegacyErrorText_DecidesTheFailureClass(t *testing.T) {
@@ -187,7 +154,7 @@ func TestLegacyErrorText_DecidesTheFailureClass(t *testing.T) {
 		`{"error": "permission denied", "class": "made up"}`:                     task.ClassAgentError,
 	} {
 		for _, eventType := range []string{"agent.error", "agent.failed"} {
-			built := postgres.BuildDigest("box", 1, nil, []postgres.EventRow{{Sequence: 1, Type: eventType, Data: json.RawMessage(data)}})
+			built := digest.Build("box", 1, nil, []digest.Row{{Sequence: 1, Type: eventType, Data: json.RawMessage(data)}})
 			require.Equal(t, want, built.Digest.Milestones[0].Class, data)
 		}
 	}

@@ -1,0 +1,133 @@
+// Package digest makes of a sandbox's events the one signal by which the workflow learns of them.
+package digest
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Row is a stored event, as far as a digest looks at it.
+type Row struct {
+	Sequence int64
+	Type     string
+	Data     json.RawMessage // may be empty unless the type is a milestone
+	At       time.Time       // by the database's clock
+}
+
+// ErrorText is the text of an error that an agent reported, or what a validator missed. It stays in the store; the
+// digest names it by ID, which is the same whenever it is built.
+type ErrorText struct {
+	ID      string
+	Content string
+}
+
+// Built is what [Build] makes of events.
+type Built struct {
+	Digest contract.Digest
+	// Types counts the events 1..Digest.To by type: the next call's types.
+	Types map[string]int64
+	// Errors have to be stored before the digest is sent.
+	Errors []ErrorText
+}
+
+// Build tells what events mean: all of a sandbox's from sequence from on, in order and
+// without a gap. types counts those before from; nil means that there are none, or that
+// counters do not matter. Without events the digest ends before it begins (To is from-1).
+func Build(sandboxID string, from int64, types map[string]int64, events []Row) Built {
+	built := Built{
+		Digest: contract.Digest{SandboxID: sandboxID, From: from, To: from - 1},
+		Types:  maps.Clone(types),
+	}
+	if built.Types == nil {
+		built.Types = make(map[string]int64)
+	}
+	for _, e := range events {
+		built.add(e)
+	}
+	built.Digest.Counters = classCounters(built.Types)
+	return built
+}
+
+func (b *Built) add(e Row) {
+	d := &b.Digest
+	b.Types[e.Type]++
+	d.To, d.LastBeat = e.Sequence, e.At
+	if event.Is(e.Type, event.Work) {
+		d.LastWork = e.At
+	}
+	class := event.ClassOf(e.Type)
+	if class != event.ClassHeartbeat || d.LastType == "" {
+		d.LastType = e.Type
+	}
+	if class == event.ClassMilestone {
+		b.milestone(e)
+	}
+}
+
+// classCounters sums up counts by type to counts by class.
+func classCounters(types map[string]int64) map[string]int64 {
+	classes := make(map[string]int64)
+	for name, n := range types {
+		classes[string(event.ClassOf(name))] += n
+	}
+	return classes
+}
+
+func (b *Built) milestone(e Row) {
+	data := event.Read[event.End](e.Data)
+	m := contract.Milestone{Sequence: e.Sequence, Type: e.Type}
+	switch e.Type {
+	case event.AgentCompleted:
+		m.StopReason = data.StopReason
+		m.OK = data.Success == nil || bool(*data.Success)
+		m.Verdict = data.AgentType == "validator"
+		switch {
+		case m.Verdict:
+			m.OK = bool(data.ValidationPassed)
+			if !m.OK {
+				m.ErrorID = b.keepError(e, data.Feedback) // the next agent is given it
+			}
+		case !m.OK: // what it said last is why it gave up
+			m.ErrorID = b.keepError(e, cmp.Or(data.Error, data.Output))
+		}
+	case event.ContinuousCompleted:
+		m.OK, m.StopReason = bool(data.ValidationPassed), data.StopReason
+		if !m.OK {
+			m.Class = classOfStop(data.StopReason)
+			m.ErrorID = b.keepError(e, data.Error)
+		}
+	case event.AgentError, event.AgentFailed:
+		m.Class = classOfFailure(data)
+		m.StopReason = data.StopReason
+		m.ResetAt = ResetAt(data, e.At)
+		m.ErrorID, m.EndReason = b.keepError(e, data.Error), reportedReason(data)
+	}
+	b.Digest.Milestones = append(b.Digest.Milestones, m)
+}
+
+func (b *Built) keepError(e Row, text event.Text) string {
+	if text == "" {
+		return ""
+	}
+	id := task.DerivedID("error", b.Digest.SandboxID, strconv.FormatInt(e.Sequence, 10))
+	b.Errors = append(b.Errors, ErrorText{ID: id, Content: string(text)})
+	return id
+}
+
+// maxReset is longer than any limit of a provider lasts.
+const maxReset = 31 * 24 * time.Hour
+
+// ResetAt returns when a limit resets by what an agent says; zero: it says nothing that can be.
+func ResetAt(said event.End, now time.Time) time.Time {
+	if said.ResetAt.Sub(now) > maxReset {
+		return time.Time{}
+	}
+	return said.ResetAt.Time
+}

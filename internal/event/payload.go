@@ -1,0 +1,89 @@
+package event
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Read reads what it can of an event's data, also where that is stored in parts: a field of another form than expected
+// says nothing and hides no other field.
+func Read[T any](parts ...json.RawMessage) (payload T) {
+	for _, part := range parts {
+		_ = json.Unmarshal(part, &payload)
+	}
+	return payload
+}
+
+// End is what is read of an event that ends an attempt or an iteration.
+type End struct {
+	Success          *Flag  `json:"success"`
+	AgentType        string `json:"agent_type"`
+	ValidationPassed Flag   `json:"validation_passed"`
+	Feedback         Text   `json:"validation_feedback"`
+	StopReason       string `json:"stop_reason"`
+	FailureClass     string `json:"failure_class"`
+	ReasonCode       string `json:"reason_code"`
+	Credential       string `json:"credential"` // that is missing
+	Class            string `json:"class"`
+	Error            Text   `json:"error"`
+	Output           Text   `json:"final_output"`
+	ResetAt          Time   `json:"reset_at"`
+}
+
+// Delivery is what is read of an event that speaks of messages.
+type Delivery struct {
+	MessageID string   `json:"message_id"`
+	Kind      string   `json:"message_type"`
+	Content   string   `json:"content"`
+	Reason    string   `json:"reason"`
+	InReplyTo string   `json:"in_reply_to"`
+	Answered  []string `json:"message_ids"` // nil: legacy workers name none
+}
+
+// Sign is what is read of a heartbeat.
+type Sign struct {
+	Status string  `json:"status"`
+	Tool   string  `json:"current_tool"`
+	ToolMS float64 `json:"tool_age_ms"`
+}
+
+// Flag is a boolean that may also be sent as a string or a number.
+type Flag bool
+
+// UnmarshalJSON never fails.
+func (f *Flag) UnmarshalJSON(raw []byte) error {
+	yes, _ := strconv.ParseBool(strings.ToLower(strings.Trim(string(raw), `"`)))
+	*f = Flag(yes)
+	return nil
+}
+
+// Text is a string; of any other value it is the JSON.
+type Text string
+
+// UnmarshalJSON never fails.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	*t = Text(text)
+	return nil
+}
+
+// Time is sent as RFC 3339 or as seconds since 1970; zero if it is neither.
+type Time struct{ time.Time }
+
+// UnmarshalJSON never fails. A year that JSON cannot hold is none.
+func (t *Time) UnmarshalJSON(raw []byte) error {
+	var at time.Time
+	var seconds float64
+	if json.Unmarshal(raw, &at) != nil && json.Unmarshal(raw, &seconds) == nil && seconds > 0 {
+		at = time.Unix(int64(seconds), 0)
+	}
+	if at = at.UTC(); at.Year() >= 1970 && at.Year() <= 9999 {
+		t.Time = at
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package event
+
+// The event types that omoi knows. OmoiOS workers send more, such as spec.progress: those are stored and shown.
+const (
+	AgentStarted              = "agent.started"
+	AgentHeartbeat            = "agent.heartbeat"
+	Heartbeat                 = "heartbeat"
+	SpecHeartbeat             = "spec.heartbeat"
+	AgentAssistantMessage     = "agent.assistant_message"
+	AgentMessage              = "agent.message"
+	AgentThinking             = "agent.thinking"
+	AgentSystemMessage        = "agent.system_message"
+	AgentUserMessage          = "agent.user_message"
+	AgentToolUse              = "agent.tool_use"
+	AgentToolCompleted        = "agent.tool_completed"
+	AgentToolResult           = "agent.tool_result"
+	AgentUserToolResult       = "agent.user_tool_result"
+	AgentSubagentInvoked      = "agent.subagent_invoked"
+	AgentSubagentCompleted    = "agent.subagent_completed"
+	AgentSkillInvoked         = "agent.skill_invoked"
+	AgentSkillCompleted       = "agent.skill_completed"
+	AgentFileEdited           = "agent.file_edited"
+	AgentFilesUnreported      = "agent.files_unreported"
+	AgentCompleted            = "agent.completed"
+	AgentError                = "agent.error"
+	AgentFailed               = "agent.failed"
+	AgentStreamError          = "agent.stream_error"
+	AgentWaiting              = "agent.waiting"
+	AgentMessageInjected      = "agent.message_injected"
+	AgentMessageDropped       = "agent.message_dropped"
+	AgentInterrupted          = "agent.interrupted"
+	AgentShutdown             = "agent.shutdown"
+	AgentSetupStarted         = "agent.setup_started"
+	AgentSetupCompleted       = "agent.setup_completed"
+	AgentResumeFailed         = "agent.resume_failed"
+	AgentEventsDropped        = "agent.events_dropped"
+	AgentSpoolDegraded        = "agent.spool_degraded"
+	ContinuousStarted         = "continuous.started"
+	ContinuousCompleted       = "continuous.completed"
+	IterationStarted          = "iteration.started"
+	IterationCompletionSignal = "iteration.completion_signal"
+	IterationValidation       = "iteration.validation"
+	IterationCompleted        = "iteration.completed"
+	IterationFailed           = "iteration.failed"
+	SpecPhaseStarted          = "spec.phase_started"
+	SpecPhaseCompleted        = "spec.phase_completed"
+	SpecPhaseFailed           = "spec.phase_failed"
+	SpecExecutionCompleted    = "spec.execution_completed"
+	SpecExecutionFailed       = "spec.execution_failed"
+	SpecCriterionMet          = "spec.criterion_met"
+)
+
+// Entry is a row of the table of events.
+type Entry struct {
+	Type   string
+	Traits Trait
+}
+
+// Table returns what is known of each event type. What a type means to a task, and its fields, stand in the package
+// catalog beside it.
+func Table() []Entry { return table[:] }
+
+//nolint:gochecknoglobals // a constant table
+var table = [...]Entry{
+	{AgentStarted, Milestone | ByAgent | ByWorker | worker},
+	{AgentHeartbeat, Beat | ByAgent | ByWorker | worker},
+	{Heartbeat, Beat | ByWorker},
+	{SpecHeartbeat, Beat | ByWorker},
+	{AgentAssistantMessage, Work | Usage | anyone},
+	{AgentMessage, Work | anyone},
+	{AgentThinking, Work | anyone},
+	{AgentSystemMessage, Work | anyone},
+	{AgentUserMessage, Work | anyone},
+	{AgentToolUse, Work | Answered | anyone},
+	{AgentToolCompleted, Work | Answered | Changes | anyone},
+	{AgentToolResult, Work | Changes | anyone},
+	{AgentUserToolResult, Work | anyone},
+	{AgentSubagentInvoked, Work | anyone},
+	{AgentSubagentCompleted, Work | anyone},
+	{AgentSkillInvoked, Work | anyone},
+	{AgentSkillCompleted, Work | anyone},
+	{AgentFileEdited, Work | anyone},
+	{AgentFilesUnreported, Work | ByAgent | ByProgram},
+	{AgentCompleted, Completion | anyone},
+	{AgentError, Failure | anyone},
+	{AgentFailed, Failure | ByProgram | ByWorker | ByServer},
+	{AgentStreamError, anyone},
+	{AgentWaiting, Milestone | ByAgent | ByWorker},
+	{AgentMessageInjected, Work | MustArrive | ByAgent | ByWorker},
+	{AgentMessageDropped, MustArrive | ByAgent},
+	{AgentInterrupted, Milestone | ByAgent | ByWorker},
+	{AgentShutdown, Milestone | ByAgent | ByWorker | worker},
+	{AgentSetupStarted, Work | ByAgent},
+	{AgentSetupCompleted, Work | ByAgent},
+	{AgentResumeFailed, Work | ByAgent | worker},
+	{AgentEventsDropped, Work | MustArrive | ByAgent | worker},
+	{AgentSpoolDegraded, Work | ByAgent},
+	{ContinuousStarted, Work | anyone | worker},
+	{ContinuousCompleted, Completion | anyone},
+	{IterationStarted, Work | Usage | anyone},
+	{IterationCompletionSignal, Work | anyone},
+	{IterationValidation, Work | Changes | anyone},
+	{IterationCompleted, Work | Usage | Answered | Changes | anyone},
+	{IterationFailed, Usage | Changes | anyone},
+	{SpecPhaseStarted, Work | Spec | ByProgram | ByWorker},
+	{SpecPhaseCompleted, Work | Spec | ByProgram | ByWorker},
+	{SpecPhaseFailed, ByProgram | ByWorker},
+	{SpecExecutionCompleted, Work | Spec | ByProgram | ByWorker},
+	{SpecExecutionFailed, Spec | ByProgram | ByWorker},
+	{SpecCriterionMet, Work | Spec | ByProgram | ByWorker},
+}
+
+//nolint:gochecknoglobals // made of the table once
+var traits = func() map[string]Trait {
+	known := make(map[string]Trait, len(table))
+	for _, e := range table {
+		known[e.Type] = e.Traits
+	}
+	return known
+}()
+
+func traitsOf(eventType string) Trait {
+	if known, ok := traits[eventType]; ok {
+		return known
+	}
+	return Work | anyone
+}
