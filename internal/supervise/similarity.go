@@ -8,7 +8,7 @@ import (
 
 // Link joins two works that are alike, by their places in a list; A stands before B.
 type Link struct {
-	A, B     int
+	A, B       int
 	Similarity float64
 }
 

@@ -142,7 +142,7 @@ const (
 
 // Analysis is a judgement of one attempt.
 type Analysis struct {
-	SpokenBy Source `json:"spoken_by"`
+	SpokenBy Source  `json:"spoken_by"`
 	Verdict  Verdict `json:"verdict"`
 	// AlignmentScore is from 0 (works against its goal) to 1; nil where nobody can say.
 	AlignmentScore *float64 `json:"alignment_score"`

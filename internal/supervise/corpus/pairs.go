@@ -12,9 +12,9 @@ import (
 
 // Pair is two tasks, and whether a person says that they are the same work.
 type Pair struct {
-	Name   string         `json:"name"`
-	Same   bool           `json:"same"`
-	Reason string         `json:"reason"`
+	Name   string             `json:"name"`
+	Same   bool               `json:"same"`
+	Reason string             `json:"reason"`
 	A      supervise.WorkText `json:"a"`
 	B      supervise.WorkText `json:"b"`
 }
