@@ -205,9 +205,7 @@ func TestADamagedMirrorIsMadeAnew(t *testing.T) {
 		"more": func(pack string) {
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(pack), "pack-1.pack"), []byte("PACK"), 0o600))
 		},
-		"note": func(string) {
-			require.NoError(t, os.WriteFile(filepath.Join(m.copy(), "..", "pieces"), []byte("?"), 0o600))
-		},
+		"note": func(string) { require.NoError(t, os.Remove(filepath.Join(m.copy(), "..", "used"))) },
 		"head": func(string) { require.NoError(t, os.Remove(filepath.Join(m.copy(), "HEAD"))) },
 		"ref": func(string) {
 			require.NoError(t, os.WriteFile(filepath.Join(m.copy(), "refs/mirror/HEAD"), []byte(subCommit+"\n"), 0o600))

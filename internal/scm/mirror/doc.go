@@ -3,7 +3,7 @@
 // Each repository has a folder of its own, by a key that its host never gives to another one:
 //
 //	<key>/copy.git  objects and refs that were fetched; no configuration, no address, no credential
-//	<key>/pieces    what its packs weigh and what their sums are; the time of its last use
+//	<key>/used      its time is that of the last use
 //	<key>/fetch     lock of whoever changes the copy, and of git that he started
 //	<key>/use       lock of all who read from it
 //

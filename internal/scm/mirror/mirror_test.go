@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"crypto/sha1"
 	"errors"
 	"io"
 	"os"
@@ -35,8 +36,15 @@ func (s *shelf) packing(size int) mirror.Git {
 		if _, err := os.Stat(pack); args[0] != "fetch" || err == nil {
 			return os.MkdirAll(filepath.Dir(pack), 0o700)
 		}
-		return os.WriteFile(pack, make([]byte, size), 0o600)
+		return errors.Join(summed(pack, size-sha1.Size), summed(filepath.Join(filepath.Dir(pack), "pack-1.idx"), sha1.Size))
 	}
+}
+
+// summed writes a file of so many bytes that ends with its sum.
+func summed(path string, size int) error {
+	text := make([]byte, size-sha1.Size)
+	sum := sha1.Sum(text)
+	return os.WriteFile(path, append(text, sum[:]...), 0o600)
 }
 
 func (s *shelf) acquire(store *mirror.Store, key string, size int) *mirror.Handle {
@@ -51,7 +59,7 @@ func (s *shelf) acquire(store *mirror.Store, key string, size int) *mirror.Handl
 func (s *shelf) age(key string, hours int) {
 	s.t.Helper()
 	then := time.Now().Add(-time.Duration(hours) * time.Hour)
-	require.NoError(s.t, os.Chtimes(filepath.Join(s.dir, key, "pieces"), then, then))
+	require.NoError(s.t, os.Chtimes(filepath.Join(s.dir, key, "used"), then, then))
 }
 
 // kept are the keys of the mirrors that are there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -37,9 +38,8 @@ type place struct{ root string }
 
 func (s *Store) place(key string) place { return place{filepath.Join(s.dir, key)} }
 
-func (p place) git() string    { return filepath.Join(p.root, "copy.git") }
-func (p place) packs() string  { return filepath.Join(p.git(), "objects", "pack") }
-func (p place) pieces() string { return filepath.Join(p.root, "pieces") }
+func (p place) git() string   { return filepath.Join(p.root, "copy.git") }
+func (p place) packs() string { return filepath.Join(p.git(), "objects", "pack") }
 
 // Handle is a mirror that nobody throws away before it is given back.
 type Handle struct {
@@ -82,7 +82,7 @@ func (s *Store) Acquire(ctx context.Context, key string, git Git, fetch ...strin
 	if err := run(fetch...); err != nil {
 		return nil, err
 	}
-	if err := p.note(); err != nil {
+	if err := p.touch(); err != nil {
 		return nil, err
 	}
 	handle, err := s.acquire(p)
@@ -165,21 +165,43 @@ func (p place) pack(run func(args ...string) error) error {
 	if len(old) > 0 {
 		how = "-a"
 	}
-	if removeAll(old) != nil || run("repack", "--quiet", "-d", how) != nil {
-		return nil
+	if removeAll(old) == nil {
+		_ = run("repack", "--quiet", "-d", how)
 	}
-	return p.note()
+	return nil
 }
 
-// clear throws the mirror away; its sums go first, so that nobody trusts the rest.
+// clear throws the mirror away. It goes at once, so that nobody trusts a part of it.
 func (p place) clear() error {
-	if err := os.RemoveAll(p.pieces()); err != nil {
-		return fmt.Errorf("throw a mirror away: %w", err)
+	gone := p.git() + ".gone"
+	err := os.RemoveAll(gone)
+	if err == nil {
+		err = os.Rename(p.git(), gone)
 	}
-	if err := os.RemoveAll(p.git()); err != nil {
+	if err == nil {
+		err = os.RemoveAll(gone)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("throw a mirror away: %w", err)
 	}
 	return nil
+}
+
+// touch notes that the mirror is used.
+func (p place) touch() error {
+	if err := os.WriteFile(filepath.Join(p.root, "used"), []byte(time.Now().UTC().Format(time.RFC3339)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("note that the mirror is used: %w", err)
+	}
+	return nil
+}
+
+// used is when the mirror was last acquired; the beginning of time if nobody knows.
+func (p place) used() time.Time {
+	info, err := os.Stat(filepath.Join(p.root, "used"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // Forget throws a mirror away that turned out to be of no use, unless somebody uses it.
