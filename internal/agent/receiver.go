@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -74,6 +75,19 @@ func (r *MessageReceiver) Attend(ctx context.Context, limit <-chan struct{}, do 
 				came.Rest = append(came.Rest, m)
 			}
 		}
+	}
+}
+
+// AwaitMessage says that the agent waits, and takes what next hears. An interrupt finds nothing to stop: it is answered, and the wait
+// begins anew. ok is false if no message came in time.
+func (e Env) AwaitMessage(next func() (inbox.Message, bool, error)) (m inbox.Message, ok bool, err error) {
+	e.Doing.SetStatus(reporter.StatusWaiting)
+	for {
+		e.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": e.Doing.Turn()})
+		if m, ok, err = next(); !ok || m.Type != inbox.TypeInterrupt {
+			return m, ok, err
+		}
+		e.Interrupted(m)
 	}
 }
 

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -57,6 +58,17 @@ type Env struct {
 	Shadow *gitcmd.Shadow
 	Log    *slog.Logger
 }
+
+// Branch is that of the task; empty where it has no repository.
+func (e Env) Branch() string {
+	if e.Config.Repo == nil {
+		return ""
+	}
+	return e.Config.Repo.Branch
+}
+
+// AgentType is what the task calls its agent.
+func (e Env) AgentType() string { return cmp.Or(e.Config.Env["AGENT_TYPE"], "implementer") }
 
 // Resume is a session of an earlier attempt and its transcript.
 type Resume struct {

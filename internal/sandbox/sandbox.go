@@ -30,10 +30,10 @@ const (
 
 // Limits of one sandbox. Zero means the provider's default.
 type Limits struct {
-	MemoryBytes int64
-	CPUs        float64
-	DiskBytes   int64
-	Processes   int
+	MemoryBytes int64   `json:"memory_bytes"`
+	CPUs        float64 `json:"cpus"`
+	DiskBytes   int64   `json:"disk_bytes"`
+	Processes   int     `json:"processes"`
 }
 
 // Spec is what [Provider.Ensure] makes.

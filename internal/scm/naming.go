@@ -8,6 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// UsualBranches are tried in this order where nothing says which branch is the default.
+func UsualBranches() []string { return []string{"main", "master", "develop", "trunk"} }
+
 // MaxSlug is the longest slug of a branch name, in bytes.
 const MaxSlug = 25
 

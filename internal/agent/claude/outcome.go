@@ -72,7 +72,7 @@ func (t *talk) completed(end *turn, w continuous.Work) {
 	at := t.rec.now()
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
-		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.agentType(),
+		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.env.AgentType(),
 		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.Tested,
 	}
@@ -81,8 +81,6 @@ func (t *talk) completed(end *turn, w continuous.Work) {
 	maps.Copy(data, w.Found())
 	t.env.Report.Emit(event.AgentCompleted, data)
 }
-
-func (t *talk) agentType() string { return cmp.Or(t.vars["AGENT_TYPE"], "implementer") }
 
 // fail reports why there is nothing more to expect, with what there is: words and bill.
 func (t *talk) fail(f *failed) agent.Result {

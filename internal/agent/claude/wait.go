@@ -5,22 +5,11 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// await waits for a message, and says so. ok is false if none came in time. An interrupt finds
-// nothing to stop: it is answered, and the wait begins anew.
+// await waits for a message, and says so. ok is false if none came in time.
 func (t *talk) await(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
-	t.env.Doing.SetStatus(reporter.StatusWaiting)
-	for {
-		t.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": t.env.Doing.Turn()})
-		m, ok, err = t.next(ctx, patience)
-		if !ok || m.Type != inbox.TypeInterrupt {
-			return m, ok, err
-		}
-		t.env.Interrupted(m)
-	}
+	return t.env.AwaitMessage(func() (inbox.Message, bool, error) { return t.next(ctx, patience) })
 }
 
 // next is the next message. What the program says meanwhile, about tasks in its background, is

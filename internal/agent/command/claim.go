@@ -71,11 +71,11 @@ func fails(e *eventLine) bool {
 func (r *recorder) whole(said map[string]any) map[string]any {
 	data := map[string]any{
 		"success": true, "turns": r.place.Turn, "session_id": r.env.SessionID, "stop_reason": "end_turn", "final_output": r.said,
-		"branch_name": branch(r.env), "files_changed": r.place.Files,
+		"branch_name": r.env.Branch(), "files_changed": r.place.Files,
 	}
 	maps.Copy(data, r.place.Spent.plus(r.now).data())
 	maps.Copy(data, said)
-	data["agent_type"] = agentType(r.env)
+	data["agent_type"] = r.env.AgentType()
 	return data
 }
 

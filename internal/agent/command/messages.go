@@ -8,8 +8,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/reporter"
-	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -50,25 +48,17 @@ func (r *run) addition(ctx context.Context, patience time.Duration) (*step, erro
 	return nil, nil //nolint:nilnil // nobody has said anything
 }
 
-// await waits for a message, and says so. ok is false if none came in time. An interrupt finds
-// nothing to stop: it is answered, and the wait begins anew.
+// await waits for a message, and says so. ok is false if none came in time.
 func (r *run) await(ctx context.Context, patience time.Duration) (ok bool, err error) {
 	if len(r.later) > 0 {
 		return true, nil
 	}
-	r.env.Doing.SetStatus(reporter.StatusWaiting)
-	for {
-		r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.env.Doing.Turn()})
-		m, ok, err := r.hear(ctx, patience)
-		if !ok || err != nil {
-			return false, err
-		}
-		if m.Type != inbox.TypeInterrupt {
-			r.later = append(r.later, m)
-			return true, nil
-		}
-		r.env.Interrupted(m)
+	m, ok, err := r.env.AwaitMessage(func() (inbox.Message, bool, error) { return r.hear(ctx, patience) })
+	if !ok || err != nil {
+		return false, err
 	}
+	r.later = append(r.later, m)
+	return true, nil
 }
 
 func (r *run) hear(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {

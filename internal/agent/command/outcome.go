@@ -132,17 +132,3 @@ func failure(e *end) map[string]any {
 		"exit_code": e.ExitCode, "output": e.output, "duration_ms": e.Duration.Milliseconds(),
 	}
 }
-
-func branch(env agent.Env) string {
-	if env.Config.Repo == nil {
-		return ""
-	}
-	return env.Config.Repo.Branch
-}
-
-func agentType(env agent.Env) string {
-	if kind := env.Config.Env["AGENT_TYPE"]; kind != "" {
-		return kind
-	}
-	return "implementer"
-}

@@ -99,16 +99,9 @@ func (l *Loop) data(w Work) map[string]any {
 // WorkData is what is known of the work; the pull request is omoi's own.
 func (l *Loop) WorkData(w Work) map[string]any {
 	return map[string]any{
-		"branch_name": l.branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Now().Files,
+		"branch_name": l.Env.Branch(), "code_committed": w.Committed, "code_pushed": w.Pushed, "files_changed": l.Now().Files,
 		"pr_created": false, "pr_url": nil, "pr_number": nil, "ci_status": nil,
 	}
-}
-
-func (l *Loop) branch() string {
-	if l.Env.Config.Repo == nil {
-		return ""
-	}
-	return l.Env.Config.Repo.Branch
 }
 
 // Signalled tells that the agent says that it is done.
@@ -124,7 +117,7 @@ func (l *Loop) Signalled() {
 func (l *Loop) Validated(w Work) {
 	l.Env.Report.Emit(event.IterationValidation, map[string]any{
 		"iteration_num": l.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
-		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": l.branch()},
+		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": l.Env.Branch()},
 	})
 }
 

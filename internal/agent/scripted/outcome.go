@@ -20,7 +20,7 @@ func (r *run) complete(s Step) {
 	}
 	data := map[string]any{
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
-		"stop_reason": reason, "final_output": output, "branch_name": r.branch(), "agent_type": r.agentType(),
+		"stop_reason": reason, "final_output": output, "branch_name": r.env.Branch(), "agent_type": r.env.AgentType(),
 		"validation_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.path,
 		"files_changed": len(r.place.Files), "duration_ms": r.worked().Milliseconds(),
 	}
@@ -28,20 +28,6 @@ func (r *run) complete(s Step) {
 	r.addWork(data)
 	r.env.Report.Emit(event.AgentCompleted, data)
 	r.place.Ended, r.res.Failed = true, !s.Success
-}
-
-func (r *run) branch() string {
-	if r.env.Config.Repo != nil {
-		return r.env.Config.Repo.Branch
-	}
-	return ""
-}
-
-func (r *run) agentType() string {
-	if t := r.env.Config.Env["AGENT_TYPE"]; t != "" {
-		return t
-	}
-	return "implementer"
 }
 
 func (r *run) addUsage(data map[string]any) {
@@ -127,7 +113,7 @@ func (r *run) continuousComplete(given map[string]any) {
 	}
 	data["cost_usd"], data["session_id"], data["turns"] = r.place.Usage.CostUSD, r.env.SessionID, r.place.Turn
 	data["input_tokens"], data["output_tokens"] = r.place.Usage.InputTokens, r.place.Usage.OutputTokens
-	data["final_output"], data["branch_name"] = r.place.LastSaid, r.branch()
+	data["final_output"], data["branch_name"] = r.place.LastSaid, r.env.Branch()
 	r.env.Report.Emit(event.ContinuousCompleted, over(data, given))
 	r.place.Ended, r.res.Failed = true, !passed
 }

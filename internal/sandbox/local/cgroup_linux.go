@@ -92,7 +92,7 @@ func isDir(path string) bool {
 func (c cgroups) works() bool {
 	dirs := c.dirs(fmt.Sprintf("omoi-probe-%d-%d", os.Getpid(), time.Now().UnixNano()))
 	defer removeGroups(dirs)
-	if err := c.make(dirs, limits{MemoryBytes: sandbox.GiB, CPUs: 1, Processes: 64}); err != nil {
+	if err := c.make(dirs, sandbox.Limits{MemoryBytes: sandbox.GiB, CPUs: 1, Processes: 64}); err != nil {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
@@ -123,7 +123,7 @@ func (c cgroups) dirs(name string) []string {
 }
 
 // make makes the groups and sets what each of them can limit. Repeating it is fine.
-func (c cgroups) make(dirs []string, l limits) error {
+func (c cgroups) make(dirs []string, l sandbox.Limits) error {
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a control group is public
 			return unavailable("make a control group", err)
@@ -145,7 +145,7 @@ type setting struct {
 }
 
 // settings of all controllers that work; in version 1 a file of another hierarchy is absent.
-func (c cgroups) settings(l limits) []setting {
+func (c cgroups) settings(l sandbox.Limits) []setting {
 	const period = 100_000
 	memory, quota := strconv.FormatInt(l.MemoryBytes, 10), strconv.Itoa(int(l.CPUs*period))
 	var all []setting

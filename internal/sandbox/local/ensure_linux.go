@@ -63,7 +63,7 @@ func (p *Provider) create(f folder, spec sandbox.Spec) (meta, error) {
 	now := time.Now().UTC()
 	m := meta{
 		Labels: spec.Labels, Network: spec.Network, Mode: p.mode, UID: -1,
-		Limits:    limits(spec.Limits),
+		Limits:    spec.Limits,
 		Isolation: p.parts(spec.Network), CreatedAt: now,
 		Cgroups: p.cg.dirs(task.SandboxName(spec.Labels.SandboxID)),
 	}

@@ -25,20 +25,13 @@ const (
 type meta struct {
 	Labels    sandbox.Labels  `json:"labels"`
 	Network   sandbox.Network `json:"network"`
-	Limits    limits          `json:"limits"`
+	Limits    sandbox.Limits  `json:"limits"`
 	Mode      mode            `json:"mode"`
 	Isolation []string        `json:"isolation"`
 	UID       int             `json:"uid"` // -1: that of omoi itself
 	Cgroups   []string        `json:"cgroups,omitempty"`
 	CreatedAt time.Time       `json:"created_at"`
 	Deadline  *time.Time      `json:"deadline,omitempty"`
-}
-
-type limits struct {
-	MemoryBytes int64   `json:"memory_bytes"`
-	CPUs        float64 `json:"cpus"`
-	DiskBytes   int64   `json:"disk_bytes"`
-	Processes   int     `json:"processes"`
 }
 
 // process names one process beyond its reusable id.

@@ -8,6 +8,7 @@ import (
 
 	gh "github.com/google/go-github/v66/github"
 
+	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -83,9 +84,6 @@ func (r *repository) remove(ctx context.Context, name string) error {
 	return r.told(err, "delete "+name)
 }
 
-// wellKnown are tried in this order where the default branch is not there.
-func wellKnown() []string { return []string{"main", "master", "develop", "trunk"} }
-
 // point is a branch and its commit.
 type point struct{ name, commit string }
 
@@ -94,7 +92,7 @@ func (r *repository) source(ctx context.Context, found *gh.Repository, from stri
 	if from != "" {
 		return r.mustExist(ctx, from)
 	}
-	for _, name := range slices.Concat([]string{found.GetDefaultBranch()}, wellKnown()) {
+	for _, name := range slices.Concat([]string{found.GetDefaultBranch()}, scm.UsualBranches()) {
 		if name == "" {
 			continue
 		}

@@ -93,15 +93,12 @@ func (q *throwAway) take(ctx context.Context, from *repository, branch string, d
 	ref := headsRefs + branch
 	_, err := q.run(ctx, "-c", "fetch.fsckObjects=false",
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--depth="+strconv.Itoa(depth),
-		"--upload-pack="+quoted(from.git)+" -c safe.directory=* -c uploadpack.hideRefs=!refs upload-pack", from.dir, ref+":"+ref)
+		"--upload-pack="+scm.Quoted(from.git)+" -c safe.directory=* -c uploadpack.hideRefs=!refs upload-pack", from.dir, ref+":"+ref)
 	if err != nil {
 		return fmt.Errorf("take the newest commits of %s of %s: %w", branch, from.path, err)
 	}
 	return nil
 }
-
-// quoted is text as one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // weigh says what a repository weighs, in bytes; 0 where it does not matter.
 func (h *Host) weigh(ctx context.Context, r *repository) (int64, error) {

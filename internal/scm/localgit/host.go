@@ -213,9 +213,6 @@ func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("resolve %s in %s: %w", ref, r.path, err)
 }
 
-// wellKnown are tried in this order where nothing says which branch is the default.
-func wellKnown() []string { return []string{"main", "master", "develop", "trunk"} }
-
 // defaultBranch is where task branches begin: what the origin calls its default, else
 // HEAD if it is a usual name or the repository is bare, else the first usual name, else HEAD.
 // A person's own feature branch is the last choice, since it is HEAD by accident.
@@ -237,10 +234,10 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 		return "", err
 	}
 	choices := []string{origin}
-	if r.bare || slices.Contains(wellKnown(), head) {
+	if r.bare || slices.Contains(scm.UsualBranches(), head) {
 		choices = append(choices, head)
 	}
-	choices = append(append(choices, wellKnown()...), head)
+	choices = append(append(choices, scm.UsualBranches()...), head)
 	for _, c := range choices {
 		if c != "" && slices.Contains(branches, c) {
 			return c, nil

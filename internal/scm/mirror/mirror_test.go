@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func (s *shelf) packing(size int) mirror.Git {
 func summed(path string, size int) error {
 	text := make([]byte, size-sha1.Size)
 	sum := sha1.Sum(text)
-	return os.WriteFile(path, append(text, sum[:]...), 0o600)
+	return os.WriteFile(path, slices.Concat(text, sum[:]), 0o600)
 }
 
 func (s *shelf) acquire(store *mirror.Store, key string, size int) *mirror.Handle {
