@@ -105,25 +105,6 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// FuzzLines holds batches of lines to the same.
-func FuzzLines(f *testing.F) {
-	for n, body := range oldestEvents() {
-		f.Add([]byte(body+"\n{\"event_type\":\"heartbeat\"}\r\n\n"), byte(n%packings))
-	}
-	f.Add([]byte("\n\n"), byte(0))
-	f.Add([]byte{45, 48, 46, 9, 45, 46}, byte(0x80))
-	w := open(f)
-	f.Fuzz(func(t *testing.T, body []byte, how byte) {
-		body = spelled(body, how)
-		box := w.box(t)
-		post := func() answer {
-			return box.post("/events/batch?spool_id=s&first=1", body, how, "Content-Type", ndjson)
-		}
-		said, _ := unpacked(body, how)
-		box.batch(post(), modelOfLines(said), post)
-	})
-}
-
 // batch judges the answer to the numbers 1.. of a new sender.
 func (b box) batch(got answer, want []wanted, repeat func() answer) {
 	b.t.Helper()
@@ -202,16 +183,6 @@ func modelOfBatch(body []byte) []wanted {
 	found := make([]wanted, 0, len(events))
 	for _, said := range events {
 		found = append(found, modelOf(said))
-	}
-	return found
-}
-
-func modelOfLines(body []byte) []wanted {
-	var found []wanted
-	for line := range strings.SplitSeq(strings.TrimRight(string(body), " \t\r\n"), "\n") {
-		if line != "" {
-			found = append(found, modelOf([]byte(line)))
-		}
 	}
 	return found
 }

@@ -40,12 +40,10 @@ func (a *API) registerIntake() {
 		access: accessSandbox, says: client.BatchEvent{},
 		body: a.cfg.MaxBody, transcript: transcript,
 	}, a.postEvent)
-	batch := route{
+	hot[postBatchIn](a, limit, route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
-	}
-	hot[postBatchIn](a, limit, batch, a.postBatch)
-	a.describeLines(batch)
+	}, a.postBatch)
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.
@@ -75,6 +73,9 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 			return nil, err
 		}
 		if err := said.readBody(r.body, body); err != nil {
+			return nil, err
+		}
+		if err := checkMedia(said.Request); err != nil {
 			return nil, err
 		}
 		said.body = body.Bytes()
@@ -126,20 +127,14 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// isLines reports whether a body holds one event a line.
-func isLines(r *http.Request) (bool, error) {
+// checkMedia refuses a body that says that it is anything but JSON.
+func checkMedia(r *http.Request) error {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); media {
-	case "", "application/json":
-		return false, nil
-	case linesType, "application/ndjson":
-		return true, nil
+	if media = strings.TrimSpace(media); media == "" || strings.EqualFold(media, "application/json") {
+		return nil
 	}
-	return false, httpError(http.StatusUnsupportedMediaType,
-		"Events are taken as application/json, batches as %s too, not as %q.", linesType, clip(media))
+	return httpError(http.StatusUnsupportedMediaType, "Events are taken as application/json, not as %q.", clip(media))
 }
-
-const linesType = "application/x-ndjson"
 
 // paper is the API as a document only: what is registered with it is not served.
 type paper struct{ huma.API }

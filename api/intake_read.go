@@ -1,16 +1,12 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -62,13 +58,6 @@ func (a *API) eventIn(r report) (client.BatchEvent, error) {
 }
 
 func oneEvent(r report) (said client.BatchEvent, err error) {
-	lines, err := isLines(r.Request)
-	if err != nil {
-		return said, err
-	}
-	if lines {
-		return said, httpError(http.StatusUnsupportedMediaType, "One event is taken as application/json; post lines to .../events/batch.")
-	}
 	if err := decode(r.body, &said); err != nil {
 		return said, err
 	}
@@ -103,7 +92,7 @@ const keyHeader = "Idempotency-Key"
 // ofHeader names the header, where the id of an event came in one and is at fault.
 func ofHeader(err error) error {
 	const field = "client_event_id"
-	if fieldOf(err) != field {
+	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != field {
 		return err
 	}
 	return task.Invalid(keyHeader, "%s", strings.ReplaceAll(task.MessageOf(err), "The field "+field, "The header "+keyHeader))
@@ -116,104 +105,24 @@ func eventOf(said client.BatchEvent) ingest.Event {
 type postBatchIn struct {
 	SandboxPath
 	Packed
-	SpoolID string `query:"spool_id" maxLength:"100" doc:"Of a body of lines, which has no place for it"`
-	First   int64  `query:"first" minimum:"1" doc:"The number of the first line of a body of lines"`
 	RawBody []byte `contentType:"application/json"`
 }
 
 func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, error) {
-	lines, err := isLines(r.Request)
+	batch, err := a.batchOf(r)
 	if err != nil {
 		return client.Acknowledged{}, err
-	}
-	batch, err := a.batchOf(r, lines)
-	if err != nil {
-		return client.Acknowledged{}, err
-	}
-	if len(batch.Events) > maxLines {
-		return client.Acknowledged{}, tooMany()
 	}
 	events := make([]ingest.Event, len(batch.Events))
 	for n, said := range batch.Events {
 		events[n] = eventOf(said)
 	}
 	receipt, err := a.deps.Intake.Batch(ctx, r.sandboxID, batch.SpoolID, batch.First, events)
-	if lines {
-		err = nameLine(err)
-	}
 	return client.Acknowledged{Acknowledged: receipt.Acknowledged, Duplicates: receipt.Duplicates}, err
 }
 
-func (a *API) batchOf(r report, lines bool) (batch client.Batch, err error) {
+func (a *API) batchOf(r report) (batch client.Batch, err error) {
 	defer a.turn.Take(len(r.body))()
-	if lines {
-		return batchOfLines(r)
-	}
 	err = decode(r.body, &batch)
 	return batch, err
-}
-
-// maxLines is how many events a batch may have: what has more is refused before it costs more.
-const maxLines = 1000
-
-func tooMany() error { return task.Invalid("events", "A batch must have at most %d events.", maxLines) }
-
-// batchOfLines reads a body of one event a line; spool and number stand in the query.
-func batchOfLines(r report) (client.Batch, error) {
-	query := r.URL.Query()
-	batch := client.Batch{SpoolID: query.Get("spool_id")}
-	if batch.SpoolID == "" {
-		return batch, task.Invalid("query.spool_id", "A batch of lines needs the query parameters spool_id and first.")
-	}
-	var err error
-	if batch.First, err = strconv.ParseInt(query.Get("first"), 10, 64); err != nil || batch.First < 1 {
-		return batch, task.Invalid("query.first", "The query parameter first must be the number of the first line, from 1 on.")
-	}
-	body := bytes.TrimRight(r.body, " \t\r\n")
-	if bytes.Count(body, []byte("\n")) >= maxLines {
-		return batch, tooMany()
-	}
-	for line := range bytes.Lines(body) {
-		var said client.BatchEvent
-		if err := decode(line, &said); err != nil {
-			return batch, inLine(len(batch.Events)+1, err)
-		}
-		batch.Events = append(batch.Events, said)
-	}
-	return batch, nil
-}
-
-// inLine says which line is at fault.
-func inLine(n int, err error) error {
-	field := "line " + strconv.Itoa(n)
-	if at := fieldOf(err); at != "" {
-		field += "." + at
-	}
-	return task.Invalid(field, "In line %d: %s", n, task.MessageOf(err))
-}
-
-func fieldOf(err error) string {
-	if e, ok := errors.AsType[*task.Error](err); ok {
-		return e.Field
-	}
-	return ""
-}
-
-// nameLine turns the place of an event in a batch into its line.
-func nameLine(err error) error {
-	var n int
-	if _, scanErr := fmt.Sscanf(fieldOf(err), "events[%d].", &n); scanErr != nil {
-		return err
-	}
-	place := fmt.Sprintf("events[%d].", n)
-	return task.Invalid(fmt.Sprintf("line %d.%s", n+1, strings.TrimPrefix(fieldOf(err), place)),
-		"In line %d: %s", n+1, strings.ReplaceAll(task.MessageOf(err), place, ""))
-}
-
-// describeLines adds the body of lines to the document.
-func (a *API) describeLines(r route) {
-	body := a.huma.OpenAPI().Paths[r.path].Post.RequestBody
-	body.Content[linesType] = &huma.MediaType{Schema: &huma.Schema{
-		Type: huma.TypeString, Description: "One event a line, each an object of the form BatchEvent; spool_id and first stand in the query.",
-	}}
 }

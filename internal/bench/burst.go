@@ -109,26 +109,21 @@ func (p *poster) shout(ctx context.Context, until time.Time) (took []float64, er
 }
 
 // shouted is one request of much output.
-type shouted struct{ path, media, body string }
+type shouted struct{ path, body string }
 
-// shouts are the requests of 20 MiB in one of three forms.
+// shouts are the requests of 20 MiB in one of two forms.
 func (p *poster) shouts(form int) (all []shouted) {
-	const head, tail, forms, length = `{"event_type":"agent.tool_result","event_data":{"output":"`, `"}}`, 3, 4 << 10
+	const head, tail, forms, length = `{"event_type":"agent.tool_result","event_data":{"output":"`, `"}}`, 2, 4 << 10
 	path := p.path(loudBox)
 	if form%forms == 0 {
-		one := shouted{path, "application/json", head + strings.Repeat("x", 1<<20-len(head)-len(tail)) + tail}
+		one := shouted{path, head + strings.Repeat("x", 1<<20-len(head)-len(tail)) + tail}
 		return slices.Repeat([]shouted{one}, burstBytes>>20)
 	}
 	events := slices.Repeat([]string{head + strings.Repeat("y", length-len(head)) + tail}, burstPart/length)
-	list, lines := strings.Join(events, ","), strings.Join(events, "\n")
+	list := strings.Join(events, ",")
 	for range burstBytes / burstPart {
 		p.spells++
-		if form%forms == 1 {
-			body := fmt.Sprintf(`{"spool_id":"loud%d","first":1,"events":[%s]}`, p.spells, list)
-			all = append(all, shouted{path + "/batch", "application/json", body})
-			continue
-		}
-		all = append(all, shouted{fmt.Sprintf("%s/batch?first=1&spool_id=loud%d", path, p.spells), "application/x-ndjson", lines})
+		all = append(all, shouted{path + "/batch", fmt.Sprintf(`{"spool_id":"loud%d","first":1,"events":[%s]}`, p.spells, list)})
 	}
 	return all
 }
@@ -156,7 +151,7 @@ func (p *poster) shoutOnce(ctx context.Context, b shouted) (int, error) {
 		return 0, err
 	}
 	request.Header.Set("Authorization", "Bearer "+p.tokens[loudBox])
-	request.Header.Set("Content-Type", b.media)
+	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, fmt.Errorf("report much output: %w", err)
