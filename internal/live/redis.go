@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -159,21 +160,8 @@ func isTimeout(err error) bool {
 }
 
 func (c Config) withDefaults() Config {
-	const (
-		backlog = 1024
-		silence = 3 * time.Second
-	)
-	if c.Backlog == 0 {
-		c.Backlog = backlog
+	return Config{
+		Backlog: cmp.Or(c.Backlog, 1024), Timeout: cmp.Or(c.Timeout, 2*time.Second), //nolint:mnd // the documented defaults
+		Pause: cmp.Or(c.Pause, time.Second), Silence: cmp.Or(c.Silence, 3*time.Second),
 	}
-	if c.Timeout == 0 {
-		c.Timeout = 2 * time.Second
-	}
-	if c.Pause == 0 {
-		c.Pause = time.Second
-	}
-	if c.Silence == 0 {
-		c.Silence = silence
-	}
-	return c
 }
