@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -91,61 +91,21 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	return token.Hide(keepable(data)), nil
 }
 
-// keepable is a JSON text with U+FFFD for each escape that no database column takes: U+0000,
-// and half of a surrogate pair. It copies only what it changes: every event passes here.
+// escapes are those of a JSON text, a surrogate pair counted as one. Those of six bytes are of U+0000 or of half a pair.
+var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u0000|u[dD][89a-fA-F]..|.)`)
+
+// keepable is a JSON text with U+FFFD for each escape that no database column takes. It copies only what it changes: every event
+// passes here.
 func keepable(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) {
 		return data
 	}
-	out := data
-	for at := 0; ; {
-		next := bytes.IndexByte(data[at:], '\\')
-		if next < 0 {
-			return out
+	return escapes.ReplaceAllFunc(data, func(escape []byte) []byte {
+		if len(escape) == len(`\u0000`) {
+			return []byte(`\ufffd`)
 		}
-		at += next
-		length, good := escapeAt(data[at:])
-		if !good {
-			if &out[0] == &data[0] {
-				out = bytes.Clone(data)
-			}
-			copy(out[at:], `\ufffd`)
-		}
-		at += length
-	}
-}
-
-// escapeAt is how long the escape is with which a part of a JSON text begins, a surrogate pair
-// counted as one; good is false if it is of U+0000 or of half a pair.
-func escapeAt(text []byte) (length int, good bool) {
-	const short, long = 2, 6
-	r := unicodeAt(text)
-	switch {
-	case r < 0:
-		return min(short, len(text)), true
-	case !utf16.IsSurrogate(r):
-		return long, r != 0
-	case utf16.DecodeRune(r, unicodeAt(text[long:])) != utf8.RuneError:
-		return long + long, true
-	}
-	return long, false
-}
-
-// unicodeAt is the number of the escape \uXXXX with which a text begins; -1 if it does not.
-func unicodeAt(text []byte) rune {
-	const long = 6
-	if len(text) < long || text[0] != '\\' || text[1] != 'u' {
-		return -1
-	}
-	r := rune(0)
-	for _, c := range text[2:long] {
-		digit := strings.IndexByte("0123456789abcdef", c|0x20) //nolint:mnd // lower case; digits have the bit
-		if digit < 0 {
-			return -1
-		}
-		r = r<<4 | rune(digit) //nolint:gosec,mnd // G115: a hexadecimal digit
-	}
-	return r
+		return escape
+	})
 }
 
 func checkBatch(events []Event, most int) ([]Event, error) {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -293,26 +294,18 @@ func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
 }
 
 func (c IntakeConfig) withDefaults() IntakeConfig {
-	c.Committers = orDefault(c.Committers, 2)
-	c.Queue = orDefault(c.Queue, 4096)
-	c.Room = orDefault(c.Room, 64<<20)
-	c.MaxEvents = orDefault(c.MaxEvents, 512)
-	c.MaxBytes = orDefault(c.MaxBytes, 1<<20)
-	c.MaxBatch = orDefault(c.MaxBatch, 1000)
-	c.Quiet = orDefault(c.Quiet, time.Minute)
-	c.CommitTimeout = orDefault(c.CommitTimeout, 10*time.Second)
-	c.MaxTranscript = orDefault(c.MaxTranscript, 8<<20)
-	c.PulsePeriod = orDefault(c.PulsePeriod, HeartbeatInterval)
+	c.Committers = cmp.Or(c.Committers, 2)
+	c.Queue = cmp.Or(c.Queue, 4096)
+	c.Room = cmp.Or(c.Room, 64<<20)
+	c.MaxEvents = cmp.Or(c.MaxEvents, 512)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
+	c.MaxBatch = cmp.Or(c.MaxBatch, 1000)
+	c.Quiet = cmp.Or(c.Quiet, time.Minute)
+	c.CommitTimeout = cmp.Or(c.CommitTimeout, 10*time.Second)
+	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8<<20)
+	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
 	if c.Meter == nil {
 		c.Meter = noMeter{}
 	}
 	return c
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -186,15 +187,15 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 }
 
 func (c RelayConfig) withDefaults() RelayConfig {
-	c.Workers = orDefault(c.Workers, 8)
-	c.Poll = orDefault(c.Poll, PollInterval)
-	c.CallTimeout = orDefault(c.CallTimeout, 5*time.Second)
-	c.FirstPause = orDefault(c.FirstPause, 200*time.Millisecond)
-	c.MaxPause = orDefault(c.MaxPause, 30*time.Second)
-	c.MaxHold = orDefault(c.MaxHold, 2*time.Second)
-	c.CleanupWait = orDefault(c.CleanupWait, 2*time.Minute)
-	c.SweepPeriod = orDefault(c.SweepPeriod, time.Minute)
-	c.PulsePeriod = orDefault(c.PulsePeriod, HeartbeatInterval)
+	c.Workers = cmp.Or(c.Workers, 8)
+	c.Poll = cmp.Or(c.Poll, PollInterval)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
+	c.FirstPause = cmp.Or(c.FirstPause, 200*time.Millisecond)
+	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
+	c.MaxHold = cmp.Or(c.MaxHold, 2*time.Second)
+	c.CleanupWait = cmp.Or(c.CleanupWait, 2*time.Minute)
+	c.SweepPeriod = cmp.Or(c.SweepPeriod, time.Minute)
+	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
 	c.Pace = c.Pace.withDefaults()
 	if c.Scrub == nil {
 		c.Scrub = func(title string) string { return title }
@@ -209,11 +210,11 @@ func (c RelayConfig) withDefaults() RelayConfig {
 }
 
 func (p Pace) withDefaults() Pace {
-	p.Lease = orDefault(p.Lease, 30*time.Second)
-	p.Burst = orDefault(p.Burst, 3)
-	p.Rate = orDefault(p.Rate, 1)
-	p.Many = orDefault(p.Many, 300)
-	p.Window = orDefault(p.Window, 10*time.Minute)
-	p.Slow = orDefault(p.Slow, 10*time.Second)
+	p.Lease = cmp.Or(p.Lease, 30*time.Second)
+	p.Burst = cmp.Or(p.Burst, 3)
+	p.Rate = cmp.Or(p.Rate, 1)
+	p.Many = cmp.Or(p.Many, 300)
+	p.Window = cmp.Or(p.Window, 10*time.Minute)
+	p.Slow = cmp.Or(p.Slow, 10*time.Second)
 	return p
 }
