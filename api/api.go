@@ -63,12 +63,6 @@ func New(cfg Config, deps Deps) *API {
 	if a.deps.Meter == nil {
 		a.deps.Meter = noMeter{}
 	}
-	if a.deps.Gauge == nil {
-		a.deps.Gauge = noGauge{}
-	}
-	if a.deps.Hooks == nil {
-		a.deps.Hooks = noHookMeter{}
-	}
 	a.unrouted = a.deps.Meter.Route("any", "none")
 	a.forms = map[formKey]*form{}
 	a.routes = a.engine()
@@ -86,6 +80,7 @@ func (a *API) Stop() { a.stopOnce.Do(func() { close(a.stopping) }) }
 func (a *API) engine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // or it prints every route; the mode is gin's own global
 	e := gin.New()
+	e.Use(a.observe)
 	if a.deps.Tracer != nil {
 		e.Use(traced(a.deps.Tracer))
 	}
@@ -160,7 +155,7 @@ func (a *API) operation(r route) huma.Operation {
 		r.status = http.StatusOK
 	}
 	a.known(r.method, r.path)
-	steps := huma.Middlewares{a.guard(r.access)}
+	steps := huma.Middlewares{a.guard(r.access), a.checkIDs(r.path)}
 	if takesBody(r.method) {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}

@@ -36,19 +36,12 @@ type branchIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-type branchOut[T any] struct {
-	Body T
-}
-
 // field is one that a request must have.
 type field struct{ name, value string }
 
 // readBranch reads a request and says for whom to act: the caller. A user_id of somebody else is refused; where nobody
 // logs in there is but one user.
 func (a *API) readBranch(ctx context.Context, in *branchIn, said any, at *client.BranchPlace, needs func() []field) (scm.Owner, error) {
-	if a.deps.Branches == nil {
-		return scm.Owner{}, task.Errorf(task.CodeUnavailable, "This server works on no repositories on GitHub.")
-	}
 	if err := decode(token.Hide(in.RawBody), said); err != nil {
 		return scm.Owner{}, err
 	}
@@ -76,7 +69,7 @@ func refusal(err error) (*string, error) {
 	return &e.Message, nil
 }
 
-func (a *API) startBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchStarted], error) {
+func (a *API) startBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchStarted], error) {
 	said := client.BranchStart{TicketType: "feature"}
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
 		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}}
@@ -90,10 +83,10 @@ func (a *API) startBranch(ctx context.Context, in *branchIn) (*branchOut[client.
 		out.BranchName, out.SHA = &branch, &commit
 	}
 	out.Error, err = refusal(err)
-	return &branchOut[client.BranchStarted]{out}, err
+	return &bodyOut[client.BranchStarted]{out}, err
 }
 
-func (a *API) finishBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchFinished], error) {
+func (a *API) finishBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchFinished], error) {
 	var said client.BranchFinish
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
 		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}, {"branch_name", said.BranchName}}
@@ -110,10 +103,10 @@ func (a *API) finishBranch(ctx context.Context, in *branchIn) (*branchOut[client
 		out.PRNumber, out.PRURL = &number, &url
 	}
 	out.Error, err = refusal(err)
-	return &branchOut[client.BranchFinished]{out}, err
+	return &bodyOut[client.BranchFinished]{out}, err
 }
 
-func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*branchOut[client.BranchMerged], error) {
+func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchMerged], error) {
 	said := client.BranchMerge{MergeMethod: "squash"}
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"ticket_id", said.TicketID}} })
 	if err == nil {
@@ -133,10 +126,10 @@ func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*branchOut[client.
 	if out.Error, err = refusal(err); out.Success && left != "" {
 		out.Error = &left
 	}
-	return &branchOut[client.BranchMerged]{out}, err
+	return &bodyOut[client.BranchMerged]{out}, err
 }
 
-func (a *API) branchStatus(ctx context.Context, in *branchIn) (*branchOut[client.BranchStanding], error) {
+func (a *API) branchStatus(ctx context.Context, in *branchIn) (*bodyOut[client.BranchStanding], error) {
 	var said client.BranchLook
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"branch_name", said.BranchName}} })
 	if err != nil {
@@ -145,5 +138,5 @@ func (a *API) branchStatus(ctx context.Context, in *branchIn) (*branchOut[client
 	ahead, behind, conflict, err := a.deps.Branches.BranchStatus(ctx, who, said)
 	out := client.BranchStanding{Success: err == nil, AheadBy: ahead, BehindBy: behind, HasConflicts: conflict}
 	out.Error, err = refusal(err)
-	return &branchOut[client.BranchStanding]{out}, err
+	return &bodyOut[client.BranchStanding]{out}, err
 }

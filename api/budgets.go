@@ -22,45 +22,24 @@ func (a *API) registerBudgets() {
 	const get, put = http.MethodGet, http.MethodPut
 	const tasks, projects = "/api/v1/tasks/{id}/budget", "/api/v1/projects/{id}/budget"
 	s := a.deps.Store
-	add(a, route{method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "What a task may use, and has used", access: accessRead}, a.spending("task", s.TaskBudget))
-	add(a, route{method: put, path: tasks, id: "put-task-budget", tag: tagTasks, summary: "Replace the budget of a task", access: accessWrite}, a.setBudget("task", s.SetTaskBudget))
-	add(a, route{method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "What the tasks of a project may use together, and have used", access: accessRead}, a.spending("project", s.ProjectBudget))
-	add(a, route{method: put, path: projects, id: "put-project-budget", tag: tagProjects, summary: "Replace the budget of a project", access: accessWrite}, a.setBudget("project", s.SetProjectBudget))
-}
-
-type budgetIn struct {
-	ID string `path:"id"`
+	add(a, route{method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "What a task may use, and has used", access: accessRead}, read(s.TaskBudget))
+	add(a, route{method: put, path: tasks, id: "put-task-budget", tag: tagTasks, summary: "Replace the budget of a task", access: accessWrite}, a.setBudget(s.SetTaskBudget))
+	add(a, route{method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "What the tasks of a project may use together, and have used", access: accessRead}, read(s.ProjectBudget))
+	add(a, route{method: put, path: projects, id: "put-project-budget", tag: tagProjects, summary: "Replace the budget of a project", access: accessWrite}, a.setBudget(s.SetProjectBudget))
 }
 
 type setBudgetIn struct {
-	ID   string `path:"id"`
+	IDPath
 	Body client.Budget
-}
-
-type spendingOut struct {
-	Body client.Spending
-}
-
-func (a *API) spending(what string, read func(ctx context.Context, organizationID, id string) (task.Spending, error)) func(context.Context, *budgetIn) (*spendingOut, error) {
-	return func(ctx context.Context, in *budgetIn) (*spendingOut, error) {
-		if err := knownID(what, in.ID); err != nil {
-			return nil, err
-		}
-		out, err := read(ctx, callerOf(ctx).organization, in.ID)
-		return &spendingOut{Body: out}, err
-	}
 }
 
 type budgetSetter func(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error)
 
-func (a *API) setBudget(what string, set budgetSetter) func(context.Context, *setBudgetIn) (*spendingOut, error) {
-	return func(ctx context.Context, in *setBudgetIn) (*spendingOut, error) {
-		if err := knownID(what, in.ID); err != nil {
-			return nil, err
-		}
+func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.Spending], error) {
+	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.Spending], error) {
 		who := callerOf(ctx)
 		out, err := set(ctx, who.organization, in.ID, who.name, in.Body)
 		a.deps.Bus.Wake(live.Relay) // what was parked may go on
-		return &spendingOut{Body: out}, err
+		return body(out, err)
 	}
 }

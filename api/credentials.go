@@ -42,14 +42,6 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// credentials is what keeps them; [task.CodeUnavailable] where nobody does.
-func (a *API) credentials() (Credentials, error) {
-	if a.deps.Credentials == nil {
-		return nil, task.Errorf(task.CodeUnavailable, "This server keeps no credentials.")
-	}
-	return a.deps.Credentials, nil
-}
-
 // whoOf is the user for whom a caller speaks.
 func whoOf(c caller) credential.Who {
 	return credential.Who{OrganizationID: c.organization, UserID: c.user}
@@ -78,28 +70,16 @@ type setCredentialIn struct {
 	Body client.NewCredential
 }
 
-type credentialOut struct{ Body client.Credential }
-
-func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*credentialOut, error) {
-	keeper, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[client.Credential], error) {
 	p, err := placeOf(callerOf(ctx), in.Kind, in.Body.Scope, in.Body.ProjectID)
 	if err != nil {
 		return nil, err
 	}
-	made, err := keeper.Set(ctx, p, credential.Value{Secret: in.Body.Secret, Bearer: in.Body.Bearer, BaseURL: in.Body.BaseURL, Models: in.Body.Models})
-	return &credentialOut{Body: made}, err
+	return body(a.deps.Credentials.Set(ctx, p, credential.Value{Secret: in.Body.Secret, Bearer: in.Body.Bearer, BaseURL: in.Body.BaseURL, Models: in.Body.Models}))
 }
 
 func (a *API) listCredentials(ctx context.Context, _ *struct{}) (*pageOut[client.Credential], error) {
-	keeper, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
-	all, err := keeper.List(ctx, whoOf(callerOf(ctx)))
-	return &pageOut[client.Credential]{Body: task.Page[client.Credential]{Items: all}}, err
+	return whole(a.deps.Credentials.List(ctx, whoOf(callerOf(ctx))))
 }
 
 type removeCredentialIn struct {
@@ -109,15 +89,11 @@ type removeCredentialIn struct {
 }
 
 func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*struct{}, error) {
-	keeper, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
 	p, err := placeOf(callerOf(ctx), in.Kind, in.Scope, in.ProjectID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, keeper.Remove(ctx, p)
+	return nil, a.deps.Credentials.Remove(ctx, p)
 }
 
 type testCredentialIn struct {
@@ -125,13 +101,7 @@ type testCredentialIn struct {
 	Body client.CredentialQuestion
 }
 
-type testedOut struct{ Body credential.Trial }
-
-func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*testedOut, error) {
-	keeper, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
+func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*bodyOut[credential.Trial], error) {
 	who := whoOf(callerOf(ctx))
 	if in.Body.ProjectID != "" {
 		if err := knownID("project", in.Body.ProjectID); err != nil {
@@ -139,17 +109,9 @@ func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*tested
 		}
 		who.ProjectID = in.Body.ProjectID
 	}
-	v, err := keeper.Test(ctx, who, in.Kind)
-	return &testedOut{Body: v}, err
+	return body(a.deps.Credentials.Test(ctx, who, in.Kind))
 }
 
-type rotationOut struct{ Body credential.Rotation }
-
-func (a *API) rotateCredentials(ctx context.Context, _ *struct{}) (*rotationOut, error) {
-	keeper, err := a.credentials()
-	if err != nil {
-		return nil, err
-	}
-	done, err := keeper.Rotate(ctx)
-	return &rotationOut{Body: done}, err
+func (a *API) rotateCredentials(ctx context.Context, _ *struct{}) (*bodyOut[credential.Rotation], error) {
+	return body(a.deps.Credentials.Rotate(ctx))
 }

@@ -29,20 +29,13 @@ func (a *API) registerDispatch() {
 }
 
 type haltIn struct {
-	ProjectPath
+	IDPath
 	Body *client.Halt
 }
 
-type haltOut struct {
-	Body client.Halted
-}
-
 // halt makes the handler of pause and resume.
-func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string, error)) func(context.Context, *haltIn) (*haltOut, error) {
-	return func(ctx context.Context, in *haltIn) (*haltOut, error) {
-		if err := knownID("project", in.ID); err != nil {
-			return nil, err
-		}
+func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string, error)) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
+	return func(ctx context.Context, in *haltIn) (*bodyOut[client.Halted], error) {
 		said := cmp.Or(in.Body, &client.Halt{})
 		if err := checkText("reason", said.Reason, maxReason); err != nil {
 			return nil, err
@@ -57,7 +50,7 @@ func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string,
 			return nil, err
 		}
 		paused, err := a.allPaused(ctx, who.organization)
-		return &haltOut{Body: client.Halted{Project: p, TaskIDs: tasks, AllPaused: paused}}, err
+		return body(client.Halted{Project: p, TaskIDs: tasks, AllPaused: paused}, err)
 	}
 }
 
@@ -68,18 +61,14 @@ func (a *API) allPaused(ctx context.Context, organization string) (bool, error) 
 }
 
 type patchTicketIn struct {
-	ID   string `path:"id" doc:"Id of the ticket"`
+	IDPath
 	Body client.TicketPatch
 }
 
-func (a *API) moveTicket(ctx context.Context, in *patchTicketIn) (*ticketOut, error) {
-	if err := knownID("ticket", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) moveTicket(ctx context.Context, in *patchTicketIn) (*bodyOut[client.Ticket], error) {
 	phase, err := oneOf("phase_id", in.Body.PhaseID, "", phases())
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.deps.Store.MoveTicket(ctx, callerOf(ctx).organization, in.ID, phase)
-	return &ticketOut{Status: http.StatusOK, Body: t}, err
+	return body(a.deps.Store.MoveTicket(ctx, callerOf(ctx).organization, in.ID, phase))
 }

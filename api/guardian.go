@@ -66,8 +66,7 @@ func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Judgements(ctx, callerOf(ctx).organization, q)
-	return &pageOut[client.Judgement]{Body: page}, err
+	return body(a.deps.Store.Judgements(ctx, callerOf(ctx).organization, q))
 }
 
 func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageOut[client.Intervention], error) {
@@ -75,25 +74,12 @@ func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageO
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Interventions(ctx, callerOf(ctx).organization, q)
-	return &pageOut[client.Intervention]{Body: page}, err
+	return body(a.deps.Store.Interventions(ctx, callerOf(ctx).organization, q))
 }
 
-type interventionIn struct {
-	ID string `path:"id"`
-}
-
-type interventionOut struct {
-	Body client.Intervention
-}
-
-func (a *API) withdraw(ctx context.Context, in *interventionIn) (*interventionOut, error) {
-	if err := knownID("intervention", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Intervention], error) {
 	who := callerOf(ctx)
-	iv, err := a.deps.Store.Withdraw(ctx, who.organization, in.ID, who.name)
-	return &interventionOut{Body: iv}, err
+	return body(a.deps.Store.Withdraw(ctx, who.organization, in.ID, who.name))
 }
 
 // authority is what a caller may do by who he is: what he asks for may lower it.
@@ -129,11 +115,7 @@ type guardianActIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-type actionOut struct {
-	Body client.GuardianAction
-}
-
-func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.CancelAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -147,10 +129,10 @@ func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*actionOut
 	}
 	done, err := a.deps.Store.CancelByGuardian(ctx, call, said.TaskID)
 	a.deps.Bus.Wake(live.Relay)
-	return &actionOut{Body: done}, err
+	return body(done, err)
 }
 
-func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.PriorityAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -167,10 +149,10 @@ func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*actionO
 		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.", clip(said.Priority), joined(priorities()))
 	}
 	done, err := a.deps.Store.OverridePriority(ctx, call, said.TaskID, priority)
-	return &actionOut{Body: done}, err
+	return body(done, err)
 }
 
-func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*actionOut, error) {
+func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.ReallocateAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -187,7 +169,7 @@ func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*actio
 		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
 	}
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
-	return &actionOut{Body: done}, err
+	return body(done, err)
 }
 
 type listActionsIn struct {
@@ -209,12 +191,8 @@ type actionIn struct {
 	ID string `path:"action_id"`
 }
 
-func (a *API) getAction(ctx context.Context, in *actionIn) (*actionOut, error) {
-	if err := knownID("action", in.ID); err != nil {
-		return nil, err
-	}
-	found, err := a.deps.Store.GuardianAction(ctx, callerOf(ctx).organization, in.ID)
-	return &actionOut{Body: found}, err
+func (a *API) getAction(ctx context.Context, in *actionIn) (*bodyOut[client.GuardianAction], error) {
+	return body(a.deps.Store.GuardianAction(ctx, callerOf(ctx).organization, in.ID))
 }
 
 type revertIn struct {
@@ -222,25 +200,18 @@ type revertIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-type revertOut struct {
-	Body client.RevertedAction
-}
-
-func (a *API) revertAction(ctx context.Context, in *revertIn) (*revertOut, error) {
+func (a *API) revertAction(ctx context.Context, in *revertIn) (*bodyOut[client.RevertedAction], error) {
 	var said client.RevertAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}
 	call, err := authority(callerOf(ctx), client.Authorship{Reason: said.Reason, By: said.By})
-	if err == nil {
-		err = knownID("action", in.ID)
-	}
 	if err != nil {
 		return nil, err
 	}
 	done, err := a.deps.Store.RevertAction(ctx, call, in.ID)
 	a.deps.Bus.Wake(live.Relay)
-	return &revertOut{Body: client.RevertedAction{
+	return body(client.RevertedAction{
 		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone), NotUndone: orNone(done.NotUndone),
-	}}, err
+	}, err)
 }

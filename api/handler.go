@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
@@ -28,18 +30,24 @@ func requestID(ctx context.Context) string {
 
 // ServeHTTP implements [http.Handler]: what is done to every request, then the routes.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	started := time.Now()
-	id := task.NewID()
-	r = cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{id: id})))
-	maps.Copy(w.Header(), a.security)         // the values are shared: whoever wants others sets them anew
-	w.Header()["X-Request-Id"] = []string{id} // Set would write the name anew each time
-	rec := &recorder{ResponseWriter: w}
-	defer a.finish(rec, r, started)
-	if err := a.stranger(r); err != nil {
-		a.writeError(rec, r, err)
-		return
+	asked := &request{id: task.NewID(), count: a.unrouted}
+	a.routes.ServeHTTP(w, cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
+}
+
+// observe is the middleware of every request: its ID, its headers, its counter, its line in the log.
+func (a *API) observe(c *gin.Context) {
+	started, asked := time.Now(), requestOf(c.Request.Context())
+	if f := a.forms[formKey{c.Request.Method, c.FullPath()}]; f != nil {
+		asked.count = f.count
 	}
-	a.routes.ServeHTTP(rec, r)
+	maps.Copy(c.Writer.Header(), a.security)               // the values are shared: whoever wants others sets them anew
+	c.Writer.Header()["X-Request-Id"] = []string{asked.id} // Set would write the name anew each time
+	defer func() { a.finish(c, asked, started, recover()) }()
+	if err := a.stranger(c.Request); err != nil {
+		a.writeError(c.Writer, c.Request, err)
+		c.Abort()
+	}
+	c.Next()
 }
 
 // security are the headers of every answer. Scripts and frames have no business here.
@@ -54,46 +62,34 @@ func security() http.Header {
 	return h
 }
 
-// finish recovers from a panic of the request and logs it.
-func (a *API) finish(rec *recorder, r *http.Request, started time.Time) {
-	if cause := recover(); cause != nil {
+// finish answers a request that panicked, and counts and logs each.
+func (a *API) finish(c *gin.Context, asked *request, started time.Time, cause any) {
+	if cause != nil {
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(cause) // the server's own way to drop a connection
 		}
-		a.log.ErrorContext(r.Context(), "request panicked", slog.String("request_id", requestID(r.Context())),
+		a.log.ErrorContext(c.Request.Context(), "request panicked", slog.String("request_id", asked.id),
 			slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
-		if rec.status == 0 {
-			a.writeError(rec, r, fmt.Errorf("panic: %v", cause))
+		if !c.Writer.Written() {
+			a.writeError(c.Writer, c.Request, fmt.Errorf("panic: %v", cause))
 		}
 	}
-	a.countRequest(rec, r, started)
-	a.logAccess(rec, r, started)
-}
-
-func (a *API) countRequest(rec *recorder, r *http.Request, started time.Time) {
-	count, found := a.unrouted, requestOf(r.Context())
-	if found != nil && !found.counts(rec.status) {
-		return
+	if asked.counts(c.Writer.Status()) {
+		asked.count(c.Writer.Status(), time.Since(started))
 	}
-	if found != nil && found.count != nil {
-		count = found.count
-	}
-	count(rec.status, time.Since(started))
+	a.logAccess(c, asked, started)
 }
 
 // logAccess writes one line a request. The hot routes of sandboxes are logged only if
 // they fail, or at level debug.
-func (a *API) logAccess(rec *recorder, r *http.Request, started time.Time) {
-	level := slog.LevelInfo
-	if rec.status == statusGone || rec.status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
+func (a *API) logAccess(c *gin.Context, asked *request, started time.Time) {
+	r, status, level := c.Request, c.Writer.Status(), slog.LevelInfo
+	if status == statusGone || status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
 		level = slog.LevelDebug
 	}
-	if !a.log.Enabled(r.Context(), level) {
-		return
-	}
-	a.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", requestID(r.Context())),
-		slog.String("method", r.Method), slog.String("path", token.HideIn(r.URL.Path)), slog.Int("status", rec.status),
-		slog.Int64("bytes", rec.bytes), slog.Duration("took", time.Since(started)))
+	a.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", asked.id),
+		slog.String("method", r.Method), slog.String("path", token.HideIn(r.URL.Path)), slog.Int("status", status),
+		slog.Int("bytes", max(c.Writer.Size(), 0)), slog.Duration("took", time.Since(started)))
 }
 
 func isIntake(path string) bool {
@@ -121,31 +117,3 @@ func (e *statusError) Unwrap() error { return e.err }
 func httpError(status int, format string, args ...any) error {
 	return &statusError{status: status, err: task.Errorf(client.CodeOf(status), format, args...)}
 }
-
-// recorder remembers what was answered.
-type recorder struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-}
-
-// WriteHeader implements [http.ResponseWriter].
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements [http.ResponseWriter].
-func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
-	n, err := r.ResponseWriter.Write(b)
-	r.bytes += int64(n)
-	return n, err
-}
-
-// Unwrap lets [http.ResponseController] find the connection.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

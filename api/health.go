@@ -13,13 +13,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-type healthOut struct {
-	Body client.Health
-}
-
 // health says that the process answers; it looks at nothing else.
-func (a *API) health(context.Context, *struct{}) (*healthOut, error) {
-	return &healthOut{Body: client.Health{Status: "ok", Version: a.cfg.Version}}, nil
+func (a *API) health(context.Context, *struct{}) (*bodyOut[client.Health], error) {
+	return body(client.Health{Status: "ok", Version: a.cfg.Version}, nil)
 }
 
 // welcome tells a person with a browser what this is and where the rest is.
@@ -75,18 +71,14 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 	return d
 }
 
-type infoOut struct {
-	Body client.Info
-}
-
 // info offers the agents and sandboxes that a task gets now. Sandboxes are those of the hosts that report, and those that
 // need no host.
-func (a *API) info(ctx context.Context, _ *struct{}) (*infoOut, error) {
+func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], error) {
 	agents, first := a.offeredAgents(ctx)
-	return &infoOut{Body: client.Info{
+	return body(client.Info{
 		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, Open: a.cfg.Open,
 		Protocol: a.cfg.Protocol, Agents: agents, DefaultAgent: first, Sandboxes: a.offeredSandboxes(ctx),
-	}}, nil
+	}, nil)
 }
 
 func (a *API) offeredSandboxes(ctx context.Context) []string {

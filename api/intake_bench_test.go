@@ -61,6 +61,10 @@ type seconds struct{}
 
 func (seconds) Route(string, string) func(int, time.Duration) { return func(int, time.Duration) {} }
 
+func (seconds) Stream(string) func() { return func() {} }
+
+func (seconds) Webhook(string, string) {}
+
 func usual() string {
 	return `{"event_type":"agent.tool_use","event_data":{"turn": 12, "tool": "Bash", "tool_use_id": "toolu_0123456789", "input": {"command": "` + strings.Repeat("x", 220) + `"}}}`
 }

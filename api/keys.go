@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +15,7 @@ type createKeyIn struct {
 	Body client.NewKey
 }
 
-type madeKeyOut struct {
-	Status int
-	Body   client.MadeKey
-}
-
-func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, error) {
+func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.MadeKey], error) {
 	if err := checkTitle("name", in.Body.Name); err != nil {
 		return nil, err
 	}
@@ -49,7 +43,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*madeKeyOut, erro
 	key, secret, err := a.deps.Store.CreateKey(ctx, task.KeyDraft{
 		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
 	})
-	return &madeKeyOut{Status: http.StatusCreated, Body: client.MadeKey{Key: key, Secret: secret}}, err
+	return body(client.MadeKey{Key: key, Secret: secret}, err)
 }
 
 // checkExpiry returns when a key expires, in UTC.
@@ -61,17 +55,5 @@ func checkExpiry(at time.Time) (*time.Time, error) {
 }
 
 func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {
-	keys, err := a.deps.Store.Keys(ctx, callerOf(ctx).organization)
-	return &pageOut[client.Key]{Body: task.Page[client.Key]{Items: keys}}, err
-}
-
-type keyIn struct {
-	ID string `path:"id"`
-}
-
-func (a *API) revokeKey(ctx context.Context, in *keyIn) (*struct{}, error) {
-	if err := knownID("API key", in.ID); err != nil {
-		return nil, err
-	}
-	return nil, a.deps.Store.RevokeKey(ctx, callerOf(ctx).organization, in.ID)
+	return whole(a.deps.Store.Keys(ctx, callerOf(ctx).organization))
 }

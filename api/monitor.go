@@ -48,11 +48,7 @@ func (a *API) registerMonitor() {
 	}
 }
 
-type monitorStatusOut struct {
-	Body client.MonitorStatus
-}
-
-func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut, error) {
+func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.MonitorStatus], error) {
 	found, err := a.scheduleOf(ctx, scheduleGuardian)
 	if err != nil {
 		return nil, err
@@ -86,17 +82,13 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*monitorStatusOut
 	if enough(callerOf(ctx), accessAdmin) != nil { // it counts the agents of all organizations
 		s.LastCycle = nil
 	}
-	return &monitorStatusOut{Body: s}, nil
-}
-
-type monitorHealthOut struct {
-	Body client.MonitorHealth
+	return body(s, nil)
 }
 
 // freshJudgement is how old a judgement may be that counts.
 const freshJudgement = 10 * time.Minute
 
-func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*monitorHealthOut, error) {
+func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*bodyOut[client.MonitorHealth], error) {
 	active, err := a.deps.Store.Active(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return nil, err
@@ -112,7 +104,8 @@ func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*monitorHealthOut
 		return nil, err
 	}
 	sumUp(&h, judged)
-	return &monitorHealthOut{Body: h}, a.together(ctx, &h)
+	err = a.together(ctx, &h)
+	return body(h, err)
 }
 
 // share is the alignment of some agents, summed up.
@@ -210,19 +203,11 @@ type analyzeIn struct {
 	Force   bool   `query:"force" doc:"Judge anew, also if a judgement still stands"`
 }
 
-type analyzeOut struct {
-	Body client.AgentAnalysis
-}
-
-func (a *API) analyze(ctx context.Context, in *analyzeIn) (*analyzeOut, error) {
-	found, err := a.judge(ctx, in.AgentID, in.Force)
-	return &analyzeOut{Body: found}, err
+func (a *API) analyze(ctx context.Context, in *analyzeIn) (*bodyOut[client.AgentAnalysis], error) {
+	return body(a.judge(ctx, in.AgentID, in.Force))
 }
 
 func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAnalysis, error) {
-	if a.deps.Judge == nil {
-		return client.AgentAnalysis{}, task.Errorf(task.CodeUnavailable, "This server has no guardian.")
-	}
 	box, err := a.deps.Store.Resolve(ctx, callerOf(ctx).organization, id)
 	if err != nil {
 		return client.AgentAnalysis{}, err

@@ -16,12 +16,8 @@ type emergencyIn struct {
 	Body []string `maxItems:"50" nullable:"false"`
 }
 
-type emergencyOut struct {
-	Body client.EmergencyAnalysis
-}
-
 // emergency judges several agents, as many side by side as models may be asked, each once and all within one answer's time.
-func (a *API) emergency(ctx context.Context, in *emergencyIn) (*emergencyOut, error) {
+func (a *API) emergency(ctx context.Context, in *emergencyIn) (*bodyOut[client.EmergencyAnalysis], error) {
 	ids := once(in.Body)
 	found, failed := make([]client.AgentAnalysis, len(ids)), make([]error, len(ids))
 	parallel := cmp.Or(a.cfg.Monitoring.MaxAnalyses, 1)
@@ -37,7 +33,7 @@ func (a *API) emergency(ctx context.Context, in *emergencyIn) (*emergencyOut, er
 		})
 	}
 	group.Wait()
-	return &emergencyOut{Body: sorted(ids, found, failed)}, nil
+	return body(sorted(ids, found, failed), nil)
 }
 
 func once(ids []string) []string {
@@ -74,11 +70,7 @@ func sorted(ids []string, found []client.AgentAnalysis, failed []error) client.E
 	return out
 }
 
-type sandboxesStatusOut struct {
-	Body client.SandboxesStatus
-}
-
-func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*sandboxesStatusOut, error) {
+func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.SandboxesStatus], error) {
 	active, err := a.deps.Store.ActiveLife(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return nil, err
@@ -95,5 +87,5 @@ func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*sandboxesStatu
 		}
 		out.Sandboxes = append(out.Sandboxes, one)
 	}
-	return &sandboxesStatusOut{Body: out}, nil
+	return body(out, nil)
 }

@@ -17,23 +17,29 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Meter counts requests.
+// Meter counts what the API does.
 type Meter interface {
 	// Route is asked once for every route, before anything is served, for what counts its
 	// requests; the pattern of requests without a route is "none".
 	Route(method, pattern string) func(status int, took time.Duration)
+	// Stream is called when a stream has opened: sandbox, task or websocket. It returns what
+	// is called once when that ends.
+	Stream(kind string) (ended func())
+	// Webhook counts one of GitHub.
+	Webhook(event, outcome string)
 }
 
 // noMeter is for servers that nobody watches.
 type noMeter struct{}
 
-// Route implements [Meter].
 func (noMeter) Route(string, string) func(int, time.Duration) { return func(int, time.Duration) {} }
+func (noMeter) Stream(string) func()                          { return func() {} }
+func (noMeter) Webhook(string, string)                        {}
 
 // request is what is known of a request under way.
 type request struct {
 	id    string
-	count func(status int, took time.Duration) // of its route; nil: none was found
+	count func(status int, took time.Duration) // of its route
 
 	handed bool // it has become a stream, which is counted as it opens
 }

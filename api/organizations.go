@@ -35,18 +35,11 @@ func (a *API) operates(who caller) bool {
 }
 
 type patchOrganizationIn struct {
-	ID   string `path:"id" doc:"Id of the organization"`
+	IDPath
 	Body client.OrganizationPatch
 }
 
-type organizationOut struct {
-	Body client.Organization
-}
-
-func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*organizationOut, error) {
-	if err := knownID("organization", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*bodyOut[client.Organization], error) {
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
@@ -58,5 +51,5 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 	}
 	o, err := a.deps.Store.ChangeOrganization(ctx, in.ID, c)
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
-	return &organizationOut{Body: o}, err
+	return body(o, err)
 }

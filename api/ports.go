@@ -214,8 +214,6 @@ type Deps struct {
 	Schedules   Schedules   // nil: there is no Temporal to ask
 
 	Meter   Meter                // nil: nobody counts
-	Gauge   Gauge                // nil: likewise
-	Hooks   HookMeter            // nil: likewise
 	Metrics http.Handler         // shown as /metrics; nil: 404
 	Tracer  trace.TracerProvider // nil: nothing is traced
 }

@@ -16,34 +16,23 @@ import (
 
 const maxName = 255
 
-// ProjectPath is the part of a request that names a project.
-type ProjectPath struct {
-	ID string `path:"id" doc:"Id of the project"`
-}
-
 type createProjectIn struct {
 	Body client.NewProject
 }
 
 type patchProjectIn struct {
-	ProjectPath
+	IDPath
 	Body client.ProjectPatch
 }
 
-type projectOut struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     client.Project
-}
-
-func (a *API) createProject(ctx context.Context, in *createProjectIn) (*projectOut, error) {
+func (a *API) createProject(ctx context.Context, in *createProjectIn) (*madeOut[client.Project], error) {
 	p, err := a.draftProject(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
 	p.OrganizationID = callerOf(ctx).organization
 	made, err := a.deps.Store.CreateProject(ctx, p)
-	return &projectOut{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
+	return &madeOut[client.Project]{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
 }
 
 func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Project, error) {
@@ -105,23 +94,11 @@ func checkSetup(setup *string) error {
 	return checkText("setup", *setup, maxSetup)
 }
 
-func (a *API) getProject(ctx context.Context, in *ProjectPath) (*projectOut, error) {
-	if err := knownID("project", in.ID); err != nil {
-		return nil, err
-	}
-	p, err := a.deps.Store.Project(ctx, callerOf(ctx).organization, in.ID)
-	return &projectOut{Status: http.StatusOK, Body: p}, err
-}
-
 func (a *API) listProjects(ctx context.Context, in *Paging) (*pageOut[client.Project], error) {
-	page, err := a.deps.Store.Projects(ctx, callerOf(ctx).organization, in.request())
-	return &pageOut[client.Project]{Body: page}, err
+	return body(a.deps.Store.Projects(ctx, callerOf(ctx).organization, in.request()))
 }
 
-func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut, error) {
-	if err := knownID("project", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[client.Project], error) {
 	b := in.Body
 	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
 		return nil, err
@@ -140,26 +117,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*projectOut
 		Setup: b.Setup, SetupTimeoutS: b.SetupTimeoutS,
 	})
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
-	return &projectOut{Status: http.StatusOK, Body: changed}, err
-}
-
-type deletionOut struct {
-	Body client.ProjectDeletion
-}
-
-func (a *API) previewDeletion(ctx context.Context, in *ProjectPath) (*deletionOut, error) {
-	if err := knownID("project", in.ID); err != nil {
-		return nil, err
-	}
-	d, err := a.deps.Store.ProjectDeletion(ctx, callerOf(ctx).organization, in.ID)
-	return &deletionOut{Body: d}, err
-}
-
-func (a *API) deleteProject(ctx context.Context, in *ProjectPath) (*struct{}, error) {
-	if err := knownID("project", in.ID); err != nil {
-		return nil, err
-	}
-	return nil, a.deps.Store.DeleteProject(ctx, callerOf(ctx).organization, in.ID)
+	return body(changed, err)
 }
 
 // checkSettings checks a project's settings, and among them the prices of models.

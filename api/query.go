@@ -38,6 +38,9 @@ func (a *API) finishForms() {
 			}
 			f := a.forms[formKey{op.Method, strings.NewReplacer("{", ":", "}", "").Replace(path)}]
 			for _, p := range op.Parameters {
+				if kind := idKinds()[idPart(path, p.Name)]; p.In == "path" && kind != "" {
+					p.Description = "ID of the " + kind
+				}
 				if p.In == "query" {
 					p.Schema.Nullable = false // a list has at least one value, or is not there
 					f.params[p.Name] = p.Schema.Type == huma.TypeArray
@@ -58,14 +61,11 @@ func tolerant(path string) bool {
 // checkQuery is the middleware that refuses a query that the route does not take.
 func (a *API) checkQuery(c *gin.Context) {
 	f := a.forms[formKey{c.Request.Method, c.FullPath()}]
-	if f == nil {
-		f = &form{} // of a path without a route, or of a document
-	}
-	if asked := requestOf(c.Request.Context()); asked != nil && f.count != nil {
-		asked.count = f.count
-	}
 	if c.Request.URL.RawQuery == "" || c.FullPath() == "" {
 		return
+	}
+	if f == nil {
+		f = &form{} // of a document
 	}
 	if err := f.check(c.Request.URL.RawQuery); err != nil {
 		a.writeError(c.Writer, c.Request, err)

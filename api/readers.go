@@ -49,12 +49,8 @@ type trajectoryIn struct {
 	Direction string `query:"direction" default:"older" doc:"older; anything else is newer"`
 }
 
-type trajectoryOut struct {
-	Body client.Trajectory
-}
-
 // trajectory pages on the sequence: next_cursor goes on to older events, prev_cursor to newer ones.
-func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*trajectoryOut, error) {
+func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*bodyOut[client.Trajectory], error) {
 	cursor, err := a.knownCursor(ctx, in.SandboxID, in.Cursor)
 	if err != nil {
 		return nil, err
@@ -69,7 +65,7 @@ func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*trajectoryOut,
 		},
 	}
 	out.NextCursor, out.PrevCursor = cursorsOf(q, page)
-	return &trajectoryOut{Body: out}, err
+	return body(out, err)
 }
 
 // cursorsOf gives an empty page the place where it was looked, so that a reader can go on.
@@ -107,11 +103,7 @@ type getEventIn struct {
 	EventID string `path:"event_id" doc:"<sandbox>:<number>"`
 }
 
-type getEventOut struct {
-	Body client.Event
-}
-
-func (a *API) getEvent(ctx context.Context, in *getEventIn) (*getEventOut, error) {
+func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Event], error) {
 	sequence, ok := ingest.ParseEventID(in.SandboxID, in.EventID)
 	if !ok {
 		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
@@ -120,7 +112,7 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*getEventOut, error
 	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {
 		err = a.deps.Store.FieldsKept(ctx, in.SandboxID)
 	}
-	return &getEventOut{Body: client.Event(e)}, err
+	return body(client.Event(e), err)
 }
 
 type changedFilesIn struct {
@@ -129,11 +121,7 @@ type changedFilesIn struct {
 	Limit int   `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"Edits, not files"`
 }
 
-type changedFilesOut struct {
-	Body client.ChangedFiles
-}
-
-func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*changedFilesOut, error) {
+func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*bodyOut[client.ChangedFiles], error) {
 	far, err := a.beyond(ctx, in.SandboxID, in.After)
 	if far {
 		err = errBeyond(strconv.FormatInt(in.After, 10))
@@ -141,53 +129,27 @@ func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*changedFil
 	if err != nil {
 		return nil, err
 	}
-	files, err := a.deps.Store.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit)
-	return &changedFilesOut{Body: files}, err
+	return body(a.deps.Store.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit))
 }
 
-type integrityOut struct {
-	Body client.Integrity
+func (a *API) integrity(ctx context.Context, in *SandboxPath) (*bodyOut[client.Integrity], error) {
+	return body(a.deps.Store.Integrity(ctx, in.SandboxID))
 }
 
-func (a *API) integrity(ctx context.Context, in *SandboxPath) (*integrityOut, error) {
-	found, err := a.deps.Store.Integrity(ctx, in.SandboxID)
-	return &integrityOut{Body: found}, err
+func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*bodyOut[client.EventCounts], error) {
+	return body(a.deps.Store.EventCounts(ctx, in.SandboxID))
 }
 
-type countsOut struct {
-	Body client.EventCounts
+func (a *API) transcript(ctx context.Context, in *SandboxPath) (*bodyOut[client.Transcript], error) {
+	return body(a.deps.Store.Transcript(ctx, in.SandboxID))
 }
 
-func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*countsOut, error) {
-	found, err := a.deps.Store.EventCounts(ctx, in.SandboxID)
-	return &countsOut{Body: found}, err
-}
-
-type transcriptOut struct {
-	Body client.Transcript
-}
-
-func (a *API) transcript(ctx context.Context, in *SandboxPath) (*transcriptOut, error) {
-	found, err := a.deps.Store.Transcript(ctx, in.SandboxID)
-	return &transcriptOut{Body: found}, err
-}
-
-type phaseStatusOut struct {
-	Body client.PhaseReport
-}
-
-func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*phaseStatusOut, error) {
+func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client.PhaseReport], error) {
 	phases, activity, err := a.deps.Store.PhaseStatus(ctx, in.SandboxID)
-	return &phaseStatusOut{Body: client.PhaseReport{
-		SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC(),
-	}}, err
-}
-
-type clearedOut struct {
-	Body client.Cleared
+	return body(client.PhaseReport{SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC()}, err)
 }
 
 // clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.
-func (a *API) clearTracked(context.Context, *struct{}) (*clearedOut, error) {
-	return &clearedOut{Body: client.Cleared{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}}, nil
+func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.Cleared], error) {
+	return body(client.Cleared{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}, nil)
 }

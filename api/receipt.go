@@ -36,7 +36,7 @@ func (a *API) registerOperator() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "task-receipt", tag: tagTasks, access: accessRead,
 		summary: "What became of every sandbox of a task, how long they lived and what they cost",
-	}, a.taskReceipt)
+	}, read(a.deps.Store.Receipt))
 	const box = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{
 		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
@@ -56,23 +56,7 @@ func (a *API) registerOperator() {
 	}, a.installation)
 }
 
-type installationOut struct {
-	Body client.Installation
-}
-
-func (a *API) installation(ctx context.Context, _ *struct{}) (*installationOut, error) {
+func (a *API) installation(ctx context.Context, _ *struct{}) (*bodyOut[client.Installation], error) {
 	id, err := a.deps.Store.Installation(ctx)
-	return &installationOut{Body: client.Installation{ID: id}}, err
-}
-
-type receiptOut struct {
-	Body client.TaskReceipt
-}
-
-func (a *API) taskReceipt(ctx context.Context, in *TaskPath) (*receiptOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
-	receipt, err := a.deps.Store.Receipt(ctx, callerOf(ctx).organization, in.ID)
-	return &receiptOut{Body: receipt}, err
+	return body(client.Installation{ID: id}, err)
 }

@@ -20,19 +20,15 @@ type sandboxMessageIn struct {
 	MessagePath
 }
 
-type messageOut struct {
-	Body client.MessageReceipt
-}
-
 // sandboxMessage answers the receipt of what was said to the agent of a sandbox, or by it.
-func (a *API) sandboxMessage(ctx context.Context, in *sandboxMessageIn) (*messageOut, error) {
+func (a *API) sandboxMessage(ctx context.Context, in *sandboxMessageIn) (*bodyOut[client.MessageReceipt], error) {
 	return a.receipt(ctx, in.MessagePath, func(m ingest.Message) bool {
 		return m.SandboxID == in.SandboxID || m.SenderKind == ingest.SenderAgent && m.SenderID == in.SandboxID
 	})
 }
 
 // getMessage answers the receipt of a message in the caller's organization.
-func (a *API) getMessage(ctx context.Context, in *MessagePath) (*messageOut, error) {
+func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.MessageReceipt], error) {
 	who := callerOf(ctx)
 	return a.receipt(ctx, *in, func(m ingest.Message) bool {
 		return m.OrganizationID == who.organization || m.OrganizationID == "" && a.cfg.Open
@@ -40,10 +36,7 @@ func (a *API) getMessage(ctx context.Context, in *MessagePath) (*messageOut, err
 }
 
 // receipt reads a message that may be shown, as soon as it is settled or the wait is over.
-func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Message) bool) (*messageOut, error) {
-	if err := knownID("message", in.MessageID); err != nil {
-		return nil, err
-	}
+func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Message) bool) (*bodyOut[client.MessageReceipt], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
 		return nil, err
@@ -61,7 +54,7 @@ func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Mess
 			return m.Settled(), err
 		})
 	}
-	return &messageOut{Body: receiptOf(m)}, err
+	return body(receiptOf(m), err)
 }
 
 func receiptOf(m ingest.Message) client.MessageReceipt {

@@ -12,17 +12,12 @@ type SandboxPath struct {
 	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100"`
 }
 
-type sandboxOut struct {
-	Body client.Sandbox
-}
-
-func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*sandboxOut, error) {
+func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*bodyOut[client.Sandbox], error) {
 	organization, err := a.organizationOf(ctx, callerOf(ctx))
 	if err != nil {
 		return nil, err
 	}
-	box, err := a.deps.Store.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open)
-	return &sandboxOut{Body: box}, err
+	return body(a.deps.Store.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open))
 }
 
 type listSandboxesIn struct {
@@ -36,10 +31,9 @@ func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[
 	if err := first(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, task.SandboxQuery{
+	return body(a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, task.SandboxQuery{
 		PageRequest: in.request(), TaskIDs: in.TaskIDs, States: in.States, Unverified: in.Unverified, Bare: a.cfg.Open,
-	})
-	return &pageOut[client.Sandbox]{Body: page}, err
+	}))
 }
 
 func sandboxStates() []task.SandboxState {

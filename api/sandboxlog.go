@@ -26,13 +26,9 @@ type sandboxLogIn struct {
 	Wait  string `query:"wait" doc:"Wait until there is more: as 20s"`
 }
 
-type sandboxLogOut struct {
-	Body client.SandboxLog
-}
-
 // sandboxLog answers what is printed behind after. While the sandbox lives, a worker that can
 // reach it is asked to look; who has read all that is stored waits for that.
-func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*sandboxLogOut, error) {
+func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client.SandboxLog], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
 		return nil, err
@@ -53,7 +49,7 @@ func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*sandboxLogOut,
 		return nil, err
 	}
 	err = look.await(ctx, patience{wait: min(wait.wait, maxLogWait), every: logEvery})
-	return &sandboxLogOut{Body: look.answer()}, err
+	return body(look.answer(), err)
 }
 
 // logLook is one look at a log.

@@ -22,25 +22,17 @@ type scheduleAskIn struct {
 	Body *client.ReasonRequest
 }
 
-type scheduleOut struct {
-	Body client.Schedule
-}
-
-func (a *API) getSchedule(ctx context.Context, in *scheduleIn) (*scheduleOut, error) {
-	found, err := a.scheduleOf(ctx, in.Name)
-	return &scheduleOut{Body: found}, err
+func (a *API) getSchedule(ctx context.Context, in *scheduleIn) (*bodyOut[client.Schedule], error) {
+	return body(a.scheduleOf(ctx, in.Name))
 }
 
 func (a *API) scheduleOf(ctx context.Context, name string) (task.Schedule, error) {
-	if a.deps.Schedules == nil {
-		return task.Schedule{}, task.Errorf(task.CodeUnavailable, "This server knows no Temporal.")
-	}
 	return a.deps.Schedules.Schedule(ctx, "omoi-"+name)
 }
 
 // askSchedule makes the handler of run, pause and resume. Who it was stands in the schedule's note.
-func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*scheduleOut, error) {
-	return func(ctx context.Context, in *scheduleAskIn) (*scheduleOut, error) {
+func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*bodyOut[client.Schedule], error) {
+	return func(ctx context.Context, in *scheduleAskIn) (*bodyOut[client.Schedule], error) {
 		found, err := a.scheduleOf(ctx, in.Name)
 		if err != nil {
 			return nil, err
@@ -66,7 +58,6 @@ func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*s
 		if err != nil {
 			return nil, err
 		}
-		found, err = a.scheduleOf(ctx, in.Name)
-		return &scheduleOut{Body: found}, err
+		return body(a.scheduleOf(ctx, in.Name))
 	}
 }

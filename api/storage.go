@@ -12,11 +12,6 @@ type Storage interface {
 	Storage(ctx context.Context, rules task.Retention) (task.Storage, error)
 }
 
-type storageOut struct {
-	Body client.Storage
-}
-
-func (a *API) storage(ctx context.Context, _ *struct{}) (*storageOut, error) {
-	found, err := a.deps.Store.Storage(ctx, a.cfg.Retention)
-	return &storageOut{Body: found}, err
+func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[client.Storage], error) {
+	return body(a.deps.Store.Storage(ctx, a.cfg.Retention))
 }

@@ -242,6 +242,3 @@ func (o *eventWriter) send(text []byte) error {
 	}
 	return o.control.Flush()
 }
-
-// Flush implements [http.Flusher].
-func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }

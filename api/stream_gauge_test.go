@@ -33,6 +33,8 @@ func (l *ledger) Stream(kind string) func() {
 	return func() { l.add(kind, -1) }
 }
 
+func (l *ledger) Webhook(string, string) {}
+
 func (l *ledger) add(kind string, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +66,7 @@ func (w *world) watched(t *testing.T, open bool) (*world, *ledger) {
 	t.Helper()
 	l := &ledger{open: map[string]int{}}
 	cfg := api.Config{Open: open, Organization: w.org, StreamBeat: time.Minute, LoginWait: time.Minute}
-	handler := api.New(cfg, api.Deps{Store: w.store, Bus: w.bus, Tokens: w.ring, Meter: l, Gauge: l})
+	handler := api.New(cfg, api.Deps{Store: w.store, Bus: w.bus, Tokens: w.ring, Meter: l})
 	other := *w
 	other.t, other.url = t, serve(t, handler)
 	return &other, l

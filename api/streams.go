@@ -113,16 +113,13 @@ func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (s
 }
 
 type taskStreamIn struct {
-	TaskPath
+	IDPath
 	Resuming
 }
 
 func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamResponse, error) {
 	after, err := ingest.ParseCursor(in.place())
 	if err != nil {
-		return nil, err
-	}
-	if err := knownID("task", in.ID); err != nil {
 		return nil, err
 	}
 	done := a.taskDone(callerOf(ctx).organization, in.ID)

@@ -14,22 +14,13 @@ import (
 const maxReason = 2000 // bytes
 
 type askIn struct {
-	TaskPath
+	IDPath
 	Body *client.ReasonRequest
 }
 
-type askedOut struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     client.Asked
-}
-
 // ask makes the handler of cancel, fail and retry.
-func (a *API) ask(kind string) func(context.Context, *askIn) (*askedOut, error) {
-	return func(ctx context.Context, in *askIn) (*askedOut, error) {
-		if err := knownID("task", in.ID); err != nil {
-			return nil, err
-		}
+func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.Asked], error) {
+	return func(ctx context.Context, in *askIn) (*madeOut[client.Asked], error) {
 		reason := ""
 		if in.Body != nil {
 			reason = in.Body.Reason
@@ -53,7 +44,7 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*askedOut, error) 
 }
 
 // askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
-func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
+func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*madeOut[client.Asked], error) {
 	asked, err := a.give(ctx, ask)
 	if err != nil {
 		return nil, err
@@ -71,7 +62,7 @@ func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*askedOut, error) {
 		return nil, err
 	}
 	url := "/api/v1/commands/" + command.ID
-	out := &askedOut{Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url}}
+	out := &madeOut[client.Asked]{Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url}}
 	if command.State == task.ReceiptAccepted {
 		out.Status = http.StatusAccepted
 	}
@@ -102,22 +93,6 @@ func (a *API) awaitOutcome(ctx context.Context, organization string, c task.Comm
 		return c.State != task.ReceiptAccepted, err
 	})
 	return c, err
-}
-
-type commandIn struct {
-	ID string `path:"id"`
-}
-
-type commandOut struct {
-	Body client.Command
-}
-
-func (a *API) getCommand(ctx context.Context, in *commandIn) (*commandOut, error) {
-	if err := knownID("command", in.ID); err != nil {
-		return nil, err
-	}
-	c, err := a.deps.Store.Command(ctx, callerOf(ctx).organization, in.ID)
-	return &commandOut{Body: c}, err
 }
 
 // cameToNothing says what became of a command that was not carried out.

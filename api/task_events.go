@@ -10,28 +10,21 @@ import (
 )
 
 type taskEventsIn struct {
-	TaskPath
+	IDPath
 	After string `query:"after" doc:"The next of the page before; a bare <attempt>:<sequence> takes earlier attempts for read; empty: from the beginning. One beyond all that is stored is refused"`
 	Wait  string `query:"wait" doc:"Long poll: as 25s"`
 	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data"`
 }
 
-type taskEventsOut struct {
-	Body client.EventPage
-}
-
 // taskEvents answers what a task's sandboxes reported, oldest first. While there is nothing
 // new it waits, also for a change of the task's status.
-func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*taskEventsOut, error) {
+func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.EventPage], error) {
 	after, err := ingest.ParseCursor(in.After)
 	if err != nil {
 		return nil, err
 	}
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
-		return nil, err
-	}
-	if err := knownID("task", in.ID); err != nil {
 		return nil, err
 	}
 	var page client.EventPage
@@ -45,7 +38,7 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*taskEventsOut,
 		was = page.TaskStatus
 		return len(page.Events) > 0 || page.Done || changed, err
 	})
-	return &taskEventsOut{Body: page}, err
+	return body(page, err)
 }
 
 // reached refuses a cursor that nobody can have been given here.

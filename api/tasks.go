@@ -21,18 +21,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-type taskOut struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     client.Task
-}
-
 type createTaskIn struct {
 	Key  string `header:"Idempotency-Key" doc:"The same key and body answer the same task"`
 	Body client.NewTask
 }
 
-func (a *API) createTask(ctx context.Context, in *createTaskIn) (*taskOut, error) {
+func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client.Task], error) {
 	d, err := a.draft(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -58,12 +52,12 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*taskOut, error
 	return a.taskAnswer(ctx, accepted)
 }
 
-func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*taskOut, error) {
+func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*madeOut[client.Task], error) {
 	t, err := a.readTask(ctx, accepted.TaskID)
 	if err != nil {
 		return nil, err
 	}
-	out := &taskOut{Status: http.StatusCreated, Location: "/api/v1/tasks/" + t.ID, Body: t}
+	out := &madeOut[client.Task]{Status: http.StatusCreated, Location: "/api/v1/tasks/" + t.ID, Body: t}
 	if accepted.Repeated {
 		out.Status = http.StatusOK
 	}
@@ -72,9 +66,6 @@ func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*taskOut,
 
 // readTask answers a task with the sentence that says why it stands where it stands.
 func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
-	if err := knownID("task", id); err != nil {
-		return client.Task{}, err
-	}
 	t, err := a.deps.Store.Task(ctx, callerOf(ctx).organization, id)
 	return explained(t), err
 }
@@ -125,10 +116,6 @@ type Paging struct {
 
 func (p Paging) request() task.PageRequest { return task.PageRequest{Limit: p.Limit, Cursor: p.Cursor} }
 
-type pageOut[T any] struct {
-	Body task.Page[T]
-}
-
 // Fragments of ids: the database compares them as they are.
 var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
 
@@ -141,7 +128,7 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 	for n := range page.Items {
 		page.Items[n] = explained(page.Items[n])
 	}
-	return &pageOut[client.Task]{Body: page}, err
+	return body(page, err)
 }
 
 func (in *listTasksIn) query() (task.Query, error) {
@@ -189,26 +176,18 @@ func joined[T ~string](words []T) string {
 	return strings.Join(parts, ", ")
 }
 
-// TaskPath is the part of a request that names a task.
-type TaskPath struct {
-	ID string `path:"id" doc:"Id of the task"`
-}
-
-func (a *API) getTask(ctx context.Context, in *TaskPath) (*taskOut, error) {
+func (a *API) getTask(ctx context.Context, in *IDPath) (*bodyOut[client.Task], error) {
 	t, err := a.readTask(ctx, in.ID)
 	t.Why = explain.WhyDuring(t, a.outage(ctx, t))
-	return &taskOut{Status: http.StatusOK, Body: t}, err
+	return body(t, err)
 }
 
 type patchTaskIn struct {
-	TaskPath
+	IDPath
 	Body client.TaskPatch
 }
 
-func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.Task], error) {
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
@@ -223,7 +202,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*taskOut, error) 
 		return nil, err
 	}
 	a.deps.Bus.Wake(live.Relay) // a higher priority may have let it in
-	return a.getTask(ctx, &in.TaskPath)
+	return a.getTask(ctx, &in.IDPath)
 }
 
 func checkPatch(p client.TaskPatch) error {
@@ -255,7 +234,7 @@ type diffOut struct {
 	Body        []byte
 }
 
-func (a *API) diffTask(ctx context.Context, in *TaskPath) (*diffOut, error) {
+func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 	t, err := a.readTask(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -9,22 +9,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-type ticketIn struct {
-	ID string `path:"id" doc:"Id of the ticket"`
-}
-
 type createTicketIn struct {
 	Body client.NewTicket
 }
 
-type ticketOut struct {
-	Status   int
-	Location string `header:"Location"`
-	Body     client.Ticket
-}
-
 // createTicket makes a ticket together with its first task.
-func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*ticketOut, error) {
+func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[client.Ticket], error) {
 	d, err := a.draftTicket(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -42,7 +32,7 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*ticketOut,
 	}
 	a.deps.Bus.Wake(live.Relay)
 	made, err := a.deps.Store.Ticket(ctx, who.organization, accepted.TicketID)
-	return &ticketOut{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
+	return &madeOut[client.Ticket]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
 }
 
 func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.Draft, error) {
@@ -68,14 +58,6 @@ func firstTask(in client.NewTicket) client.NewTask {
 	return t
 }
 
-func (a *API) getTicket(ctx context.Context, in *ticketIn) (*ticketOut, error) {
-	if err := knownID("ticket", in.ID); err != nil {
-		return nil, err
-	}
-	t, err := a.deps.Store.Ticket(ctx, callerOf(ctx).organization, in.ID)
-	return &ticketOut{Status: http.StatusOK, Body: t}, err
-}
-
 type listTicketsIn struct {
 	ProjectIDs []string `query:"project_id,explode"`
 	Paging
@@ -85,6 +67,5 @@ func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[clie
 	if err := filterIDs("project", in.ProjectIDs); err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request())
-	return &pageOut[client.Ticket]{Body: page}, err
+	return body(a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request()))
 }

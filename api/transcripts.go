@@ -56,13 +56,9 @@ type putTranscriptIn struct {
 	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines"`
 }
 
-type putTranscriptOut struct {
-	Body client.TranscriptMark
-}
-
 // putTranscript adds a piece. One that does not follow what is stored is no error of the
 // sender's: the answer says where to go on.
-func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*putTranscriptOut, error) {
+func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[client.TranscriptMark], error) {
 	switch {
 	case !runForm.MatchString(in.RunID), strings.HasPrefix(in.RunID, "session-"): // as transcripts out of events are called
 		return nil, task.Invalid("path.run_id", "%q is no name of a run.", clip(in.RunID))
@@ -73,11 +69,10 @@ func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*putTrans
 	case in.Replace && (in.Offset != 0 || in.Sum != 0):
 		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
 	}
-	mark, err := a.deps.Store.AppendTranscript(ctx, task.TranscriptPiece{
+	return body(a.deps.Store.AppendTranscript(ctx, task.TranscriptPiece{
 		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,
 		Replace: in.Replace, Content: in.RawBody, Limit: a.cfg.MaxTranscript,
-	})
-	return &putTranscriptOut{Body: mark}, err
+	}))
 }
 
 type sandboxTranscriptIn struct {
@@ -95,24 +90,20 @@ func (a *API) sandboxTranscript(ctx context.Context, in *sandboxTranscriptIn) (*
 	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
 }
 
-func (a *API) taskTranscripts(ctx context.Context, in *TaskPath) (*pageOut[client.TranscriptInfo], error) {
+func (a *API) taskTranscripts(ctx context.Context, in *IDPath) (*pageOut[client.TranscriptInfo], error) {
 	t, err := a.readTask(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.deps.Store.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID)
-	return &pageOut[client.TranscriptInfo]{Body: client.Page[client.TranscriptInfo]{Items: found}}, err
+	return whole(a.deps.Store.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID))
 }
 
 type taskTranscriptIn struct {
-	TaskPath
+	IDPath
 	RunID string `path:"run_id" maxLength:"255"`
 }
 
 func (a *API) taskTranscript(ctx context.Context, in *taskTranscriptIn) (*transcriptTextOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
 	content, err := a.deps.Store.TaskTranscript(ctx, callerOf(ctx).organization, in.ID, in.RunID)
 	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
 }

@@ -14,15 +14,12 @@ import (
 const maxRounds = 10
 
 type judgeIn struct {
-	TaskPath
+	IDPath
 	Body client.PersonVerdict
 }
 
 // judgeTask takes a person's verdict on the work of a task.
-func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*askedOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.Asked], error) {
 	said := in.Body
 	if err := checkVerdict(said); err != nil {
 		return nil, err

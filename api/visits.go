@@ -14,13 +14,9 @@ type beginVisitIn struct {
 	Body client.NewVisit
 }
 
-type visitOut struct {
-	Body client.BegunVisit
-}
-
 // beginVisit writes down first, so that nobody goes in unseen. What a person typed is kept
 // without what has the form of a secret.
-func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*visitOut, error) {
+func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.BegunVisit], error) {
 	who := callerOf(ctx)
 	box, err := a.deps.Store.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
 	switch {
@@ -34,7 +30,7 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*visitOut, erro
 	visit, labels, err := a.deps.Store.BeginVisit(ctx, who.organization, task.Visit{
 		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
 	})
-	return &visitOut{Body: client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}}, err
+	return body(client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)
 }
 
 type endVisitIn struct {
@@ -45,8 +41,5 @@ type endVisitIn struct {
 }
 
 func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
-	if err := knownID("visit", in.VisitID); err != nil {
-		return nil, err
-	}
 	return nil, a.deps.Store.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID, redact.Scrub(in.Body.Outcome, nil))
 }

@@ -21,17 +21,6 @@ type Feedback interface {
 	TaskFeedback(ctx context.Context, organizationID, taskID string) (task.FeedbackStory, error)
 }
 
-// HookMeter counts webhooks.
-type HookMeter interface {
-	Webhook(event, outcome string)
-}
-
-// noHookMeter is for servers that nobody watches.
-type noHookMeter struct{}
-
-// Webhook implements [HookMeter].
-func (noHookMeter) Webhook(string, string) {}
-
 const (
 	hookPath = "/api/v1/webhooks/github"
 	hookBody = 2 << 20  // events that are longer are none of those that matter
@@ -49,7 +38,7 @@ func (a *API) registerWebhooks() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,
 		summary: "What was said from outside of a task's pull request, and what was done about it",
-	}, a.taskFeedback)
+	}, read(a.deps.Store.TaskFeedback))
 }
 
 type webhookIn struct {
@@ -69,7 +58,7 @@ type notedOut struct {
 // ten seconds and does not send again by itself.
 func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, error) {
 	if err := a.checkHook(in); err != nil {
-		a.deps.Hooks.Webhook(eventWord(in.Event), "refused")
+		a.deps.Meter.Webhook(eventWord(in.Event), "refused")
 		return nil, err
 	}
 	if in.Event == "ping" {
@@ -77,10 +66,10 @@ func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, erro
 	}
 	noted, err := a.noteHook(ctx, in)
 	if err != nil {
-		a.deps.Hooks.Webhook(eventWord(in.Event), "failed")
+		a.deps.Meter.Webhook(eventWord(in.Event), "failed")
 		return nil, err
 	}
-	a.deps.Hooks.Webhook(eventWord(in.Event), noted.State)
+	a.deps.Meter.Webhook(eventWord(in.Event), noted.State)
 	out := &notedOut{Status: http.StatusAccepted, Body: noted}
 	if noted.State == task.FeedbackRepeated {
 		out.Status = http.StatusOK
@@ -142,14 +131,4 @@ func (a *API) noteHook(ctx context.Context, in *webhookIn) (task.Noted, error) {
 		slog.String("repo", clip(said.Repository.FullName)), slog.String("outcome", noted.State), slog.String("reason", noted.Reason),
 		slog.String("task_id", noted.TaskID))
 	return noted, nil
-}
-
-type feedbackOut struct{ Body task.FeedbackStory }
-
-func (a *API) taskFeedback(ctx context.Context, in *TaskPath) (*feedbackOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
-	story, err := a.deps.Store.TaskFeedback(ctx, callerOf(ctx).organization, in.ID)
-	return &feedbackOut{Body: story}, err
 }

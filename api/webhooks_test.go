@@ -42,11 +42,15 @@ type counter map[string]int
 
 func (c counter) Webhook(event, outcome string) { c[event+" "+outcome]++ }
 
+func (counter) Route(string, string) func(int, time.Duration) { return func(int, time.Duration) {} }
+
+func (counter) Stream(string) func() { return func() {} }
+
 func takesHooks(tb testing.TB) *hooked {
 	tb.Helper()
 	heard := counter{}
 	w := startWith(tb, pgtest.New(tb), live.New(), func(c *api.Config) { c.Open, c.WebhookSecrets = true, []string{hookSecret, oldSecret} },
-		func(d *api.Deps) { d.Hooks = heard })
+		func(d *api.Deps) { d.Meter = heard })
 	h := &hooked{world: w, heard: &heard, task: w.task(newTask())}
 	w.exec(`UPDATE projects SET repo = 'acme/app', on_feedback = 'revise'`)
 	w.exec(`UPDATE tasks SET branch_name = 'feature/x', pull_request_number = 7 WHERE id = $1`, h.task.ID)

@@ -29,14 +29,7 @@ func (a *API) registerWhy() {
 	}, a.listDiagnoses)
 }
 
-type whyOut struct {
-	Body client.Explanation
-}
-
-func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
-	if err := knownID("task", in.ID); err != nil {
-		return nil, err
-	}
+func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanation], error) {
 	f, err := a.deps.Store.WhyFacts(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {
 		return nil, err
@@ -47,7 +40,7 @@ func (a *API) whyTask(ctx context.Context, in *TaskPath) (*whyOut, error) {
 		f.Signs = supervise.Signs(f.Task.ID, f.Task.Attempts[n-1].Number, f.Events)
 	}
 	f.Same = supervise.SameFailures(f.Task.Attempts)
-	return &whyOut{Body: explain.Explain(f)}, nil
+	return body(explain.Explain(f), nil)
 }
 
 // outage is what is missing so that a task which is about to start cannot, by the probes of /readyz.
@@ -81,6 +74,5 @@ func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[
 	if err := first(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs})
-	return &pageOut[client.Diagnosis]{Body: page}, err
+	return body(a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
 }

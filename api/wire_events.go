@@ -16,11 +16,7 @@ type listEventsIn struct {
 	EventType string `query:"event_type" maxLength:"100" doc:"Exact match"`
 }
 
-type listEventsOut struct {
-	Body client.SandboxEvents
-}
-
-func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*listEventsOut, error) {
+func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*bodyOut[client.SandboxEvents], error) {
 	q := ingest.EventQuery{SandboxID: in.SandboxID, Type: in.EventType, Limit: in.Limit, Offset: in.Offset}
 	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
 		q.Before = sequence
@@ -30,7 +26,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*listEventsOut,
 	if page.More {
 		out.NextCursor = &page.Events[len(page.Events)-1].ID
 	}
-	return &listEventsOut{Body: out}, err
+	return body(out, err)
 }
 
 func orObject(raw json.RawMessage) json.RawMessage {

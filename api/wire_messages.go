@@ -42,12 +42,8 @@ func (in *postMessageIn) once(box string, said any) (ingest.MessageKey, error) {
 	return ingest.MessageKey{Scope: box + ":" + in.SandboxID, Key: in.Key, BodyHash: hash}, err
 }
 
-type postMessageOut struct {
-	Body client.QueuedMessage
-}
-
 // postMessage puts a message of a person into an agent's inbox.
-func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*postMessageOut, error) {
+func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
 	var said client.NewMessage
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -90,7 +86,7 @@ func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error
 }
 
 // postOutbox puts a message of an agent into another one's inbox.
-func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*postMessageOut, error) {
+func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
 	var said client.OutboxMessage
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -119,12 +115,12 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*postMessageOu
 	})
 }
 
-func queued(m ingest.Message) *postMessageOut {
-	return &postMessageOut{Body: client.QueuedMessage{Status: "queued", MessageID: m.ID, SandboxID: m.SandboxID}}
+func queued(m ingest.Message) *bodyOut[client.QueuedMessage] {
+	return &bodyOut[client.QueuedMessage]{client.QueuedMessage{Status: "queued", MessageID: m.ID, SandboxID: m.SandboxID}}
 }
 
 // say stores a message and wakes its reader: the row first.
-func (a *API) say(ctx context.Context, m ingest.NewMessage) (*postMessageOut, error) {
+func (a *API) say(ctx context.Context, m ingest.NewMessage) (*bodyOut[client.QueuedMessage], error) {
 	stored, err := a.deps.Store.AcceptMessage(ctx, m)
 	if err != nil {
 		return nil, err
@@ -179,18 +175,11 @@ type ackMessageIn struct {
 	Taker     string `query:"taker" doc:"A name of the taker's own, at most 100 bytes: whoever has won the message may ask again under it"`
 }
 
-type ackMessageOut struct {
-	Body client.AckedMessage
-}
-
 // ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
-func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*ackMessageOut, error) {
-	if err := knownID("message", in.MessageID); err != nil {
-		return nil, err
-	}
+func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AckedMessage], error) {
 	won, err := a.deps.Store.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
 	if won {
 		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
 	}
-	return &ackMessageOut{Body: client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}}, err
+	return body(client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}, err)
 }

@@ -12,12 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-type sandboxTaskOut struct {
-	Body client.SandboxTask
-}
-
 // sandboxTask answers the task whose attempt runs or ran in the sandbox.
-func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*sandboxTaskOut, error) {
+func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*bodyOut[client.SandboxTask], error) {
 	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {
 		return nil, err
@@ -30,12 +26,12 @@ func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*sandboxTaskOut
 		return nil, err
 	}
 	feedback, recommendations := revision(t.Result)
-	return &sandboxTaskOut{Body: client.SandboxTask{
+	return body(client.SandboxTask{
 		ID: t.ID, TicketID: t.TicketID, PhaseID: t.PhaseID, TaskType: t.TaskType, Title: t.Title, Description: t.Description,
 		Priority: t.Priority, Status: string(t.Status), SandboxID: in.SandboxID, AssignedAgentID: t.AssignedAgent,
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
 		RevisionFeedback: feedback, RevisionRecommendations: recommendations,
-	}}, nil
+	}, nil)
 }
 
 // revision is what the last verdict of a task missed.
@@ -58,13 +54,9 @@ type completeIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-type completeOut struct {
-	Body client.TaskCompleted
-}
-
 // taskComplete is the explicit completion: the answer tells what was accepted, then it is
 // a command like any other.
-func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, error) {
+func (a *API) taskComplete(ctx context.Context, in *completeIn) (*bodyOut[client.TaskCompleted], error) {
 	var said client.TaskComplete
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
@@ -80,10 +72,10 @@ func (a *API) taskComplete(ctx context.Context, in *completeIn) (*completeOut, e
 	if err != nil {
 		return nil, err
 	}
-	return &completeOut{Body: client.TaskCompleted{
+	return body(client.TaskCompleted{
 		Status: "accepted", TaskID: said.TaskID, NewStatus: string(asked.Status), UnblockedTasks: orNone(asked.Unblocked),
 		CommandID: asked.Command.ID, Receipt: asked.Command.State,
-	}}, nil
+	}, nil)
 }
 
 type verdictIn struct {
@@ -91,12 +83,8 @@ type verdictIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-type verdictOut struct {
-	Body client.VerdictAccepted
-}
-
 // validationResult takes the verdict of a validator.
-func (a *API) validationResult(ctx context.Context, in *verdictIn) (*verdictOut, error) {
+func (a *API) validationResult(ctx context.Context, in *verdictIn) (*bodyOut[client.VerdictAccepted], error) {
 	var said client.Verdict
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
@@ -115,10 +103,10 @@ func (a *API) validationResult(ctx context.Context, in *verdictIn) (*verdictOut,
 	if err != nil {
 		return nil, err
 	}
-	return &verdictOut{Body: client.VerdictAccepted{
+	return body(client.VerdictAccepted{
 		Status: "accepted", TaskID: said.TaskID, ValidationPassed: *said.Passed, NewTaskStatus: string(asked.Status),
 		CommandID: asked.Command.ID, Receipt: asked.Command.State,
-	}}, nil
+	}, nil)
 }
 
 // askWire gives a command in the old wire form: too late is an answer there.
@@ -160,10 +148,6 @@ func orNone(ids []string) []string {
 	return ids
 }
 
-type sandboxHealthOut struct {
-	Body client.SandboxHealth
-}
-
-func (a *API) sandboxHealth(context.Context, *struct{}) (*sandboxHealthOut, error) {
-	return &sandboxHealthOut{Body: client.SandboxHealth{Status: "ok", Service: "sandbox-api", Timestamp: time.Now().UTC()}}, nil
+func (a *API) sandboxHealth(context.Context, *struct{}) (*bodyOut[client.SandboxHealth], error) {
+	return body(client.SandboxHealth{Status: "ok", Service: "sandbox-api", Timestamp: time.Now().UTC()}, nil)
 }

@@ -42,9 +42,8 @@ func (a *API) registerWork() {
 	}, a.getWork)
 }
 
-func (a *API) listWork(ctx context.Context, in *TaskPath) (*pageOut[client.SavedWork], error) {
-	found, err := a.workOf(ctx, in.ID)
-	return &pageOut[client.SavedWork]{Body: client.Page[client.SavedWork]{Items: found}}, err
+func (a *API) listWork(ctx context.Context, in *IDPath) (*pageOut[client.SavedWork], error) {
+	return whole(a.workOf(ctx, in.ID))
 }
 
 // workOf lists the work of a task, with the command that gets each.
@@ -79,7 +78,7 @@ func nextOf(t client.Task, one task.SavedWork) string {
 }
 
 type workIn struct {
-	TaskPath
+	IDPath
 	Attempt int `path:"attempt" minimum:"1" maximum:"1000000"`
 }
 

@@ -1,13 +1,11 @@
 package api
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -359,12 +357,4 @@ func (b *busReader) send(ctx context.Context, frame any) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWait)
 	defer cancel()
 	return wsjson.Write(ctx, b.conn, frame)
-}
-
-// Hijack implements [http.Hijacker].
-func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK // of a stream; a WebSocket has said its own
-	}
-	return http.NewResponseController(r.ResponseWriter).Hijack()
 }

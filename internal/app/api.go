@@ -137,7 +137,7 @@ func closeListeners(listeners []net.Listener) error {
 func (c *core) apiServices(listeners []net.Listener) []service {
 	limitMemory()
 	intake := c.newIntake(c.store)
-	c.metrics.Intake.Queue(intake.Waiting)
+	c.metrics.Queue(intake.Waiting)
 	relay := ingest.NewRelay(c.relayConfig(), c.store, c.temporal, c.bus, c.log)
 	handler := c.newAPI(intake)
 	return []service{

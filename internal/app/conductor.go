@@ -25,7 +25,7 @@ func (c *core) newConductor() (*conductor.Conductor, error) {
 	if err != nil {
 		return nil, err
 	}
-	deps := conductor.Deps{Store: c.store, Counter: c.metrics.Conductor, Log: c.log}
+	deps := conductor.Deps{Store: c.store, Counter: c.metrics, Log: c.log}
 	if asked != nil {
 		deps.Model = func() supervise.Comparer { return supervise.ComparingWithin(asked, c.modelBudget()) }
 	}

@@ -54,7 +54,7 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep,
 		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
-		Store: c.store, Model: makes, Counter: c.metrics.Guardian, Log: c.log,
+		Store: c.store, Model: makes, Counter: c.metrics, Log: c.log,
 		Wake: func(iv task.Intervention) {
 			c.bus.Wake(live.Messages(iv.SandboxID))
 			c.bus.Wake(live.Relay)

@@ -100,7 +100,7 @@ func (tacit) Beat(context.Context, string) error { return nil }
 func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 	return ingest.NewIntake(ingest.IntakeConfig{
 		AllowBare: c.cfg.API.Open, Quiet: c.cfg.Relay.QuietDigest, PulsePeriod: c.cfg.Test.ComponentHeartbeat,
-		Meter: c.metrics.Intake,
+		Meter: c.metrics,
 	}, store, c.bus, c.log)
 }
 
@@ -109,6 +109,6 @@ func (c *core) newAPI(intake *ingest.Intake) *api.API {
 		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Schedules: c.temporal,
-		Meter: c.metrics.HTTP, Gauge: c.metrics.Stream, Metrics: c.metrics.Handler(), Hooks: c.metrics.Hooks, Tracer: c.tracing.Provider(),
+		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
 }

@@ -12,7 +12,7 @@ func (c *core) relayConfig() ingest.RelayConfig {
 	return ingest.RelayConfig{
 		Poll: t.RelayPoll, PulsePeriod: t.ComponentHeartbeat, Pace: ingest.Pace{Lease: t.RelayLease},
 		CleanupWait: c.cfg.Task.CleanupWait,
-		Meter:       c.metrics.Relay, Resume: tracing.Resume,
+		Meter:       c.metrics, Resume: tracing.Resume,
 		Scrub: func(title string) string { return redact.Scrub(title, hidden) },
 	}
 }

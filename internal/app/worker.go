@@ -98,7 +98,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
-		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.Tasks.ActivityCutOff, Log: c.log,
+		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})
 	w := c.cfg.Worker
 	sticky := w.StickyCache

@@ -17,16 +17,7 @@ import (
 
 // Metrics is everything that one process counts. It is safe for concurrent use.
 type Metrics struct {
-	HTTP   *HTTP
-	Stream *Streams
-	Hooks  *Hooks
-	Intake *Intake
-	Relay  *Relay
-	Tasks  *TaskCounts
-
-	Guardian *GuardianCounts
-	// Conductor counts what the conductor found.
-	Conductor *ConductorCounts
+	counts
 
 	registry *prometheus.Registry
 	sdk      client.MetricsHandler
@@ -41,7 +32,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m := &Metrics{HTTP: newHTTP(r), Stream: newStreams(r), Hooks: newHooks(r), Intake: newIntake(r), Relay: newRelay(r), Tasks: newTaskCounts(r), Guardian: newGuardianCounts(r), Conductor: newConductorCounts(r), registry: r, log: log}
+	m := &Metrics{counts: newCounts(r), registry: r, log: log}
 	gaugeVec(r, BuildInfo).WithLabelValues(version).Set(1)
 	return m, m.openSDK()
 }
@@ -60,6 +51,12 @@ func (m *Metrics) openSDK() error {
 		OnError: func(err error) { m.log.Warn("metric of the temporal sdk not made", slog.String("error", err.Error())) },
 	})
 	return nil
+}
+
+// Queue shows how many requests wait for ingest; length is asked at every scrape. It is called once.
+func (m *Metrics) Queue(length func() int) {
+	of := find(IngestQueue)
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: of.Name, Help: of.Help}, func() float64 { return float64(length()) }))
 }
 
 // SDK is what a client of Temporal counts with; its workers do as well.
@@ -90,23 +87,9 @@ func find(name string) Metric {
 	return Metric{Name: name}
 }
 
-func counterVec(r *prometheus.Registry, name string) *prometheus.CounterVec {
-	m := find(name)
-	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
-	r.MustRegister(vec)
-	return vec
-}
-
 func gaugeVec(r *prometheus.Registry, name string) *prometheus.GaugeVec {
 	m := find(name)
 	vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.Labels)
-	r.MustRegister(vec)
-	return vec
-}
-
-func histogramVec(r *prometheus.Registry, name string, buckets []float64) *prometheus.HistogramVec {
-	m := find(name)
-	vec := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)
 	r.MustRegister(vec)
 	return vec
 }

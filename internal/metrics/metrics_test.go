@@ -46,16 +46,16 @@ func make1(t *testing.T) *metrics.Metrics {
 func touched(t *testing.T) *metrics.Metrics {
 	t.Helper()
 	m := make1(t)
-	m.HTTP.Route(http.MethodGet, "/a/{id}")(http.StatusOK, time.Millisecond)
-	m.Hooks.Webhook("check_run", "held")
-	m.Intake.Queue(func() int { return 3 })
-	m.Tasks.AttemptBegun("first")
-	m.Tasks.ActivityCutOff("StartAgent")
-	m.Tasks.AttemptEnded("failed", task.ClassInfrastructure)
-	m.Guardian.Judged("unknown", "none")
-	m.Guardian.Intervened(task.LevelNudge, true)
-	m.Conductor.Conducted("unknown")
-	m.Conductor.Linked("words")
+	m.Route(http.MethodGet, "/a/{id}")(http.StatusOK, time.Millisecond)
+	m.Webhook("check_run", "held")
+	m.Queue(func() int { return 3 })
+	m.AttemptBegun("first")
+	m.ActivityCutOff("StartAgent")
+	m.AttemptEnded("failed", task.ClassInfrastructure)
+	m.Judged("unknown", "none")
+	m.Intervened(task.LevelNudge, true)
+	m.Conducted("unknown")
+	m.Linked("words")
 	m.Show(func(context.Context) (metrics.State, error) {
 		return metrics.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
@@ -121,12 +121,11 @@ func TestDocumentationIsCurrent(t *testing.T) {
 func TestCountsLandWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	m := make1(t)
-	m.Tasks.TaskEnded(task.StatusFailed, task.ClassPublish)
-	m.Tasks.TaskEnded(task.StatusCancelled, task.ClassStopped) // a class is of failures
-	m.Intake.Committed(2, 5, 1, time.Millisecond)
-	m.Relay.Sent("digest")
-	m.Relay.Sent("a word that is no label")
-	m.HTTP.Route(http.MethodPost, "/b")(http.StatusNotFound, time.Second)
+	m.TaskEnded(task.StatusFailed, task.ClassPublish)
+	m.TaskEnded(task.StatusCancelled, task.ClassStopped) // a class is of failures
+	m.Committed(2, 5, 1, time.Millisecond)
+	m.Sent("digest")
+	m.Route(http.MethodPost, "/b")(http.StatusNotFound, time.Second)
 	shown := scrape(t, m.Handler())
 	require.InDelta(t, 1, value(t, shown, metrics.TaskCompletions, "failed", "publish"), 0)
 	require.InDelta(t, 1, value(t, shown, metrics.TaskCompletions, "cancelled", ""), 0)
@@ -189,11 +188,11 @@ func TestSDKCountsToo(t *testing.T) {
 func BenchmarkCounting(b *testing.B) {
 	m, err := metrics.New("v1", nil)
 	require.NoError(b, err)
-	count := m.HTTP.Route(http.MethodPost, "/events")
+	count := m.Route(http.MethodPost, "/events")
 	b.ReportAllocs()
 	for b.Loop() { // what one event post costs
 		count(http.StatusOK, time.Millisecond)
-		m.Intake.Waited(time.Millisecond)
-		m.Intake.Committed(1, 1, 0, time.Millisecond)
+		m.Waited(time.Millisecond)
+		m.Committed(1, 1, 0, time.Millisecond)
 	}
 }

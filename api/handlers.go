@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// IDPath is the part of a request that names something by its ID; see [API.checkIDs].
+type IDPath struct {
+	ID string `path:"id"`
+}
+
+// bodyOut is an answer with a body alone.
+type bodyOut[T any] struct{ Body T }
+
+// body makes the answer of what a port returns.
+func body[T any](content T, err error) (*bodyOut[T], error) { return &bodyOut[T]{content}, err }
+
+// pageOut is one page of a list.
+type pageOut[T any] = bodyOut[task.Page[T]]
+
+// whole makes the answer of a list that has one page.
+func whole[T any](items []T, err error) (*pageOut[T], error) {
+	return body(task.Page[T]{Items: items}, err)
+}
+
+// madeOut is an answer that says where the thing is that was created.
+type madeOut[T any] struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     T
+}
+
+// ported is a method of a port that returns something of an organization.
+type ported[T any] func(ctx context.Context, organizationID, id string) (T, error)
+
+// read makes the handler of a route that returns what its path names.
+func read[T any](get ported[T]) func(context.Context, *IDPath) (*bodyOut[T], error) {
+	return func(ctx context.Context, in *IDPath) (*bodyOut[T], error) {
+		return body(get(ctx, callerOf(ctx).organization, in.ID))
+	}
+}
+
+// remove makes the handler of a route that removes what its path names.
+func remove(do func(ctx context.Context, organizationID, id string) error) func(context.Context, *IDPath) (*struct{}, error) {
+	return func(ctx context.Context, in *IDPath) (*struct{}, error) {
+		return nil, do(ctx, callerOf(ctx).organization, in.ID)
+	}
+}
+
+// idKinds returns what has UUIDs for IDs, by the part of a path before the ID.
+func idKinds() map[string]string {
+	return map[string]string{
+		"tasks": "task", "projects": "project", "tickets": "ticket", "commands": "command", "api-keys": "API key", "organizations": "organization",
+		"interventions": "intervention", "actions": "action", "messages": "message", "visits": "visit",
+	}
+}
+
+var idInPath = regexp.MustCompile(`/([a-z-]+)/{([a-z_]+)}`)
+
+// idPart returns the part of a path before a parameter.
+func idPart(path, param string) string {
+	before, _, _ := strings.Cut(path, "/{"+param+"}")
+	return before[strings.LastIndexByte(before, '/')+1:]
+}
+
+// checkIDs is the middleware that answers [task.CodeNotFound] for what cannot be an ID.
+func (a *API) checkIDs(path string) func(huma.Context, func(huma.Context)) {
+	found := idInPath.FindAllStringSubmatch(path, -1)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		for _, part := range found {
+			kind := idKinds()[part[1]]
+			if err := knownID(kind, ctx.Param(part[2])); kind != "" && err != nil {
+				a.refuse(ctx, err)
+				return
+			}
+		}
+		next(ctx)
+	}
+}
