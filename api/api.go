@@ -44,8 +44,6 @@ type API struct {
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
 	checks    *shared[owned, string]
-
-	works works
 }
 
 // New makes the API. It starts nothing and asks nobody.

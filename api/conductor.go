@@ -18,7 +18,6 @@ type Conducting interface {
 	ConductorAge(ctx context.Context) (time.Duration, error)
 	ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error)
 	OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error)
-	Descriptions(ctx context.Context, organizationID string, ids []string) (map[string]string, error)
 }
 
 func (a *API) registerConductor() {
@@ -29,8 +28,7 @@ func (a *API) registerConductor() {
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
-	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request())
-	return &pageOut[client.ConductorAnalysis]{Body: page}, err
+	return body(a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request()))
 }
 
 func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[client.Duplicate], error) {
@@ -38,8 +36,7 @@ func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Duplicates(ctx, callerOf(ctx).organization, q)
-	return &pageOut[client.Duplicate]{Body: page}, err
+	return body(a.deps.Store.Duplicates(ctx, callerOf(ctx).organization, q))
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.

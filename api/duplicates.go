@@ -49,27 +49,21 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 	if err != nil {
 		return report, err
 	}
-	read := func(ids []string) (map[string]string, error) {
-		return a.deps.Store.Descriptions(ctx, d.OrganizationID, ids)
-	}
-	works, err := a.works.of(open, read)
-	if err != nil {
-		return report, err
-	}
 	least := supervise.SimilarityThreshold
 	if threshold != nil {
 		least = *threshold
 	}
-	compare(&report, d, open, works, least)
+	compare(&report, d, open, least)
 	report.Candidates = report.Candidates[:min(len(report.Candidates), most)]
-	return report, describe(report.Candidates, read)
+	return report, nil
 }
 
 // compare names all who are alike by least or more, the most alike first.
-func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork, works []supervise.Work, least float64) {
+func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
-	for n, o := range open {
-		likeness := mine.Similarity(&works[n])
+	for _, o := range open {
+		theirs := supervise.WorkOf(o.Title, o.Description)
+		likeness := mine.Similarity(&theirs)
 		report.Highest = max(report.Highest, likeness)
 		if likeness >= least && likeness > 0 {
 			report.Candidates = append(report.Candidates, candidate(o, likeness))
@@ -82,36 +76,18 @@ func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork,
 }
 
 func candidate(o task.OpenWork, likeness float64) client.Candidate {
-	return client.Candidate{TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Status: string(o.Status), Similarity: likeness}
-}
-
-// describe adds the beginnings of the candidates' descriptions.
-func describe(candidates []client.Candidate, read func(ids []string) (map[string]string, error)) error {
-	ids := make([]string, len(candidates))
-	for n, c := range candidates {
-		ids[n] = c.TaskID
+	text := []rune(o.Description)
+	return client.Candidate{
+		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]), Status: string(o.Status), Similarity: likeness,
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	texts, err := read(ids)
-	for n, c := range candidates {
-		text := []rune(texts[c.TaskID])
-		candidates[n].Description = string(text[:min(len(text), beginning)])
-	}
-	return err
 }
 
 type checkAlikeIn struct {
 	Body client.DuplicateCheck
 }
 
-type checkAlikeOut struct {
-	Body client.DuplicateReport
-}
-
 // checkAlike makes nothing.
-func (a *API) checkAlike(ctx context.Context, in *checkAlikeIn) (*checkAlikeOut, error) {
+func (a *API) checkAlike(ctx context.Context, in *checkAlikeIn) (*bodyOut[client.DuplicateReport], error) {
 	d := task.Draft{OrganizationID: callerOf(ctx).organization}
 	asked := client.NewTask{ProjectID: in.Body.ProjectID, Repo: in.Body.Repo, Title: in.Body.Title, Description: in.Body.Description}
 	if err := draftText(&d, asked); err != nil {
@@ -120,6 +96,5 @@ func (a *API) checkAlike(ctx context.Context, in *checkAlikeIn) (*checkAlikeOut,
 	if err := a.draftPlace(ctx, &d, asked); err != nil {
 		return nil, err
 	}
-	report, err := a.alike(ctx, d, in.Body.SimilarityThreshold, cmp.Or(in.Body.TopK, candidates))
-	return &checkAlikeOut{Body: report}, err
+	return body(a.alike(ctx, d, in.Body.SimilarityThreshold, cmp.Or(in.Body.TopK, candidates)))
 }

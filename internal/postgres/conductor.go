@@ -177,16 +177,6 @@ func (s *Store) OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork
 		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
 	})
 	return mapAll(rows, func(r db.OpenWorkRow) task.OpenWork {
-		return task.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Version: r.Version, Status: task.Status(r.Status)}
+		return task.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Description: r.Description, Status: task.Status(r.Status)}
 	}), translate("read tasks that have not ended", err)
-}
-
-// Descriptions answers the beginnings of those of tasks, by their ids.
-func (s *Store) Descriptions(ctx context.Context, organizationID string, ids []string) (map[string]string, error) {
-	rows, err := s.q.Descriptions(ctx, organizationID, ids)
-	found := make(map[string]string, len(rows))
-	for _, r := range rows {
-		found[r.ID] = r.Description
-	}
-	return found, translate("read descriptions of tasks", err)
 }

@@ -88,7 +88,7 @@ type ConductorHour struct {
 type OpenWork struct {
 	TaskID, TicketID string
 	Title            string
-	Version          int64 // of its description
+	Description      string // its beginning
 	Status           Status
 }
 

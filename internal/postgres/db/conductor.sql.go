@@ -269,36 +269,6 @@ func (q *Queries) ConductorRan(ctx context.Context) error {
 	return err
 }
 
-const descriptions = `-- name: Descriptions :many
-SELECT id, left(description, 4000)::text AS description FROM tasks WHERE organization_id = $1 AND id = ANY ($2::uuid[])
-`
-
-type DescriptionsRow struct {
-	ID          string
-	Description string
-}
-
-// Their beginnings, as far as they tell works apart.
-func (q *Queries) Descriptions(ctx context.Context, organizationID string, ids []string) ([]DescriptionsRow, error) {
-	rows, err := q.db.Query(ctx, descriptions, organizationID, ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DescriptionsRow{}
-	for rows.Next() {
-		var i DescriptionsRow
-		if err := rows.Scan(&i.ID, &i.Description); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const duplicates = `-- name: Duplicates :many
 SELECT d.id, d.conductor_analysis_id, d.organization_id, d.task1_id, d.task2_id, d.agent1_id, d.agent2_id, d.is_duplicate, d.spoken_by, d.similarity_score, d.work_description, d.resources, d.cycles, d.created_at, d.seen_at, a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
@@ -481,7 +451,7 @@ func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) (i
 }
 
 const openWork = `-- name: OpenWork :many
-SELECT t.id, t.ticket_id, t.title, hashtextextended(left(t.description, 4000), 0)::bigint AS version, t.status, t.created_at
+SELECT t.id, t.ticket_id, t.title, left(t.description, 4000)::text AS description, t.status, t.created_at
 FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE p.organization_id = $1 AND t.status NOT IN ('completed', 'failed', 'cancelled')
   AND (p.id = $2::uuid OR ($3::text <> '' AND p.repo = $3::text)
@@ -500,16 +470,16 @@ type OpenWorkParams struct {
 }
 
 type OpenWorkRow struct {
-	ID        string
-	TicketID  string
-	Title     string
-	Version   int64
-	Status    string
-	CreatedAt time.Time
+	ID          string
+	TicketID    string
+	Title       string
+	Description string
+	Status      string
+	CreatedAt   time.Time
 }
 
 // Tasks of a project that have not ended, newest first, but what this idempotency key has made: the
-// project itself, that of a ticket, or that of a repository. The version is that of the description.
+// project itself, that of a ticket, or that of a repository. Descriptions as far as they tell works apart.
 func (q *Queries) OpenWork(ctx context.Context, arg OpenWorkParams) ([]OpenWorkRow, error) {
 	rows, err := q.db.Query(ctx, openWork,
 		arg.OrganizationID,
@@ -530,7 +500,7 @@ func (q *Queries) OpenWork(ctx context.Context, arg OpenWorkParams) ([]OpenWorkR
 			&i.ID,
 			&i.TicketID,
 			&i.Title,
-			&i.Version,
+			&i.Description,
 			&i.Status,
 			&i.CreatedAt,
 		); err != nil {

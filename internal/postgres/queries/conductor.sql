@@ -96,15 +96,11 @@ SELECT coalesce((SELECT avg(c.coherence_score) FROM conductor_analyses c
 
 -- name: OpenWork :many
 -- Tasks of a project that have not ended, newest first, but what this idempotency key has made: the
--- project itself, that of a ticket, or that of a repository. The version is that of the description.
-SELECT t.id, t.ticket_id, t.title, hashtextextended(left(t.description, 4000), 0)::bigint AS version, t.status, t.created_at
+-- project itself, that of a ticket, or that of a repository. Descriptions as far as they tell works apart.
+SELECT t.id, t.ticket_id, t.title, left(t.description, 4000)::text AS description, t.status, t.created_at
 FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE p.organization_id = @organization_id AND t.status NOT IN ('completed', 'failed', 'cancelled')
   AND (p.id = sqlc.narg('project_id')::uuid OR (@repo::text <> '' AND p.repo = @repo::text)
        OR p.id = (SELECT k.project_id FROM tickets k WHERE k.id = sqlc.narg('ticket_id')::uuid))
   AND NOT EXISTS (SELECT FROM idempotency_keys i WHERE i.organization_id = @organization_id AND i.key = @key::text AND i.task_id = t.id)
 ORDER BY t.created_at DESC, t.id DESC LIMIT @most;
-
--- name: Descriptions :many
--- Their beginnings, as far as they tell works apart.
-SELECT id, left(description, 4000)::text AS description FROM tasks WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]);
