@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -114,9 +113,6 @@ type Activities struct {
 	cfg  Config
 	deps Deps
 	log  *slog.Logger
-
-	mu           sync.Mutex
-	installation string // cached answer of the store; empty until it was asked
 }
 
 // New makes the activities of one process.

@@ -40,15 +40,10 @@ func (a *Activities) ListReaperTargets(ctx context.Context) (contract.Targets, e
 // empty if it can. Trying again is of no use then.
 func (a *Activities) unasked(name string) string {
 	p, err := a.deps.Providers.Provider(name)
-	if err != nil {
+	if err != nil || ready(p) == nil {
 		return ""
 	}
-	if r, ok := p.(sandbox.Readier); ok {
-		if err := r.Ready(); err != nil {
-			return fmt.Sprintf("sandboxes of %s stay unverified, since nobody can ask for them: %s", name, task.MessageOf(err))
-		}
-	}
-	return ""
+	return fmt.Sprintf("sandboxes of %s stay unverified, since nobody can ask for them: %s", name, task.MessageOf(ready(p)))
 }
 
 // FindOrphans compares what a provider lists under our label with what lives by the store;
@@ -151,7 +146,7 @@ func (a *Activities) list(ctx context.Context, name string) ([]sandbox.Sandbox, 
 	if err != nil {
 		return nil, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", name).WithCause(err)
 	}
-	installation, err := a.installationID(ctx)
+	installation, err := a.deps.Fleet.Installation(ctx)
 	if err != nil {
 		return nil, err
 	}

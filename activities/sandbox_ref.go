@@ -64,29 +64,11 @@ func (a *Activities) labels(ctx context.Context, row task.Sandbox) (sandbox.Labe
 	if json.Unmarshal(row.Labels, &written) == nil && written.SandboxID == row.ID {
 		return written, nil
 	}
-	installation, err := a.installationID(ctx)
+	installation, err := a.deps.Fleet.Installation(ctx)
 	if err != nil {
 		return sandbox.Labels{}, err
 	}
 	return sandbox.Labels{Installation: installation, TaskID: row.TaskID, Attempt: row.Attempt, SandboxID: row.ID}, nil
-}
-
-// installationID asks the store once; the answer never changes.
-func (a *Activities) installationID(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	known := a.installation
-	a.mu.Unlock()
-	if known != "" {
-		return known, nil
-	}
-	id, err := a.deps.Fleet.Installation(ctx)
-	if err != nil {
-		return "", fmt.Errorf("read installation: %w", err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.installation = id
-	return id, nil
 }
 
 // inspect asks the provider; one that cannot be asked answers unknown, with the error.

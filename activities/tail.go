@@ -6,12 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -104,10 +106,8 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	carrying, cancel := context.WithCancel(ctx)
 	defer t.post.Wait()
-	defer cancel()
-	go t.rounds(carrying)
+	defer t.carry(ctx)()
 	return ofSandbox(t.flush(ctx, flushTimeout))
 }
 
@@ -162,16 +162,7 @@ func (f files) WriteFile(ctx context.Context, name string, r io.Reader) error {
 
 // run carries until ctx ends, or until there is nothing more to carry, and says why.
 func (t *tail) run(ctx context.Context) (over string) {
-	carrying, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		t.rounds(carrying)
-	}()
-	defer func() {
-		cancel()
-		<-ended
-	}()
+	defer t.carry(ctx)()
 	ticker := time.NewTicker(tailLook)
 	defer ticker.Stop()
 	for {
@@ -183,6 +174,17 @@ func (t *tail) run(ctx context.Context) (over string) {
 			return ""
 		case <-ticker.C:
 		}
+	}
+}
+
+// carry looks into the outbox until it is stopped.
+func (t *tail) carry(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { t.rounds(ctx) })
+	return func() {
+		cancel()
+		group.Wait()
 	}
 }
 
@@ -210,7 +212,7 @@ func (t *tail) look(ctx context.Context) (over string) {
 // at the configured interval.
 func (t *tail) rounds(ctx context.Context) {
 	quick, failing := max(t.every/quicker, time.Millisecond), false
-	for wait := quick; ctx.Err() == nil; wait = min(wait*2, t.every) {
+	for pause := quick; ctx.Err() == nil; pause = min(pause*2, t.every) {
 		_, err := t.post.Round(ctx)
 		if absent := task.CodeOf(err) == task.CodeNotFound; err != nil && !absent && !failing { // an agent that begins has none
 			t.warn(ctx, err)
@@ -219,17 +221,10 @@ func (t *tail) rounds(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-t.post.News(): // it asks for more, once it has read
-			wait = quick / 2
-			rest(ctx, quick)
-		case <-time.After(wait):
+			pause = quick / 2
+			_ = wait.For(ctx, quick) // fails when ctx ends
+		case <-time.After(pause):
 		}
-	}
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *Client) RestoreSchedules(ctx context.Context) error {
 }
 
 func (c *Client) eachSchedule(do func(client.ScheduleOptions) error) error {
-	for _, wanted := range []client.ScheduleOptions{c.reaper(), c.guardian(), c.conductor(), c.retention()} {
+	for _, wanted := range c.wanted() {
 		if err := do(wanted); err != nil {
 			return err
 		}
@@ -110,32 +110,22 @@ func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 	return coded("pause schedule "+id, handle.Pause(ctx, client.SchedulePauseOptions{Note: note}))
 }
 
-// reaper is the schedule of the reaper.
-func (c *Client) reaper() client.ScheduleOptions {
-	return periodic(c.cfg.ReaperPeriod, contract.ScheduleReaper, client.ScheduleWorkflowAction{
-		ID: "reaper", Workflow: contract.ReaperWorkflow, StaticSummary: "find sandboxes that nobody owns",
-	})
-}
-
-// guardian is the schedule of the guardian.
-func (c *Client) guardian() client.ScheduleOptions {
-	return c.supervising(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
-		ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "judge agents at work",
-	})
-}
-
-// conductor is the schedule of the conductor.
-func (c *Client) conductor() client.ScheduleOptions {
-	return c.supervising(c.cfg.ConductorPeriod, contract.ScheduleConductor, client.ScheduleWorkflowAction{
-		ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "look at agents at work together",
-	})
-}
-
-// retention is the schedule of retention passes. It does not rest: data expires while no task is open.
-func (c *Client) retention() client.ScheduleOptions {
-	return periodic(c.cfg.RetentionPeriod, contract.ScheduleRetention, client.ScheduleWorkflowAction{
-		ID: "retention", Workflow: contract.RetentionWorkflow, StaticSummary: "remove expired data of ended tasks",
-	})
+// wanted are the schedules of the configuration. That of retention does not rest: data expires while no task is open.
+func (c *Client) wanted() []client.ScheduleOptions {
+	return []client.ScheduleOptions{
+		periodic(c.cfg.ReaperPeriod, contract.ScheduleReaper, client.ScheduleWorkflowAction{
+			ID: "reaper", Workflow: contract.ReaperWorkflow, StaticSummary: "find sandboxes that nobody owns",
+		}),
+		c.supervising(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
+			ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "judge agents at work",
+		}),
+		c.supervising(c.cfg.ConductorPeriod, contract.ScheduleConductor, client.ScheduleWorkflowAction{
+			ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "look at agents at work together",
+		}),
+		periodic(c.cfg.RetentionPeriod, contract.ScheduleRetention, client.ScheduleWorkflowAction{
+			ID: "retention", Workflow: contract.RetentionWorkflow, StaticSummary: "remove expired data of ended tasks",
+		}),
+	}
 }
 
 // supervising is a schedule that is there also where it is switched off, so that it is seen to be.
