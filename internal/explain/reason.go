@@ -61,6 +61,10 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonSandboxStopped: because("The sandbox does not run any more"),
 		task.ReasonMaxDuration:    maxDuration,
 		task.ReasonNoVerdict:      always("The validator ended without a verdict."),
+		task.ReasonReset:          always("The task's workflow was reset to a point before this attempt, so another one takes its place."),
+		task.ReasonTaskEnded:      always("The task ended without this attempt: its workflow was reset."),
+		task.ReasonSandboxLeft:    always("Its sandbox was gone when the task was loaded."),
+		task.ReasonTerminated:     always("The workflow was ended from outside."),
 
 		task.ReasonStoreUnreachable:    always("The store cannot be asked."),
 		task.ReasonSandboxUnreachable:  always("The sandbox is out of reach of this worker."),

@@ -64,6 +64,10 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonSandboxStopped: "The sandbox does not run any more: the engine does not answer.",
 		task.ReasonMaxDuration:    "The attempt reached its longest duration; the last check said: the engine does not answer.",
 		task.ReasonNoVerdict:      "The validator ended without a verdict.",
+		task.ReasonReset:          "The task's workflow was reset to a point before this attempt, so another one takes its place.",
+		task.ReasonTaskEnded:      "The task ended without this attempt: its workflow was reset.",
+		task.ReasonSandboxLeft:    "Its sandbox was gone when the task was loaded.",
+		task.ReasonTerminated:     "The workflow was ended from outside.",
 
 		task.ReasonStoreUnreachable:    "The store cannot be asked.",
 		task.ReasonSandboxUnreachable:  "The sandbox is out of reach of this worker.",

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -69,11 +70,9 @@ func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {
 // attempt has been over for grace. Lost and bare rows are nobody's to clean.
 func (s *Store) LedgerOrphans(ctx context.Context, grace time.Duration) ([]contract.Orphan, error) {
 	rows, err := s.q.LedgerOrphans(ctx, grace)
-	orphans := make([]contract.Orphan, 0, len(rows))
-	for _, r := range rows {
-		orphans = append(orphans, orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over"))
-	}
-	return orphans, translate("look for orphans in the ledger", err)
+	return mapAll(rows, func(r db.LedgerOrphansRow) contract.Orphan {
+		return orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over")
+	}), translate("look for orphans in the ledger", err)
 }
 
 // Unowned answers which of the listed sandboxes serve no live attempt for grace. One that
@@ -99,11 +98,7 @@ func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace tim
 // Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
 func (s *Store) Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error) {
 	left, err := s.LeftSandboxes(ctx, taskID, 0)
-	orphans := make([]contract.Orphan, 0, len(left))
-	for _, one := range left {
-		orphans = append(orphans, contract.Orphan{CleanupInput: one.CleanupInput})
-	}
-	return orphans, err
+	return mapAll(left, func(one ingest.LeftSandbox) contract.Orphan { return contract.Orphan{CleanupInput: one.CleanupInput} }), err
 }
 
 func orphan(id, taskID string, attempt int32, reason string) contract.Orphan {
@@ -151,7 +146,7 @@ func (s *Store) RunLoaded(ctx context.Context, taskID string) (bool, error) {
 // writeOff writes a task off unless it is final.
 func (s *Store) writeOff(ctx context.Context, taskID string, off writeOff) error {
 	ended := false
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+	err := s.inTx(ctx, func(q *db.Queries) (err error) {
 		ended, err = off.write(ctx, q, taskID)
 		if err == nil && off.more != nil {
 			err = off.more(q)
@@ -172,8 +167,12 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if err != nil || task.Status(found.Task.Status).Final() {
 		return false, err
 	}
+	why := task.Reason{}
+	if off.class == task.ClassTerminated {
+		why.Code = task.ReasonTerminated
+	}
 	err = q.AbandonTask(ctx, db.AbandonTaskParams{
-		FailureClass: string(off.class), Reason: new(storable(off.reason)), ID: taskID,
+		FailureClass: string(off.class), Reason: new(storable(off.reason)), EndReason: why.Stored(), ID: taskID,
 	})
 	if err != nil {
 		return false, err
@@ -188,7 +187,7 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 		return false, err
 	}
 	err = q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
-		TaskID: taskID, FailureClass: string(off.class), Reason: storable(off.reason),
+		TaskID: taskID, FailureClass: string(off.class), Reason: storable(off.reason), EndReason: why.Stored(),
 	})
 	if err != nil {
 		return false, err

@@ -36,11 +36,8 @@ type loading struct {
 // retry, or if the run is a reset. Asking again answers the same. [task.CodeNotFound] if
 // there is no such task.
 func (s *Store) LoadTask(ctx context.Context, ref contract.TaskRef, runID string) (contract.LoadedTask, error) {
-	var out contract.LoadedTask
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		l := loading{q: q, ref: ref, runID: runID, settings: s.cfg.Settings}
-		out, err = l.load(ctx)
-		return err
+	out, err := txResult(ctx, s, func(q *db.Queries) (contract.LoadedTask, error) {
+		return (&loading{q: q, ref: ref, runID: runID, settings: s.cfg.Settings}).load(ctx)
 	})
 	return out, translate("load task "+ref.TaskID, err)
 }
@@ -163,9 +160,7 @@ func (l *loading) findLive(ctx context.Context) error {
 			return err
 		}
 	}
-	end := db.EndOpenAttemptsParams{
-		TaskID: l.row.ID, FailureClass: string(task.ClassInfrastructure), Reason: "Its sandbox was gone when the task was loaded.",
-	}
+	end := openEnd(l.row.ID, task.ReasonSandboxLeft)
 	if l.live != nil {
 		end.But = last.Attempt.Number
 	}

@@ -80,9 +80,9 @@ func TestStrayAttemptsAreEnded(t *testing.T) {
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM attempts WHERE task_id = $1 AND number = 1 AND ended_at IS NOT NULL`, followed.id))
 	require.Equal(t, 0, count(t, w.pool, `SELECT count(*) FROM attempts WHERE task_id = $1 AND number = 2 AND ended_at IS NOT NULL`, followed.id))
 	require.Equal(t, 2, count(t, w.pool, `SELECT count(*) FROM sandboxes WHERE ended_at IS NOT NULL`))
-	const why = `SELECT reason FROM attempts WHERE task_id = $1 AND number = 1`
-	require.Contains(t, one[string](t, w.pool, why, over.id), "The task ended without this attempt")
-	require.Contains(t, one[string](t, w.pool, why, followed.id), "another one takes its place")
+	const why = `SELECT end_reason ->> 'code' FROM attempts WHERE task_id = $1 AND number = 1`
+	require.Equal(t, string(task.ReasonTaskEnded), one[string](t, w.pool, why, over.id))
+	require.Equal(t, string(task.ReasonReset), one[string](t, w.pool, why, followed.id))
 }
 
 // What the reaper asks each minute does not cost more with each attempt and each sandbox that ever was.

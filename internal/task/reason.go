@@ -56,6 +56,10 @@ const (
 	ReasonSandboxStopped ReasonCode = "sandbox_stopped" // for Detail
 	ReasonMaxDuration    ReasonCode = "max_duration"    // the attempt reached it; Detail: what the last check found
 	ReasonNoVerdict      ReasonCode = "no_verdict"      // the validator ended without one
+	ReasonReset          ReasonCode = "reset"           // the workflow was reset to a point before the attempt
+	ReasonTaskEnded      ReasonCode = "task_ended"      // the workflow was reset, and the task ended without the attempt
+	ReasonSandboxLeft    ReasonCode = "sandbox_left"    // the sandbox was gone when a workflow run loaded the task
+	ReasonTerminated     ReasonCode = "terminated"      // the workflow was ended from outside
 )
 
 // Why a check did not find out how a running attempt stands. That alone does not end the attempt.

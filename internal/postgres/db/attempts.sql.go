@@ -174,8 +174,9 @@ func (q *Queries) EndAttempt(ctx context.Context, arg EndAttemptParams) error {
 
 const endOpenAttempts = `-- name: EndOpenAttempts :exec
 WITH ended AS (
-    UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = $1, reason = $2
-    WHERE attempts.task_id = $3 AND attempts.ended_at IS NULL AND attempts.number <> $4
+    UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = $1, reason = $2,
+        end_reason = nullif($3::text, '')::jsonb
+    WHERE attempts.task_id = $4 AND attempts.ended_at IS NULL AND attempts.number <> $5
     RETURNING attempts.sandbox_id, attempts.ended_at
 )
 UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
@@ -184,6 +185,7 @@ UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e 
 type EndOpenAttemptsParams struct {
 	FailureClass string
 	Reason       string
+	EndReason    string
 	TaskID       string
 	But          int32
 }
@@ -193,6 +195,7 @@ func (q *Queries) EndOpenAttempts(ctx context.Context, arg EndOpenAttemptsParams
 	_, err := q.db.Exec(ctx, endOpenAttempts,
 		arg.FailureClass,
 		arg.Reason,
+		arg.EndReason,
 		arg.TaskID,
 		arg.But,
 	)

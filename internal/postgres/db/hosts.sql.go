@@ -190,6 +190,16 @@ func (q *Queries) LostAttempts(ctx context.Context, hostID *string) ([]string, e
 	return items, nil
 }
 
+const makeBareSandboxes = `-- name: MakeBareSandboxes :exec
+INSERT INTO sandboxes (id, provider, state)
+SELECT i.id, 'bare', 'running' FROM unnest($1::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING
+`
+
+func (q *Queries) MakeBareSandboxes(ctx context.Context, ids []string) error {
+	_, err := q.db.Exec(ctx, makeBareSandboxes, ids)
+	return err
+}
+
 const unverifiedByHost = `-- name: UnverifiedByHost :many
 SELECT s.host_id::text AS id, coalesce(h.name, '')::text AS name, count(*) AS unverified,
     coalesce(h.lost_at IS NULL AND h.seen_at > now() - $1::interval, false)::boolean AS beats

@@ -7,13 +7,15 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 )
 
 const endStrayAttempts = `-- name: EndStrayAttempts :exec
 WITH ended AS (
     UPDATE attempts a SET ended_at = now(), outcome = 'failed', failure_class = $1,
-        reason = CASE WHEN t.status IN ('completed', 'failed', 'cancelled') THEN $2::text ELSE $3::text END
-    FROM tasks t WHERE t.id = a.task_id AND a.ended_at IS NULL AND (t.status IN ('completed', 'failed', 'cancelled')
+        reason = CASE WHEN o.ended THEN $2::text ELSE $3::text END,
+        end_reason = CASE WHEN o.ended THEN $4::jsonb ELSE $5::jsonb END
+    FROM tasks t CROSS JOIN LATERAL (SELECT t.status IN ('completed', 'failed', 'cancelled') AS ended) o WHERE t.id = a.task_id AND a.ended_at IS NULL AND (o.ended
         OR EXISTS (SELECT FROM attempts later WHERE later.task_id = a.task_id AND later.number > a.number))
     RETURNING a.sandbox_id, a.ended_at
 )
@@ -21,13 +23,21 @@ UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e 
 `
 
 type EndStrayAttemptsParams struct {
-	FailureClass string
-	AtEnd        string
-	ByReset      string
+	FailureClass  string
+	AtEnd         string
+	ByReset       string
+	AtEndReason   json.RawMessage
+	ByResetReason json.RawMessage
 }
 
 // Ends attempts that no run will end: those of tasks that are over, and those that a later one has followed.
 func (q *Queries) EndStrayAttempts(ctx context.Context, arg EndStrayAttemptsParams) error {
-	_, err := q.db.Exec(ctx, endStrayAttempts, arg.FailureClass, arg.AtEnd, arg.ByReset)
+	_, err := q.db.Exec(ctx, endStrayAttempts,
+		arg.FailureClass,
+		arg.AtEnd,
+		arg.ByReset,
+		arg.AtEndReason,
+		arg.ByResetReason,
+	)
 	return err
 }

@@ -13,21 +13,27 @@ import (
 )
 
 const abandonTask = `-- name: AbandonTask :exec
-UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, end_reason = NULL, blocked_reason = '',
+UPDATE tasks t SET status = 'failed', failure_class = $1, error_message = $2, end_reason = nullif($3::text, '')::jsonb, blocked_reason = '',
     sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
-WHERE t.id = $3
+WHERE t.id = $4
 `
 
 type AbandonTaskParams struct {
 	FailureClass string
 	Reason       *string
+	EndReason    string
 	ID           string
 }
 
 // No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
 func (q *Queries) AbandonTask(ctx context.Context, arg AbandonTaskParams) error {
-	_, err := q.db.Exec(ctx, abandonTask, arg.FailureClass, arg.Reason, arg.ID)
+	_, err := q.db.Exec(ctx, abandonTask,
+		arg.FailureClass,
+		arg.Reason,
+		arg.EndReason,
+		arg.ID,
+	)
 	return err
 }
 

@@ -48,7 +48,8 @@ UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e 
 -- name: EndOpenAttempts :exec
 -- Ends those that nobody ended: of a task without a run, or of a sandbox that is no more.
 WITH ended AS (
-    UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = @failure_class, reason = @reason
+    UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = @failure_class, reason = @reason,
+        end_reason = nullif(@end_reason::text, '')::jsonb
     WHERE attempts.task_id = @task_id AND attempts.ended_at IS NULL AND attempts.number <> @but
     RETURNING attempts.sandbox_id, attempts.ended_at
 )

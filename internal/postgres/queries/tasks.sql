@@ -59,7 +59,7 @@ DELETE FROM slots WHERE task_id = @task_id;
 
 -- name: AbandonTask :exec
 -- No run owns it any more, so that a reset is not refused as the run that ended it. It names its last sandbox.
-UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, end_reason = NULL, blocked_reason = '',
+UPDATE tasks t SET status = 'failed', failure_class = @failure_class, error_message = @reason, end_reason = nullif(@end_reason::text, '')::jsonb, blocked_reason = '',
     sandbox_id = (SELECT a.sandbox_id FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1), run_id = '', queued_at = NULL, queue_position = NULL, queue_reason = NULL,
     completed_at = now(), updated_at = now()
 WHERE t.id = @id;
