@@ -73,9 +73,14 @@ const (
 
 // Run looks at failures and tells agents until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
+	return s.every(ctx, "diagnose failures", s.Step)
+}
+
+// every repeats a step until ctx ends, and logs its failures.
+func (s *Service) every(ctx context.Context, doing string, step func(context.Context) error) error {
 	for ctx.Err() == nil {
-		if err := s.Step(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.ErrorContext(ctx, "failures not diagnosed", slog.String("error", err.Error()))
+		if err := step(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.ErrorContext(ctx, "diagnosis step failed", slog.String("step", doing), slog.String("error", err.Error()))
 		}
 		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
-	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Webhook says who is told, and with which secret it is signed.
@@ -64,13 +63,7 @@ func (s *Service) Deliver(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for ctx.Err() == nil {
-		if err := s.Send(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.ErrorContext(ctx, "webhooks not sent", slog.String("error", err.Error()))
-		}
-		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
-	}
-	return nil
+	return s.every(ctx, "send webhooks", s.Send)
 }
 
 // Send tries the webhooks that are due, once each. What is not taken is tried again, with growing pauses.
