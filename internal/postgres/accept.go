@@ -32,7 +32,7 @@ func (s *Store) AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, er
 	}
 	d.Execution = s.sealEnv(d.OrganizationID, d.Execution)
 	var made task.Accepted
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		var err error
 		made, err = acceptTask(ctx, q, d)
 		return err

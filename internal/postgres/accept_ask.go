@@ -18,10 +18,9 @@ import (
 // wire form a late ask is stored with its receipt instead. Asking for the same cancel,
 // fail or retry again while one is under way answers that one.
 func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
-	var asked task.Asked
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		asked, _, err = askTask(ctx, q, a)
-		return err
+	asked, err := txResult(ctx, s, func(q *db.Queries) (task.Asked, error) {
+		asked, _, err := askTask(ctx, q, a)
+		return asked, err
 	})
 	return asked, translate("ask for "+a.Kind+" of task "+a.TaskID, err)
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -62,7 +60,7 @@ func (s *Store) FindCycle(ctx context.Context, organizationID, taskID string, id
 // of the organization, then the gate.
 func (s *Store) editDependencies(ctx context.Context, organizationID, taskID string, edit func(*db.Queries) error) ([]string, error) {
 	var ids []string
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		if err := q.LockDependencies(ctx, organizationID); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput,
 	}
 	var out contract.BeginAttemptResult
 	var b beginning
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+	err = s.inTx(ctx, func(q *db.Queries) (err error) {
 		b = beginning{q: q, cfg: s.cfg, in: in, runID: runID}
 		out, err = b.begin(ctx, installation)
 		return err

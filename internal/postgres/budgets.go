@@ -114,7 +114,7 @@ func (s *Store) setBudget(
 		return nil, fmt.Errorf("encode the budget: %w", err)
 	}
 	asked := []string{}
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		projectID, err := set(q, raw)
 		if err != nil {
 			return err

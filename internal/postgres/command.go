@@ -24,11 +24,7 @@ const senderCLI = "temporal cli"
 // store does not know, is answered as settled. The feedback of a failed verdict, or of a
 // replacement, is stored and named.
 func (s *Store) LoadCommand(ctx context.Context, in contract.LoadCommandInput, runID string) (contract.LoadedCommand, error) {
-	var out contract.LoadedCommand
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		out, err = takeCommand(ctx, q, in, runID)
-		return err
-	})
+	out, err := txResult(ctx, s, func(q *db.Queries) (contract.LoadedCommand, error) { return takeCommand(ctx, q, in, runID) })
 	return out, translate("take a command of task "+in.TaskID, err)
 }
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -55,7 +53,7 @@ func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []s
 // SaveConducted stores an analysis once for its cycle and organization, and with it the pairs that
 // were found or told apart; it reports whether it did.
 func (s *Store) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error) {
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.InsertConducted(ctx, conductedParams(a))
 		if saved = n > 0; err != nil || !saved {
 			return err

@@ -84,7 +84,7 @@ func (s *Store) TicketEnds(ctx context.Context, ticketID string) (task.TicketEnd
 // the failure was looked at, all or nothing. It answers the ids of those that it has stored.
 func (s *Store) SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptDiagnosis) ([]string, error) {
 	var saved []string
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		saved = nil
 		for _, d := range all {
 			fresh, err := saveDiagnosis(ctx, q, d)
@@ -164,7 +164,7 @@ func (s *Store) TellNotices(ctx context.Context, most int) ([]string, error) {
 	var errs []error
 	for _, row := range held {
 		done := false
-		err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+		err := s.inTx(ctx, func(q *db.Queries) (err error) {
 			done, err = tellNotice(ctx, q, row)
 			return err
 		})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -33,7 +31,7 @@ func (s *Store) ResumeProject(ctx context.Context, p task.Pause) (task.Project, 
 func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, ask func(*db.Queries) ([]string, error)) (task.Project, []string, error) {
 	var row db.Project
 	asked := []string{}
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+	err := s.inTx(ctx, func(q *db.Queries) (err error) {
 		row, err = q.SetProjectPaused(ctx, db.SetProjectPausedParams{Paused: paused, OrganizationID: p.OrganizationID, ID: p.ProjectID})
 		if err != nil {
 			return err
@@ -51,7 +49,7 @@ func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, as
 
 // MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
 func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string) (task.Ticket, error) {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		from, err := q.LockTicket(ctx, organizationID, id)
 		if err != nil {
 			return err

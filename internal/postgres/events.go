@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
 )
 
 // Statements of the intake. They are written by hand because they travel in pipelines of
@@ -56,8 +58,6 @@ const (
 	sqlMoveMarks = `INSERT INTO event_spools (sandbox_id, spool_id, watermark)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
 		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET watermark = excluded.watermark`
-	sqlBareSandboxes = `INSERT INTO sandboxes (id, provider, state)
-		SELECT id, 'bare', 'running' FROM unnest($1::text[]) AS id ORDER BY id ON CONFLICT (id) DO NOTHING`
 )
 
 // CommitEvents implements [ingest.Committer]. Where all sandboxes are as this process left
@@ -205,10 +205,7 @@ func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
 	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, sqlBareSandboxes, ids); err != nil {
-		return err
-	}
-	return errBareMade
+	return cmp.Or(db.New(conn).MakeBareSandboxes(ctx, ids), errBareMade)
 }
 
 // outdated reports whether the plan did not fit the rows: the division in sqlMoveSandboxes.

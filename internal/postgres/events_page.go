@@ -52,9 +52,5 @@ func (p *eventPage) last(empty int64) int64 {
 }
 
 func (p *eventPage) events(sandboxID string) []ingest.StoredEvent {
-	events := make([]ingest.StoredEvent, 0, len(p.rows))
-	for _, row := range p.rows {
-		events = append(events, storedEvent(sandboxID, row))
-	}
-	return events
+	return mapAll(p.rows, func(row db.EventsAfterRow) ingest.StoredEvent { return storedEvent(sandboxID, row) })
 }

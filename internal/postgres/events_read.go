@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -30,7 +31,7 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 
 // eventRows reads events of all types by their numbers, which have no gap; events of one type are looked for from the newest on.
 func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts eventCounts) (*eventPage, error) {
-	found := &eventPage{limit: orDefault(query.Limit, defaultEventLimit)}
+	found := &eventPage{limit: cmp.Or(query.Limit, defaultEventLimit)}
 	from := db.EventPageParams{SandboxID: query.SandboxID, Newest: counts.head, EventType: query.Type, Skip: int32(query.Offset)} //nolint:gosec // G115: bounded by the API
 	if query.Before > 0 {
 		from.Newest = min(from.Newest, query.Before-1)
@@ -59,7 +60,7 @@ func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *
 // An unknown sandbox has none.
 func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error) {
 	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
-		SandboxID: sandboxID, After: after, PageLimit: int32(orDefault(limit, defaultEventLimit)), //nolint:gosec // G115: small by the API's bounds
+		SandboxID: sandboxID, After: after, PageLimit: int32(cmp.Or(limit, defaultEventLimit)), //nolint:gosec // G115: small by the API's bounds
 	})
 	if err != nil {
 		return nil, translate("read events", err)
@@ -67,11 +68,7 @@ func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, 
 	if err := s.whole(ctx, sandboxID, "sandbox "+sandboxID, after, rows); err != nil {
 		return nil, err
 	}
-	events := make([]ingest.StoredEvent, 0, len(rows))
-	for _, row := range rows {
-		events = append(events, storedEvent(sandboxID, row))
-	}
-	return events, nil
+	return (&eventPage{rows: rows}).events(sandboxID), nil
 }
 
 func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -20,7 +21,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 		return ingest.TaskPage{}, err
 	}
 	out := ingest.TaskPage{Events: []ingest.StoredEvent{}, From: settled(after, boxes)}
-	room := eventPage{limit: orDefault(limit, defaultEventLimit)}
+	room := eventPage{limit: cmp.Or(limit, defaultEventLimit)}
 	for _, box := range boxes {
 		from, _ := out.From.In(int(box.Attempt))
 		if box.LastSequence <= from {

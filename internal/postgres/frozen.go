@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,9 +28,7 @@ func (s *Store) FrozenTime(ctx context.Context, sandboxID string) (time.Duration
 // SandboxesElsewhere lists the sandboxes that exist at providers elsewhere, which a stop of this machine does not end.
 func (s *Store) SandboxesElsewhere(ctx context.Context) ([]task.Elsewhere, error) {
 	rows, err := s.q.SandboxesElsewhere(ctx)
-	out := make([]task.Elsewhere, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, task.Elsewhere{SandboxID: r.ID, Provider: r.Provider, TaskID: r.TaskID, PerHour: r.Hour, Currency: r.Currency})
-	}
-	return out, translate("list sandboxes elsewhere", err)
+	return mapAll(rows, func(r db.SandboxesElsewhereRow) task.Elsewhere {
+		return task.Elsewhere{SandboxID: r.ID, Provider: r.Provider, TaskID: r.TaskID, PerHour: r.Hour, Currency: r.Currency}
+	}), translate("list sandboxes elsewhere", err)
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -147,7 +145,7 @@ func later(a, b time.Time) time.Time {
 // transaction what plan makes of it: a step up the ladder, or none. plan is told of what was done
 // about the attempt before, newest first; it may be called again.
 func (s *Store) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (planned task.Intervention, saved bool, err error) {
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		planned, saved = task.Intervention{}, false
 		if j.NeedsSteering {
 			if err := q.LockSteering(ctx, j.SandboxID); err != nil {

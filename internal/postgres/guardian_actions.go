@@ -32,7 +32,7 @@ type acting struct {
 // act writes an action down, with what was before and after, and tells the bus.
 func (s *Store) act(ctx context.Context, call task.GuardianCall, do func(a *acting) (before, after, more map[string]any, commandID string, err error)) (task.GuardianAction, error) {
 	var done task.GuardianAction
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		a := &acting{q: q, call: call}
 		before, after, audit, commandID, err := do(a)
 		if err != nil {
@@ -225,7 +225,7 @@ func actionOf(r db.GuardianAction) task.GuardianAction {
 // was taken back is [task.CodeNotFound].
 func (s *Store) RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error) {
 	var out task.Reverted
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		row, err := q.LockAction(ctx, call.OrganizationID, id)
 		if err != nil {
 			return missing(translate("lock the action", err), "There is no action %s that could be taken back.", id)

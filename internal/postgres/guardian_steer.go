@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -27,7 +25,7 @@ func (s *Store) Planned(ctx context.Context, after, upto string) ([]task.Interve
 // calls again, withdraws it or lets it expire finds all of it or nothing. What cannot be done now
 // is settled as refused.
 func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
-	err := s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		found, err := q.LockIntervention(ctx, iv.ID)
 		if err != nil {
 			return err
@@ -36,7 +34,7 @@ func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Interv
 			return nil
 		}
 		iv.State = task.InterventionSent
-		if err = takeStep(ctx, q, tx, &iv); err != nil {
+		if err = takeStep(ctx, q, &iv); err != nil {
 			if !final(err) {
 				return err
 			}
@@ -47,17 +45,17 @@ func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Interv
 	return iv, translate("carry out intervention "+iv.ID, err)
 }
 
-func takeStep(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) error {
+func takeStep(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
 	if iv.Level == task.LevelReplace {
 		asked, err := askReplace(ctx, q, *iv)
 		iv.CommandID, iv.CommandState = asked.Command.ID, string(asked.Command.State)
 		return err
 	}
-	return tell(ctx, q, tx, iv)
+	return tell(ctx, q, iv)
 }
 
 // tell puts the words of an intervention into the agent's inbox.
-func tell(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) error {
+func tell(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
 	hash := sha256.Sum256([]byte(iv.Content))
 	m := ingest.NewMessage{
 		SandboxID: iv.SandboxID, Kind: ingest.MessageNudge, Content: iv.Content, SenderKind: ingest.SenderGuardian, SenderID: guardianName,
@@ -69,7 +67,7 @@ func tell(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) 
 	if err := checkMessage(&m); err != nil {
 		return err
 	}
-	stored, refusal, err := putMessage(ctx, q, tx, m)
+	stored, refusal, err := putMessage(ctx, q, m)
 	if err != nil {
 		return err
 	}
@@ -78,17 +76,17 @@ func tell(ctx context.Context, q *db.Queries, tx pgx.Tx, iv *task.Intervention) 
 		return ingest.Refused(refusal, message(stored))
 	}
 	if iv.Level == task.LevelInterrupt {
-		return goOn(ctx, q, tx, m)
+		return goOn(ctx, q, m)
 	}
 	return nil
 }
 
 // goOn says the words of an interrupt once more as a message: an interrupt only stops an agent, which then waits to be
 // told how to go on.
-func goOn(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) error {
+func goOn(ctx context.Context, q *db.Queries, m ingest.NewMessage) error {
 	m.Kind = ingest.MessageNudge
 	m.Once.Key += afterInterrupt
-	_, _, err := putMessage(ctx, q, tx, m)
+	_, _, err := putMessage(ctx, q, m)
 	return err
 }
 
@@ -155,7 +153,7 @@ func interventionOf(r db.Intervention) task.Intervention {
 // [task.CodeConflict], and says why.
 func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error) {
 	var out task.Intervention
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		rows, err := q.Interventions(ctx, db.InterventionsParams{OrganizationID: organizationID, ID: &id, MaxRows: 1})
 		if err != nil {
 			return err

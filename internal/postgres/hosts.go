@@ -28,11 +28,7 @@ func (s *Store) HostSeen(ctx context.Context, id string, providers, agents []str
 // Hosts lists the machines that ever reported, those that did so last first.
 func (s *Store) Hosts(ctx context.Context) ([]task.Host, error) {
 	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, "")
-	hosts := make([]task.Host, 0, len(rows))
-	for _, row := range rows {
-		hosts = append(hosts, hostRecord(row))
-	}
-	return hosts, translate("list hosts", err)
+	return mapAll(rows, hostRecord), translate("list hosts", err)
 }
 
 func hostRecord(r db.HostsRow) task.Host {
@@ -68,7 +64,7 @@ func (s *Store) loseHost(ctx context.Context, id string) (task.Host, error) {
 		return before, err
 	}
 	var told []string
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+	err = s.inTx(ctx, func(q *db.Queries) (err error) {
 		if err = oneRow(q.HostLost(ctx, id, s.cfg.HostFresh)); err != nil {
 			return err
 		}

@@ -40,15 +40,15 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 }
 
 func (s *Store) storeMessage(ctx context.Context, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
-	err = s.inTx(ctx, func(q *db.Queries, tx pgx.Tx) error {
-		stored, refusal, err = putMessage(ctx, q, tx, m)
+	err = s.inTx(ctx, func(q *db.Queries) error {
+		stored, refusal, err = putMessage(ctx, q, m)
 		return err
 	})
 	return stored, refusal, err
 }
 
-func putMessage(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
-	target, err := messageSandbox(ctx, q, tx, m)
+func putMessage(ctx context.Context, q *db.Queries, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
+	target, err := messageSandbox(ctx, q, m)
 	if err != nil {
 		return stored, "", err
 	}
@@ -71,7 +71,7 @@ func putMessage(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessa
 }
 
 func checkMessage(m *ingest.NewMessage) error {
-	m.Kind, m.SenderKind = orDefault(m.Kind, ingest.MessageUser), orDefault(m.SenderKind, ingest.SenderPerson)
+	m.Kind, m.SenderKind = cmp.Or(m.Kind, ingest.MessageUser), cmp.Or(m.SenderKind, ingest.SenderPerson)
 	switch m.Kind {
 	case ingest.MessageUser, ingest.MessageInterrupt, ingest.MessageNudge, ingest.MessageSystem:
 	default:
@@ -90,10 +90,10 @@ func checkMessage(m *ingest.NewMessage) error {
 }
 
 // messageSandbox locks the sandbox that a message is for.
-func messageSandbox(ctx context.Context, q *db.Queries, tx pgx.Tx, m ingest.NewMessage) (db.MessageSandboxRow, error) {
+func messageSandbox(ctx context.Context, q *db.Queries, m ingest.NewMessage) (db.MessageSandboxRow, error) {
 	row, err := q.MessageSandbox(ctx, m.SandboxID)
 	if errors.Is(err, pgx.ErrNoRows) && m.Bare {
-		if _, err := tx.Exec(ctx, sqlBareSandboxes, []string{m.SandboxID}); err != nil {
+		if err := q.MakeBareSandboxes(ctx, []string{m.SandboxID}); err != nil {
 			return row, err
 		}
 		row, err = q.MessageSandbox(ctx, m.SandboxID)
@@ -155,8 +155,8 @@ func (s *Store) LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.M
 	}
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
 		SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll, Taker: taker, Times: times, Reason: neverAcknowledged,
-		Lease: orDefault(in.Lease, time.Minute).Seconds(),
-		Most:  int32(orDefault(in.Limit, most)), //nolint:gosec // G115: small by the API's bounds
+		Lease: cmp.Or(in.Lease, time.Minute).Seconds(),
+		Most:  int32(cmp.Or(in.Limit, most)), //nolint:gosec // G115: small by the API's bounds
 	})
 	if err != nil {
 		return nil, translate("lease messages", err)

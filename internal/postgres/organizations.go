@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -37,7 +35,7 @@ func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.Organi
 	if c.MaxSlots != nil {
 		in.MaxSlots = new(int32(*c.MaxSlots)) //nolint:gosec // G115: checked by the API
 	}
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.ChangeOrganization(ctx, in)
 		if err != nil || n == 0 {
 			return err

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ type projecting struct {
 func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
 	var out contract.Projected
 	var w projecting
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
+	err := s.inTx(ctx, func(q *db.Queries) (err error) {
 		w = projecting{q: q, cfg: s.cfg, p: p, runID: runID, conquered: conquered}
 		out, err = w.project(ctx)
 		return err
@@ -189,7 +190,7 @@ func (w *projecting) agentOf(ctx context.Context, box string) (string, error) {
 		return "", nil
 	}
 	id, err := w.q.StartedAgent(ctx, box, event.AgentStarted)
-	return orDefault(storable(id), box), err
+	return cmp.Or(storable(id), box), err
 }
 
 // queued reports whether the task waits for the gate from here on: it asks, it did already,
@@ -233,7 +234,7 @@ func (w *projecting) errorMessage(ctx context.Context) (string, error) {
 	case w.p.Status != task.StatusFailed && w.p.Blocked != task.BlockedProviderLimit:
 		return "", nil
 	case w.p.ErrorID == "":
-		return storable(orDefault(w.p.Reason, failedAs(w.p.Class))), nil
+		return storable(cmp.Or(w.p.Reason, failedAs(w.p.Class))), nil
 	}
 	return w.errorText(ctx, w.p.Reason)
 }
@@ -281,7 +282,7 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
 		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
-		FailureClass: string(w.p.Ended.Class), EndReason: storable(w.p.Ended.EndReason.Stored()), Reason: forPeople(reason), StopReason: orDefault(w.p.Ended.Idle, w.stopReason()),
+		FailureClass: string(w.p.Ended.Class), EndReason: storable(w.p.Ended.EndReason.Stored()), Reason: forPeople(reason), StopReason: cmp.Or(w.p.Ended.Idle, w.stopReason()),
 	})
 }
 

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -40,7 +41,7 @@ func (s *Store) insertProject(ctx context.Context, p task.Project) (task.Project
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
 		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
 		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: int32(p.SetupTimeoutS), //nolint:gosec // G115: checked by the API
-		OnFeedback: string(orDefault(p.OnFeedback, task.OnFeedbackOff)),
+		OnFeedback: string(cmp.Or(p.OnFeedback, task.OnFeedbackOff)),
 	})
 	if violates(err, "projects_repo") {
 		return task.Project{}, s.thereIs(ctx, p)
@@ -101,7 +102,7 @@ func (s *Store) Projects(ctx context.Context, organizationID string, page task.P
 // may have been lifted.
 func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error) {
 	var row db.Project
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		var err error
 		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),

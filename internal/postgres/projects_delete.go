@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -23,7 +21,7 @@ func (s *Store) ProjectDeletion(ctx context.Context, organizationID, id string) 
 // DeleteProject marks a project as deleted and deletes its credentials. Its tasks, receipts and costs stay.
 // [task.CodeConflict] names the tasks that are open.
 func (s *Store) DeleteProject(ctx context.Context, organizationID, id string) error {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		row, err := q.LockProject(ctx, organizationID, id)
 		if err != nil {
 			return err

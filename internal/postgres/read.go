@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -76,7 +74,7 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c tas
 	if err := ahead(c.DeadlineAt); err != nil {
 		return err
 	}
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		row, err := q.LockTask(ctx, organizationID, id)
 		if err != nil {
 			return err

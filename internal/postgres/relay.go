@@ -25,19 +25,17 @@ func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p inge
 		Owner: owner, Lease: p.Lease.Seconds(), Most: int32(limit), //nolint:gosec // G115: the number of workers
 		Many: int32(p.Many), Span: p.Window.Seconds(), Slow: 1 / p.Slow.Seconds(), Rate: p.Rate, //nolint:gosec // G115: a setting
 	})
-	units := make([]ingest.Unit, 0, len(rows))
-	for _, row := range rows {
-		units = append(units, ingest.Unit{
+	return mapAll(rows, func(row db.LeaseRelaysRow) ingest.Unit {
+		return ingest.Unit{
 			TaskID: row.TaskID, SandboxID: row.SandboxID, Owner: owner, Admit: row.Admit,
 			Failures: int(row.Failures), Crashed: row.Crashed, Room: row.Room,
-		})
-	}
-	return units, translate("lease what is due", err)
+		}
+	}), translate("lease what is due", err)
 }
 
 // SettleRelay implements [ingest.RelayLeases]. A lease that was lost is the new owner's to settle.
 func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Settled, p ingest.Pace) (again bool, err error) {
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		if _, err := q.LockRelay(ctx, u.TaskID, u.Owner); err != nil {
 			return err
 		}
@@ -92,14 +90,12 @@ func (s *Store) SweepEvents(ctx context.Context) error {
 func (s *Store) RelayCommands(ctx context.Context, taskID string) ([]ingest.RelayCommand, error) {
 	const most = 20
 	rows, err := s.q.RelayCommands(ctx, taskID, most)
-	commands := make([]ingest.RelayCommand, 0, len(rows))
-	for _, row := range rows {
-		commands = append(commands, ingest.RelayCommand{
+	return mapAll(rows, func(row db.RelayCommandsRow) ingest.RelayCommand {
+		return ingest.RelayCommand{
 			ID: row.ID, Kind: row.Kind, Claimed: row.Claimed, Final: task.Status(row.Status).Final(),
 			Age: age(row.Age), At: row.CreatedAt, Trace: row.Trace, Title: titleOf(db.Task{Title: row.Title, Description: row.Description}),
-		})
-	}
-	return commands, translate("read the commands of task "+taskID, err)
+		}
+	}), translate("read the commands of task "+taskID, err)
 }
 
 // CommandSent implements [ingest.RelayContents].
@@ -140,13 +136,9 @@ func (s *Store) RunEnded(ctx context.Context, taskID string, c ingest.RelayComma
 // LeftSandboxes implements [ingest.RelayContents].
 func (s *Store) LeftSandboxes(ctx context.Context, taskID string, wait time.Duration) ([]ingest.LeftSandbox, error) {
 	rows, err := s.q.LeftSandboxes(ctx, wait, taskID)
-	left := make([]ingest.LeftSandbox, 0, len(rows))
-	for _, r := range rows {
-		left = append(left, ingest.LeftSandbox{
-			CleanupInput: orphan(r.ID, taskID, r.Number, "its attempt is over").CleanupInput, Recent: r.Recent,
-		})
-	}
-	return left, translate("look for sandboxes that task "+taskID+" left", err)
+	return mapAll(rows, func(r db.LeftSandboxesRow) ingest.LeftSandbox {
+		return ingest.LeftSandbox{CleanupInput: orphan(r.ID, taskID, r.Number, "its attempt is over").CleanupInput, Recent: r.Recent}
+	}), translate("look for sandboxes that task "+taskID+" left", err)
 }
 
 // EndReaperRest implements [ingest.RelayContents].

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,7 +77,7 @@ func (w *projecting) completionsOf(ctx context.Context, sandboxID string) error 
 // stopReason is why the agent says that it stopped.
 func (w *projecting) stopReason() string {
 	const most = 200
-	reason := orDefault(w.continuous.text("stop_reason"), w.agent.text("stop_reason"))
+	reason := cmp.Or(w.continuous.text("stop_reason"), w.agent.text("stop_reason"))
 	return storable(firstRunes(reason, most))
 }
 
@@ -184,7 +185,7 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if _, known := told["cost_usd"]; !known {
 		told.take(w.continuous, "total_cost_usd", "cost_usd")
 	}
-	told.take(object{"b": quoted(orDefault(w.p.Branch, deref(w.row.BranchName)))}, "b", "branch_name")
+	told.take(object{"b": quoted(cmp.Or(w.p.Branch, deref(w.row.BranchName)))}, "b", "branch_name")
 	told.set("success", true)
 	if w.continuous.yes("validation_passed") {
 		told.set("validation_passed", true)

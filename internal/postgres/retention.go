@@ -71,7 +71,7 @@ func (s *Store) emptyBoxes(ctx context.Context, kind string) (rows int64, more b
 			return rows, true, err
 		}
 	}
-	err = s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err = s.inTx(ctx, func(q *db.Queries) error {
 		n, err := removeWhole(ctx, q, kind, span.Ids)
 		if rows += n; err != nil {
 			return err

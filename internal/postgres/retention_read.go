@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]task.ExpiredGit, error) {
 	const first = "00000000-0000-0000-0000-000000000000"
 	rows, err := s.q.ExpiredGit(ctx, db.ExpiredGitParams{
-		Before: before, After: orDefault(after, first), Kind: kind, Most: int32(most), //nolint:gosec // G115: a constant
+		Before: before, After: cmp.Or(after, first), Kind: kind, Most: int32(most), //nolint:gosec // G115: a constant
 	})
 	return mapAll(rows, func(r db.ExpiredGitRow) task.ExpiredGit {
 		return task.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -69,7 +67,7 @@ func (s *Store) LogRead(ctx context.Context, sandboxID string) (int64, error) {
 
 // AddLog implements [sandboxlog.Store]. What another worker has stored meanwhile is left out.
 func (s *Store) AddLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		_, err := appendLog(ctx, q, sandboxID, parts, keep)
 		return err
 	})
@@ -83,7 +81,7 @@ func (s *Store) LogLooked(ctx context.Context, sandboxID string) error {
 
 // KeepLog implements [sandboxlog.Store]. The first end stays.
 func (s *Store) KeepLog(ctx context.Context, sandboxID string, parts []sandboxlog.Part, keep int64) error {
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+	err := s.inTx(ctx, func(q *db.Queries) error {
 		done, err := appendLog(ctx, q, sandboxID, parts, keep)
 		if err != nil || !done {
 			return err

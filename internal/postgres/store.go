@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -149,11 +150,11 @@ func PlainURL(url string) string {
 
 // inTx runs do in one transaction, again while the database names a conflict that
 // repeating solves. do must not have side effects outside the transaction.
-func (s *Store) inTx(ctx context.Context, do func(q *db.Queries, tx pgx.Tx) error) error {
+func (s *Store) inTx(ctx context.Context, do func(q *db.Queries) error) error {
 	const tries = 5
 	var err error
 	for range tries {
-		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return do(s.q.WithTx(tx), tx) })
+		err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return do(s.q.WithTx(tx)) })
 		if !repeatable(err) {
 			break
 		}
@@ -161,10 +162,19 @@ func (s *Store) inTx(ctx context.Context, do func(q *db.Queries, tx pgx.Tx) erro
 	return s.wrote(ctx, err)
 }
 
+// txResult returns what do returns in one transaction; see [Store.inTx].
+func txResult[T any](ctx context.Context, s *Store, do func(q *db.Queries) (T, error)) (out T, err error) {
+	err = s.inTx(ctx, func(q *db.Queries) (err error) {
+		out, err = do(q)
+		return err
+	})
+	return out, err
+}
+
 func (c Config) withDefaults() Config {
 	c.Settings = settingsWithDefaults(c.Settings)
-	c.HostFresh = orDefault(c.HostFresh, 30*time.Second)
-	c.PulsePeriod = orDefault(c.PulsePeriod, 5*time.Second)
+	c.HostFresh = cmp.Or(c.HostFresh, 30*time.Second)
+	c.PulsePeriod = cmp.Or(c.PulsePeriod, 5*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -185,25 +195,17 @@ const (
 )
 
 func settingsWithDefaults(s contract.Settings) contract.Settings {
-	s.StartupTimeout = orDefault(s.StartupTimeout, 3*time.Minute)
-	s.HeartbeatTimeout = orDefault(s.HeartbeatTimeout, 2*time.Minute)
-	s.NoWorkTimeout = orDefault(s.NoWorkTimeout, 15*time.Minute)
-	s.IdleTimeout = orDefault(s.IdleTimeout, 10*time.Minute)
-	s.AttemptTimeout = orDefault(s.AttemptTimeout, 4*time.Hour)
-	s.ToolTimeout = orDefault(s.ToolTimeout, 30*time.Minute)
-	s.RetryBase = orDefault(s.RetryBase, 5*time.Second)
-	s.LimitSleep = orDefault(s.LimitSleep, limitSleep)
-	s.CleanupWait = orDefault(s.CleanupWait, 2*time.Minute)
-	s.UnknownRetry = orDefault(s.UnknownRetry, unknownRetry)
-	s.SpawnTimeout = orDefault(s.SpawnTimeout, 10*time.Minute)
-	s.MaxSignals = orDefault(s.MaxSignals, maxSignals)
+	s.StartupTimeout = cmp.Or(s.StartupTimeout, 3*time.Minute)
+	s.HeartbeatTimeout = cmp.Or(s.HeartbeatTimeout, 2*time.Minute)
+	s.NoWorkTimeout = cmp.Or(s.NoWorkTimeout, 15*time.Minute)
+	s.IdleTimeout = cmp.Or(s.IdleTimeout, 10*time.Minute)
+	s.AttemptTimeout = cmp.Or(s.AttemptTimeout, 4*time.Hour)
+	s.ToolTimeout = cmp.Or(s.ToolTimeout, 30*time.Minute)
+	s.RetryBase = cmp.Or(s.RetryBase, 5*time.Second)
+	s.LimitSleep = cmp.Or(s.LimitSleep, limitSleep)
+	s.CleanupWait = cmp.Or(s.CleanupWait, 2*time.Minute)
+	s.UnknownRetry = cmp.Or(s.UnknownRetry, unknownRetry)
+	s.SpawnTimeout = cmp.Or(s.SpawnTimeout, 10*time.Minute)
+	s.MaxSignals = cmp.Or(s.MaxSignals, maxSignals)
 	return s
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

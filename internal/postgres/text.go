@@ -50,14 +50,10 @@ func (s *Store) Text(ctx context.Context, id string) (string, error) {
 
 // SaveErrors stores the texts of errors that a digest names. Storing one again changes nothing.
 func (s *Store) SaveErrors(ctx context.Context, taskID string, errs []digest.ErrorText) error {
-	return translate("store error texts", saveErrors(ctx, s.q, taskID, errs))
-}
-
-func saveErrors(ctx context.Context, q *db.Queries, taskID string, errs []digest.ErrorText) error {
 	for _, e := range errs {
-		err := saveText(ctx, q, db.InsertTextParams{ID: e.ID, TaskID: orNull(taskID), Kind: textError, Content: e.Content})
+		err := saveText(ctx, s.q, db.InsertTextParams{ID: e.ID, TaskID: orNull(taskID), Kind: textError, Content: e.Content})
 		if err != nil {
-			return err
+			return translate("store error texts", err)
 		}
 	}
 	return nil

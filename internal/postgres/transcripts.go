@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,11 +19,7 @@ import (
 // hour after it is verified gone, [task.CodeConflict] for the run of another sandbox and for a
 // run too many.
 func (s *Store) AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error) {
-	var mark task.TranscriptMark
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) (err error) {
-		mark, err = appendTranscript(ctx, q, p)
-		return err
-	})
+	mark, err := txResult(ctx, s, func(q *db.Queries) (task.TranscriptMark, error) { return appendTranscript(ctx, q, p) })
 	return mark, translate("store the transcript", err)
 }
 
@@ -129,7 +126,7 @@ func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID stri
 
 func transcriptInfo(r db.TaskTranscriptsRow) task.TranscriptInfo {
 	return task.TranscriptInfo{
-		RunID: r.RunKey, SessionID: orDefault(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
+		RunID: r.RunKey, SessionID: cmp.Or(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
 		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(), RemovedAt: r.RemovedAt,
 	}
 }

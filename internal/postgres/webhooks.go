@@ -14,12 +14,7 @@ import (
 // NoteFeedback takes what came about a pull request of ours; somebody is told when it has settled, by [Store.SettleFeedback].
 // What came before, under its own id or another, changes nothing.
 func (s *Store) NoteFeedback(ctx context.Context, f task.Feedback) (task.Noted, error) {
-	var out task.Noted
-	err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
-		var err error
-		out, err = noteFeedback(ctx, q, f)
-		return err
-	})
+	out, err := txResult(ctx, s, func(q *db.Queries) (task.Noted, error) { return noteFeedback(ctx, q, f) })
 	return out, translate("take feedback", err)
 }
 

@@ -31,7 +31,7 @@ func (s *Store) SettleFeedback(ctx context.Context, how task.FeedbackPolicy) (ta
 	var errs []error
 	for _, root := range due {
 		w := settling{how: how, root: root}
-		err := s.inTx(ctx, func(q *db.Queries, _ pgx.Tx) error {
+		err := s.inTx(ctx, func(q *db.Queries) error {
 			w.q, w.done = q, task.FeedbackStep{}
 			return w.settle(ctx)
 		})

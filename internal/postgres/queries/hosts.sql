@@ -59,3 +59,7 @@ GROUP BY s.host_id, h.name, h.lost_at, h.seen_at ORDER BY count(*) DESC, s.host_
 UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
 WHERE provider = 'bare' AND state = 'running'
     AND (last_event_at < now() - @quiet::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes');
+
+-- name: MakeBareSandboxes :exec
+INSERT INTO sandboxes (id, provider, state)
+SELECT i.id, 'bare', 'running' FROM unnest(@ids::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING;
