@@ -70,7 +70,7 @@ func (a *Activities) tellAgain(ctx context.Context) error {
 	text := ""
 	if n > 0 {
 		text = fmt.Sprintf("sandboxes that were there again after they had been verified gone: %d, %s among them; they are deleted and looked for anew. "+
-			"Where it happens more than once a longer time before the second look helps, as daytona.longest_create", n, id)
+			"Where it happens more than once a longer time before the second look helps, as daytona.max_create_delay", n, id)
 	}
 	a.alarm(ctx, "seen again", text)
 	return nil

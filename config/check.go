@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// check returns the faults that no single setting has.
+// check returns the faults that no single setting shows.
 func (c *Config) check() (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	if c.API.Open && !c.Loopback() {
-		fault("api.open: an API without login listens on loopback addresses only, and api.host is %s", c.API.Host)
+	if c.API.AuthDisabled && !c.Loopback() {
+		fault("api.auth_disabled: must be false unless api.host is a loopback address; it is %s", c.API.Host)
 	}
 	if c.Metrics.Address != "" {
 		if _, _, err := net.SplitHostPort(c.Metrics.Address); err != nil {
-			fault("metrics.address: write it as host:port, as 127.0.0.1:9464")
+			fault("metrics.address: must be host:port, for example 127.0.0.1:9464")
 		}
 	}
 	if (c.Temporal.TLSCert == "") != (c.Temporal.TLSKey == "") {
-		fault("temporal.tls_cert and temporal.tls_key: give both or none")
+		fault("temporal.tls_cert and temporal.tls_key: set both or neither")
 	}
 	faults = append(faults, c.GitHub.faults()...)
 	faults = append(faults, c.Diagnostic.faults()...)
@@ -52,12 +52,12 @@ func urlFault(key, raw string, schemes ...string) string {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return key + ": this is not a URL"
+		return key + ": must be a URL"
 	}
 	if slices.Contains(schemes, u.Scheme) {
 		return ""
 	}
-	return fmt.Sprintf("%s: a URL that begins with %s:// is needed", key, strings.Join(schemes, ":// or "))
+	return fmt.Sprintf("%s: must be a URL that starts with %s://", key, strings.Join(schemes, ":// or "))
 }
 
 func nonEmpty(texts []string) []string {

@@ -55,7 +55,7 @@ func TestComposeSpeaksOurConfiguration(t *testing.T) {
 		loaded := load(t, config.Source{Environ: environ})
 		require.Empty(t, loaded.Warnings)
 		require.Equal(t, "0.0.0.0", loaded.API.Host)
-		require.False(t, loaded.API.Open)
+		require.False(t, loaded.API.AuthDisabled)
 		require.NotEmpty(t, loaded.API.Key.Reveal())
 	}
 }

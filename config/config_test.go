@@ -81,7 +81,7 @@ func TestOldNamesStay(t *testing.T) {
 	require.Equal(t, 61*time.Second, loaded.Monitoring.GuardianInterval)
 	require.Equal(t, []any{8.0, 10.0, "s", "i", "http://cb", 9, true, false, "eu"}, []any{
 		loaded.Sandbox.MemoryGB, loaded.Sandbox.DiskGB, loaded.Sandbox.Snapshot, loaded.Sandbox.Image,
-		loaded.API.CallbackURL, loaded.Task.MaxPerProject, loaded.Monitoring.Enabled, loaded.Orchestra.Enabled, loaded.Daytona.Target,
+		loaded.API.CallbackURL, loaded.Task.MaxConcurrentPerProject, loaded.Monitoring.Enabled, loaded.Orchestrator.Enabled, loaded.Daytona.Target,
 	})
 	require.Empty(t, loaded.Warnings)
 }
@@ -89,21 +89,21 @@ func TestOldNamesStay(t *testing.T) {
 func TestFaultsNameKeyAndBound(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		"SANDBOX_MEMORY_GB=9":                   "sandbox.memory_gb (environment SANDBOX_MEMORY_GB): 9 GiB is too large; the most is 8 GiB",
-		"SANDBOX_CPU=5":                         "sandbox.cpu (environment SANDBOX_CPU): 5 CPUs is too large; the most is 4 CPUs",
-		"SANDBOX_DISK_GB=11":                    "sandbox.disk_gb (environment SANDBOX_DISK_GB): 11 GB is too large; the most is 10 GB",
-		"SANDBOX_MEMORY_GB=0":                   "the least is 0.125 GiB",
+		"SANDBOX_MEMORY_GB=9":                   "sandbox.memory_gb (environment SANDBOX_MEMORY_GB): 9 is out of range: must be 0.125 to 8 GiB",
+		"SANDBOX_CPU=5":                         "sandbox.cpu (environment SANDBOX_CPU): 5 is out of range: must be 0.1 to 4 CPUs",
+		"SANDBOX_DISK_GB=11":                    "sandbox.disk_gb (environment SANDBOX_DISK_GB): 11 is out of range: must be 0.125 to 10 GB",
+		"SANDBOX_MEMORY_GB=0":                   "0 is out of range: must be 0.125 to 8 GiB",
 		"SANDBOX_CPU=NaN":                       `"NaN" is not a number`,
-		"OMOI_API_PORT=70000":                   "api.port (environment OMOI_API_PORT): 70000 is too large; the most is 65535",
-		"OMOI_API_PORT=many":                    `"many" is not a whole number`,
-		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration; write it as 90s, 15m or 4h`,
+		"OMOI_API_PORT=70000":                   "api.port (environment OMOI_API_PORT): 70000 is out of range: must be 0 to 65535",
+		"OMOI_API_PORT=many":                    `"many" is not an integer`,
+		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration, for example 90s, 15m or 4h`,
 		"OMOI_TASK_MAX_RETRIES=11":              "task.max_retries",
-		"OMOI_LOG_LEVEL=loud":                   `"loud" is not one of debug, info, warn, error`,
-		"OMOI_TASK_AGENT=clever":                `"clever" is not one of scripted, claude, command, external`,
-		"OMOI_TASK_SANDBOX=podman":              `"podman" is not one of local, docker, daytona, external`,
-		"OMOI_API_OPEN=perhaps":                 "write true or false",
-		"DATABASE_URL=mysql://root:hidden@h/db": "database.url: a URL that begins with postgres:// or postgresql:// is needed",
-		"OMOI_ENV=../up":                        `env: "../up" is not a word`,
+		"OMOI_LOG_LEVEL=loud":                   `"loud" is not valid: must be one of debug, info, warn, error`,
+		"OMOI_TASK_AGENT=clever":                `"clever" is not valid: must be one of scripted, claude, command, external`,
+		"OMOI_TASK_PROVIDER=podman":             `"podman" is not valid: must be one of local, docker, daytona, external`,
+		"OMOI_API_AUTH_DISABLED=perhaps":        "must be true or false",
+		"DATABASE_URL=mysql://root:hidden@h/db": "database.url: must be a URL that starts with postgres:// or postgresql://",
+		"OMOI_ENV=../up":                        `env: "../up" is not valid`,
 	}
 	for variable, want := range cases {
 		t.Run(variable, func(t *testing.T) {
@@ -128,10 +128,10 @@ func TestUnreadableDotenvNamesTheNextStep(t *testing.T) {
 
 func TestOpenServerIsForLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	_, err := config.Load(config.Source{Environ: []string{"OMOI_API_OPEN=true", "OMOI_API_HOST=0.0.0.0"}})
-	require.ErrorContains(t, err, "api.open")
+	_, err := config.Load(config.Source{Environ: []string{"OMOI_API_AUTH_DISABLED=true", "OMOI_API_HOST=0.0.0.0"}})
+	require.ErrorContains(t, err, "api.auth_disabled")
 	for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
-		load(t, config.Source{Environ: []string{"OMOI_API_OPEN=true", "OMOI_API_HOST=" + host}})
+		load(t, config.Source{Environ: []string{"OMOI_API_AUTH_DISABLED=true", "OMOI_API_HOST=" + host}})
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package config is the only reader of configuration files and of the environment.
 //
-// A setting has one key, as sandbox.memory_gb, and is looked up in this order:
+// A setting has one key, for example sandbox.memory_gb, and is looked up in this order:
 // a parameter of the command, the environment (then .env.local, then .env, of the
 // working directory), YAML (<env>.yaml, then base.yaml, then the base.yaml built into
 // the binary), its default. An empty environment variable counts as not set.

@@ -10,10 +10,10 @@ import (
 
 // Field describes one setting.
 type Field struct {
-	Key     string   // dotted, as sandbox.memory_gb
+	Key     string   // dotted, for example sandbox.memory_gb
 	Env     []string // variables, the first is OMOI_<KEY>
 	YAML    []string // YAML keys, the first is Key
-	Type    string   // text, secret, number, whole number, yes or no, duration
+	Type    string   // string, secret, number, integer, boolean, duration
 	Default string   // as it would be written; empty: none
 	Min     string   // lower bound; empty: none
 	Max     string   // upper bound; empty: none
@@ -127,12 +127,12 @@ func typeName(t reflect.Type) string {
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"
 	case t.Kind() == reflect.Bool:
-		return "yes or no"
+		return "boolean"
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
-		return "whole number"
+		return "integer"
 	case t.Kind() == reflect.Float64:
 		return "number"
 	default:
-		return "text"
+		return "string"
 	}
 }

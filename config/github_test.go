@@ -11,10 +11,10 @@ import (
 func TestAnAppNeedsItsKeyAndItsID(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]string{
-		"GITHUB_APP_ID=7":                            "github.app_id: give its private key too",
-		"GITHUB_APP_PRIVATE_KEY=nearly a secret":     "github.app_key: give the id of its App too",
-		"OMOI_GITHUB_APP_KEY_FILE=/etc/omoi/app.pem": "github.app_key: give the id of its App too",
-		"GITHUB_APP_ID=omoi":                         `"omoi" is not a whole number`,
+		"GITHUB_APP_ID=7":                            "github.app_id: requires github.app_key_file",
+		"GITHUB_APP_PRIVATE_KEY=nearly a secret":     "github.app_key: requires github.app_id",
+		"OMOI_GITHUB_APP_KEY_FILE=/etc/omoi/app.pem": "github.app_key: requires github.app_id",
+		"GITHUB_APP_ID=omoi":                         `"omoi" is not an integer`,
 	} {
 		_, err := config.Load(config.Source{Environ: []string{variable}})
 		require.ErrorContains(t, err, want)

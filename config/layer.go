@@ -75,7 +75,7 @@ func environment(environ []string) layer {
 // only local and production mean something.
 func yamlLayers(dir, name string) ([]layer, error) {
 	if !regexp.MustCompile(`^[\w-]+$`).MatchString(name) {
-		return nil, fmt.Errorf("configuration: env: %q is not a word", name)
+		return nil, fmt.Errorf("configuration: env: %q is not valid: must be letters, digits, hyphens and underscores", name)
 	}
 	var layers []layer
 	for _, base := range []string{name + ".yaml", "base.yaml"} {

@@ -44,10 +44,10 @@ func (l *Loaded) useDaytona() string {
 	switch {
 	case l.Daytona.APIKey == "":
 		return "daytona.sandbox_execution: sandboxes at Daytona need a key. Set DAYTONA_API_KEY, or leave DAYTONA_SANDBOX_EXECUTION out"
-	case l.Given("task.sandbox") && l.Task.Sandbox != daytona:
-		return "daytona.sandbox_execution: it asks for sandboxes at Daytona, and task.sandbox is " + l.Task.Sandbox + ". Leave one of the two out"
+	case l.Given("task.provider") && l.Task.Provider != daytona:
+		return "daytona.sandbox_execution: it asks for sandboxes at Daytona, and task.provider is " + l.Task.Provider + ". Leave one of the two out"
 	}
-	l.Task.Sandbox = daytona
+	l.Task.Provider = daytona
 	return ""
 }
 

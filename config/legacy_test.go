@@ -32,7 +32,7 @@ func TestLegacyEnvironment_IsHonored(t *testing.T) {
 		"OMOIOS_ENV=production",
 	}})
 	require.Equal(t, []any{"daytona", "https://omoi.example.com", "production", "json"},
-		[]any{loaded.Task.Sandbox, loaded.API.CallbackURL, loaded.Env, loaded.Log.Format})
+		[]any{loaded.Task.Provider, loaded.API.CallbackURL, loaded.Env, loaded.Log.Format})
 	require.Equal(t, "production.yaml (built in)", origin(t, loaded, "log.format"))
 	require.Empty(t, loaded.Warnings)
 }
@@ -45,8 +45,8 @@ func TestLegacyEnvironment_IsRefusedWhereItCannotHold(t *testing.T) {
 		},
 		"MESSAGE_POLL_URL (environment)":                              {"MESSAGE_POLL_URL=https://b.example.com/hidden"},
 		"Set DAYTONA_API_KEY, or leave DAYTONA_SANDBOX_EXECUTION out": {"DAYTONA_SANDBOX_EXECUTION=true"},
-		"task.sandbox is docker. Leave one of the two out": {
-			"DAYTONA_SANDBOX_EXECUTION=true", "DAYTONA_API_KEY=k", "OMOI_TASK_SANDBOX=docker",
+		"task.provider is docker. Leave one of the two out": {
+			"DAYTONA_SANDBOX_EXECUTION=true", "DAYTONA_API_KEY=k", "OMOI_TASK_PROVIDER=docker",
 		},
 		"must end without a query": {"CALLBACK_URL=https://a.example.com?x=hidden"},
 		"env: there is no ":        {"OMOIOS_ENV=staging"},

@@ -143,8 +143,8 @@ func defaultHome(layers []layer) string {
 func (l *Loaded) complete(home, dir string) {
 	l.Home, l.Dir = home, dir
 	l.Database.URL = Secret(plainURL(l.Database.URL.Reveal()))
-	if !l.Given("task.sandbox") && !l.Daytona.Execution {
-		l.Task.Sandbox = usualSandbox(runtime.GOOS)
+	if !l.Given("task.provider") && !l.Daytona.Execution {
+		l.Task.Provider = usualSandbox(runtime.GOOS)
 	}
 	root := reflect.ValueOf(&l.Config).Elem()
 	for i := range l.Values {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func Markdown() string {
 		if g.Note != "" {
 			b.WriteString(g.Note + "\n\n")
 		}
-		b.WriteString("| key and variables | type, bounds | default | meaning |\n|---|---|---|---|\n")
+		b.WriteString("| key and variables | type, range | default | description |\n|---|---|---|---|\n")
 		for _, f := range shown {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names(f), kind(f), standard(f), meaning(f))
 		}
@@ -31,10 +32,10 @@ const preamble = `# Configuration
 
 Generated from package config by ` + "`make generate`" + `; do not edit.
 
-A setting is looked up in this order: parameter of the command, environment, ` + "`.env.local`, `.env`" + ` (working directory),
-` + "`<env>.yaml`, `base.yaml`" + ` (configuration directory), default. An empty variable counts as not set. A value out of its
-bounds is an error. ` + "`omoi config show`" + ` prints every value with its origin and masks secrets.
-Durations are written as ` + "`90s`, `15m`, `4h`" + `; variables marked (m) or (s) hold a bare number of minutes or seconds.
+A setting has the first value that is found in this order: command parameter, environment, ` + "`.env.local`, `.env`" + ` (working
+directory), ` + "`<env>.yaml`, `base.yaml`" + ` (configuration directory), default. An empty variable counts as not set. A value out of
+range is an error. ` + "`omoi config show`" + ` prints every value with its origin and masks secrets. Write durations as ` + "`90s`, `15m`" + `
+or ` + "`4h`" + `; variables marked (m) or (s) hold a number of minutes or seconds.
 `
 
 func names(f Field) string {
@@ -53,15 +54,12 @@ func names(f Field) string {
 }
 
 func kind(f Field) string {
-	text := f.Type
-	if f.Unit != "" {
-		text += " of " + f.Unit
-	}
+	text := cmp.Or(f.Unit, f.Type)
 	switch {
 	case len(f.OneOf) > 0:
 		text = strings.Join(f.OneOf, ", ")
 	case f.Min != "" && f.Max != "":
-		text += ", " + f.Min + " to " + f.Max
+		text += ", " + f.Min + "–" + f.Max
 	}
 	return text
 }
@@ -78,7 +76,7 @@ func meaning(f Field) string {
 		return f.Doc
 	}
 	word := "Empty"
-	if f.Type == "whole number" || f.Type == "number" || f.Type == "duration" {
+	if f.Type == "integer" || f.Type == "number" || f.Type == "duration" {
 		word = "Zero"
 	}
 	return f.Doc + " " + word + ": " + f.Zero + "."

@@ -20,24 +20,24 @@ func assign(target reflect.Value, f Field, raw string) error {
 	switch f.Type {
 	case "duration":
 		return assignDuration(target, f, raw)
-	case "yes or no":
+	case "boolean":
 		yes, err := parseBool(raw)
 		target.SetBool(yes)
 		return err
-	case "whole number":
+	case "integer":
 		n, err := strconv.ParseInt(raw, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%q is not a whole number", raw)
+			return fmt.Errorf("%q is not an integer", raw)
 		}
 		target.SetInt(n)
-		return bounds(f, float64(n), raw)
+		return bounds(f, float64(n), raw, number)
 	case "number":
-		n, err := strconv.ParseFloat(raw, 64)
+		n, err := number(raw)
 		if err != nil || n != n {
 			return fmt.Errorf("%q is not a number", raw)
 		}
 		target.SetFloat(n)
-		return bounds(f, n, raw)
+		return bounds(f, n, raw, number)
 	default:
 		target.SetString(raw)
 		return allowed(f, raw)
@@ -47,35 +47,30 @@ func assign(target reflect.Value, f Field, raw string) error {
 func assignDuration(target reflect.Value, f Field, raw string) error {
 	d, err := time.ParseDuration(raw)
 	if err != nil {
-		return fmt.Errorf("%q is not a duration; write it as 90s, 15m or 4h", raw)
+		return fmt.Errorf("%q is not a duration, for example 90s, 15m or 4h", raw)
 	}
 	target.SetInt(int64(d))
-	if low, err := time.ParseDuration(f.Min); err == nil && d < low {
-		return fmt.Errorf("%s is too small; the least is %s", raw, f.Min)
-	}
-	if high, err := time.ParseDuration(f.Max); err == nil && d > high {
-		return fmt.Errorf("%s is too large; the most is %s", raw, f.Max)
+	return bounds(f, float64(d), raw, func(text string) (float64, error) {
+		bound, err := time.ParseDuration(text)
+		return float64(bound), err
+	})
+}
+
+// bounds returns an error if n, which was written as raw, is out of the bounds of f, which read understands.
+func bounds(f Field, n float64, raw string, read func(string) (float64, error)) error {
+	low, noLow := read(f.Min)
+	high, noHigh := read(f.Max)
+	if noLow == nil && n < low || noHigh == nil && n > high {
+		return fmt.Errorf("%s is out of range: must be %s", raw, strings.TrimSpace(f.Min+" to "+f.Max+" "+f.Unit))
 	}
 	return nil
 }
 
-func bounds(f Field, n float64, raw string) error {
-	unit := ""
-	if f.Unit != "" {
-		unit = " " + f.Unit
-	}
-	if low, err := strconv.ParseFloat(f.Min, 64); err == nil && n < low {
-		return fmt.Errorf("%s%s is too small; the least is %s%s", raw, unit, f.Min, unit)
-	}
-	if high, err := strconv.ParseFloat(f.Max, 64); err == nil && n > high {
-		return fmt.Errorf("%s%s is too large; the most is %s%s", raw, unit, f.Max, unit)
-	}
-	return nil
-}
+func number(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 func allowed(f Field, raw string) error {
 	if len(f.OneOf) > 0 && !slices.Contains(f.OneOf, raw) {
-		return fmt.Errorf("%q is not one of %s", raw, strings.Join(f.OneOf, ", "))
+		return fmt.Errorf("%q is not valid: must be one of %s", raw, strings.Join(f.OneOf, ", "))
 	}
 	return nil
 }
@@ -87,7 +82,7 @@ func parseBool(raw string) (bool, error) {
 	case "false", "0", "no", "off":
 		return false, nil
 	}
-	return false, errors.New("write true or false")
+	return false, errors.New("must be true or false")
 }
 
 // times turns a bare number of units into a duration; anything else is left for the

@@ -70,7 +70,7 @@ func (a Agent) priceFaults() (faults []string) {
 func (p Price) faults() (faults []string) {
 	for provider, text := range p.texts() {
 		if _, ok := parseRate(text); text != "" && !ok {
-			faults = append(faults, fmt.Sprintf("price.%s: %q is no price; write it as 0.05 USD/hour or 0.000014 USD/second", provider, text))
+			faults = append(faults, fmt.Sprintf("price.%s: %q is not a price, for example 0.05 USD/hour or 0.000014 USD/second", provider, text))
 		}
 	}
 	return faults

@@ -63,13 +63,13 @@ func RunAPI(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 // guarded carries out the pause switch, and refuses to serve a network where nobody could
 // log in.
 func (c *core) guarded(ctx context.Context) error {
-	if err := c.store.SetPaused(ctx, !c.cfg.Orchestra.Enabled); err != nil {
+	if err := c.store.SetPaused(ctx, !c.cfg.Orchestrator.Enabled); err != nil {
 		return err
 	}
-	if !c.cfg.Orchestra.Enabled {
+	if !c.cfg.Orchestrator.Enabled {
 		c.log.WarnContext(ctx, "paused: new tasks are accepted and wait, running ones go on", slog.String("setting", "orchestrator.enabled"))
 	}
-	if c.cfg.API.Open {
+	if c.cfg.API.AuthDisabled {
 		c.log.WarnContext(ctx, "the api asks for no login; it serves this machine only")
 		return nil
 	}
@@ -161,14 +161,14 @@ func checkScript(script []byte) error {
 func (c *core) apiConfig() api.Config {
 	cfg := c.cfg
 	return api.Config{
-		Open: cfg.API.Open, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
+		Open: cfg.API.AuthDisabled, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: agentconfig.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agents:           []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal},
 		Agent:            cfg.Task.Agent,
-		Providers:        offered(cfg.Task.Sandbox, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
+		Providers:        offered(cfg.Task.Provider, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
 		Shared:           append(sharedProviders(cfg), task.ProviderExternal),
-		ValidationRounds: cfg.Validation.Rounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
-		ProjectSlots: cfg.Task.MaxPerProject,
+		ValidationRounds: cfg.Validation.MaxRounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
+		ProjectSlots: cfg.Task.MaxConcurrentPerProject,
 		Retention:    retentionRules(cfg),
 		Monitoring:   monitoring(cfg), Silent: cfg.Task.HeartbeatTimeout, NoWork: cfg.Task.NoWorkTimeout,
 		Lease:          cfg.Test.MessageLease,

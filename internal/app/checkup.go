@@ -235,7 +235,7 @@ func checkDisk(cfg *config.Loaded) Finding {
 	}
 	detail := fmt.Sprintf("%.1f GiB free", float64(free)/gib)
 	if count, bytes := mirror.Weigh(mirrors(cfg)); count > 0 {
-		detail += fmt.Sprintf(", copies of repositories hold %.1f of at most %.1f GiB", float64(bytes)/gib, float64(cfg.Worker.RepoCache)/gib)
+		detail += fmt.Sprintf(", copies of repositories hold %.1f of at most %.1f GiB", float64(bytes)/gib, float64(cfg.Worker.RepoCacheMaxBytes)/gib)
 	}
 	if free < least {
 		return Finding{Check: "disk", Status: FindingWarn, Detail: detail, Next: "free some, or move OMOI_HOME"}

@@ -54,7 +54,7 @@ func checkDefaultAgent(t config.Task, works []string, info *client.Info) Finding
 		return found
 	}
 	found.Status = FindingWarn
-	found.Detail += ": no agent runtime is known to work in " + t.Sandbox + " sandboxes"
+	found.Detail += ": no agent runtime is known to work in " + t.Provider + " sandboxes"
 	found.Next = "install an agent and set its credential as said above, or name the agent in each task: --agent scripted, command or external"
 	return found
 }
@@ -63,7 +63,7 @@ func checkDefaultAgent(t config.Task, works []string, info *client.Info) Finding
 func defaultAgent(t config.Task, works []string) (agent string, known bool) {
 	isRuntime := func(r agentRuntime) bool { return r.agent == t.Agent }
 	switch {
-	case t.Sandbox == task.ProviderExternal:
+	case t.Provider == task.ProviderExternal:
 		return task.AgentExternal, true
 	case t.Agent != "":
 		return t.Agent + ", by the setting task.agent", slices.Contains(works, t.Agent) || !slices.ContainsFunc(agentRuntimes(), isRuntime)

@@ -14,9 +14,9 @@ import (
 
 // checkDocker asks the engine what a sandbox would be held to. It makes none.
 func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
-	found := Finding{Check: "docker", Status: FindingOK, Detail: "not offered: docker.use is never"}
-	wanted := cfg.Docker.Use == "always" || cfg.Task.Sandbox == task.ProviderDocker
-	if cfg.Docker.Use == "never" && !wanted {
+	found := Finding{Check: "docker", Status: FindingOK, Detail: "not offered: docker.enabled is never"}
+	wanted := cfg.Docker.Enabled == "always" || cfg.Task.Provider == task.ProviderDocker
+	if cfg.Docker.Enabled == "never" && !wanted {
 		return found
 	}
 	const until = "; until then tasks in Docker sandboxes cannot run"

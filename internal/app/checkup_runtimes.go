@@ -24,7 +24,7 @@ func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (finding
 	for _, r := range agentRuntimes() {
 		found := r.check(ctx, cfg)
 		r.checkReport(&found, known.host)
-		program := found.Status == FindingOK || cfg.Task.Sandbox != task.ProviderLocal // whose images bring it
+		program := found.Status == FindingOK || cfg.Task.Provider != task.ProviderLocal // whose images bring it
 		if r.checkCredential(&found, cfg, known) && program {
 			works = append(works, r.agent)
 		}

@@ -31,7 +31,7 @@ func (c *core) newConductor() (*conductor.Conductor, error) {
 	}
 	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
 	return conductor.New(conductor.Config{
-		Fresh: max(least, cycles*m.AnalysisCache), Keep: m.Keep, Parallel: m.MaxAnalyses,
+		Fresh: max(least, cycles*m.AnalysisCache), Keep: m.Retention, Parallel: m.MaxAnalyses,
 	}, deps), nil
 }
 

@@ -145,10 +145,10 @@ func (c *core) openStore(ctx context.Context) error {
 		return err
 	}
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
-		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverified,
+		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverifiedSandboxes,
 		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics,
 		Ring: ring, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
-		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.LongestCreate},
+		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.MaxCreateDelay},
 	})
 	if err != nil {
 		return err

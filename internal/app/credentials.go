@@ -35,7 +35,7 @@ func (c *core) openCredentials() error {
 	}
 	c.credentials = credential.New(credential.Config{
 		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
-		TestPrivate: c.cfg.Credential.TestPrivate,
+		TestPrivate: c.cfg.Credential.TestAllowPrivate,
 	}, ring, c.store)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func newDaytona(cfg *config.Loaded, log *slog.Logger) (*daytona.Provider, error) {
 	return daytona.New(daytona.Config{
 		APIKey: cfg.Daytona.APIKey.Reveal(), APIURL: cfg.Daytona.APIURL, Target: cfg.Daytona.Target,
-		LongestCreate: cfg.Daytona.LongestCreate,
+		LongestCreate: cfg.Daytona.MaxCreateDelay,
 		Snapshot:      cfg.Sandbox.Snapshot, Image: cfg.Sandbox.Image, Limits: limits(cfg.Sandbox),
 	}, log)
 }

@@ -72,8 +72,8 @@ type dev struct {
 // settle decides what a person has left open: login and port.
 func (d *dev) settle(ctx context.Context) error {
 	cfg := d.cfg
-	if !cfg.Given("api.open") {
-		cfg.API.Open = cfg.Loopback()
+	if !cfg.Given("api.auth_disabled") {
+		cfg.API.AuthDisabled = cfg.Loopback()
 	}
 	last := devstack.LastInfo(cfg.Home)
 	if last.APIURL == "" {
@@ -82,7 +82,7 @@ func (d *dev) settle(ctx context.Context) error {
 	if err := checkKey(cfg); err != nil {
 		return err
 	}
-	if fresh := last.APIURL == "" && !cfg.Given("database.url"); fresh && !cfg.API.Open && cfg.API.Key == "" {
+	if fresh := last.APIURL == "" && !cfg.Given("database.url"); fresh && !cfg.API.AuthDisabled && cfg.API.Key == "" {
 		return errNoKey()
 	}
 	port, err := devstack.Port{Want: cfg.API.Port, Fixed: cfg.Given("api.port"), Last: portOf(last.APIURL)}.Choose(ctx, cfg.API.Host, "api.port")

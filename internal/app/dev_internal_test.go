@@ -14,7 +14,7 @@ import (
 // Whoever removed home alone to begin anew is told what goes on, and where it is.
 func TestNewHomeSaysThatTheDatabaseIsOld(t *testing.T) {
 	t.Parallel()
-	cfg := fresh(t, "OMOI_API_PORT=0", "OMOI_API_OPEN=true")
+	cfg := fresh(t, "OMOI_API_PORT=0", "OMOI_API_AUTH_DISABLED=true")
 	var said []string
 	d := &dev{cfg: cfg, opts: Options{Progress: func(step string) { said = append(said, step) }}}
 	require.NoError(t, d.settle(t.Context()))

@@ -53,7 +53,7 @@ func (c *core) newDiagnosis() (*diagnosis.Service, error) {
 		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: guardian.NewestEvents, Interval: lookSlower * pollInterval(c.cfg), Rules: rulesOf(c.cfg),
 		Webhook: diagnosis.Webhook{
 			URL: cfg.WebhookURL.Reveal(), Secret: cfg.WebhookSecret.Reveal(),
-			Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.WebhookPrivate) },
+			Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.WebhookAllowPrivate) },
 		},
 	}, deps), nil
 }

@@ -30,7 +30,7 @@ func newDocker(cfg *config.Loaded, dir string, log *slog.Logger) (*docker.Provid
 // offersDocker reports whether this machine offers Docker sandboxes. Where there may still be
 // some it does, so that they are accounted for.
 func offersDocker(cfg *config.Loaded) bool {
-	switch cfg.Docker.Use {
+	switch cfg.Docker.Enabled {
 	case "always":
 		return true
 	case "never":

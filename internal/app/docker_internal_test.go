@@ -27,15 +27,15 @@ func near(t *testing.T, listens bool, environ ...string) *config.Loaded {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, listener.Close()) })
 	}
-	return fresh(t, append([]string{"DOCKER_HOST=unix://" + socket, "OMOI_DOCKER_USE=auto"}, environ...)...)
+	return fresh(t, append([]string{"DOCKER_HOST=unix://" + socket, "OMOI_DOCKER_ENABLED=auto"}, environ...)...)
 }
 
 func TestDockerIsOfferedWhereItsEngineIs(t *testing.T) {
 	t.Parallel()
 	require.True(t, offersDocker(near(t, true)))
 	require.False(t, offersDocker(near(t, false)))
-	require.False(t, offersDocker(near(t, true, "OMOI_DOCKER_USE=never")))
-	require.True(t, offersDocker(near(t, false, "OMOI_DOCKER_USE=always")))
+	require.False(t, offersDocker(near(t, true, "OMOI_DOCKER_ENABLED=never")))
+	require.True(t, offersDocker(near(t, false, "OMOI_DOCKER_ENABLED=always")))
 	left := near(t, false)
 	require.NoError(t, os.MkdirAll(filepath.Join(dockerDir(left), "omoi-something"), 0o755))
 	require.True(t, offersDocker(left), "what may be left there is accounted for")
@@ -54,7 +54,7 @@ func TestContainersOnABridgeGetTheSocket(t *testing.T) {
 	}
 	for settings, want := range map[string]bool{
 		"OMOI_DOCKER_NETWORK=bridge": true, "OMOI_DOCKER_NETWORK=none": true, "OMOI_DOCKER_NETWORK=host": false,
-		"CALLBACK_URL=https://omoi.example": false, "OMOI_DOCKER_USE=never": false,
+		"CALLBACK_URL=https://omoi.example": false, "OMOI_DOCKER_ENABLED=never": false,
 	} {
 		cfg := near(t, true, settings)
 		require.NoError(t, settleSocket(cfg))
@@ -64,12 +64,12 @@ func TestContainersOnABridgeGetTheSocket(t *testing.T) {
 
 func TestCheckupOfDocker(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, FindingOK, checkDocker(t.Context(), near(t, false, "OMOI_DOCKER_USE=never")).Status)
+	require.Equal(t, FindingOK, checkDocker(t.Context(), near(t, false, "OMOI_DOCKER_ENABLED=never")).Status)
 	found := checkDocker(t.Context(), near(t, false))
 	require.Equal(t, FindingOK, found.Status)
 	require.Contains(t, found.Detail, "no engine")
 	require.ErrorContains(t, noEngine(near(t, false)), "Next: "+strings.TrimPrefix(found.Next, "for Docker sandboxes: "))
-	for _, wanted := range []string{"OMOI_DOCKER_USE=always", "OMOI_TASK_SANDBOX=docker"} {
+	for _, wanted := range []string{"OMOI_DOCKER_ENABLED=always", "OMOI_TASK_PROVIDER=docker"} {
 		found = checkDocker(t.Context(), near(t, false, wanted))
 		require.Equal(t, FindingFail, found.Status)
 		require.Contains(t, found.Next, "docs/DOCKER.md")

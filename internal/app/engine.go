@@ -55,8 +55,8 @@ func engineMends(err error) string {
 
 // noEngine says why this machine has no Docker sandboxes.
 func noEngine(cfg *config.Loaded) error {
-	if cfg.Docker.Use == "never" {
-		return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: docker.use is never. Next: omoi doctor")
+	if cfg.Docker.Enabled == "never" {
+		return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: docker.enabled is never. Next: omoi doctor")
 	}
 	return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: there is no engine that we may ask at %s. Next: %s",
 		cfg.Docker.Host, engineNext(reachEngine(cfg)))

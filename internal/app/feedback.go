@@ -13,7 +13,7 @@ import (
 // webhookSecrets are those with which GitHub may sign, the newest first.
 func webhookSecrets(g config.GitHub) []string {
 	var all []string
-	for _, secret := range []config.Secret{g.WebhookSecret, g.WebhookPrevious} {
+	for _, secret := range []config.Secret{g.WebhookSecret, g.WebhookPreviousSecret} {
 		if secret != "" {
 			all = append(all, secret.Reveal())
 		}
@@ -28,7 +28,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxRounds, Pause: 2 * pollInterval(c.cfg)}
+	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxFollowupTasks, Pause: 2 * pollInterval(c.cfg)}
 	for ctx.Err() == nil {
 		step, err := c.store.SettleFeedback(ctx, how)
 		if err != nil && ctx.Err() == nil {

@@ -22,7 +22,7 @@ func monitoring(cfg *config.Loaded) client.MonitorConfig {
 	return client.MonitorConfig{
 		Enabled: m.Enabled, GuardianInterval: m.GuardianInterval.Seconds(), ConductorInterval: m.ConductorInterval.Seconds(),
 		AutoSteering: m.AutoSteering, MaxAnalyses: m.MaxAnalyses, LLMAnalysis: asksModel(cfg),
-		AnalysisCache: m.AnalysisCache.Seconds(), CoolDown: m.CoolDown.Seconds(), InterventionsLimit: m.MaxInterventions,
+		AnalysisCache: m.AnalysisCache.Seconds(), CoolDown: m.Cooldown.Seconds(), InterventionsLimit: m.MaxInterventions,
 	}
 }
 
@@ -45,13 +45,13 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 		makes = func() supervise.Model { return supervise.Within(asked, c.modelBudget()) }
 	}
 	ladder := guardian.DefaultLadder()
-	ladder.CoolDown, ladder.Cap = m.CoolDown, m.MaxInterventions
+	ladder.CoolDown, ladder.Cap = m.Cooldown, m.MaxInterventions
 	fresh := m.AnalysisCache
 	if fresh == 0 {
 		fresh = -1 // the guardian's word for not at all
 	}
 	return guardian.New(guardian.Config{
-		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Keep,
+		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Retention,
 		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
 		Store: c.store, Model: makes, Counter: c.metrics, Log: c.log,

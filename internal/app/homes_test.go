@@ -22,7 +22,7 @@ func TestAWorkerWithAnotherTokenKeyDoesNotStart(t *testing.T) {
 	database := pgtest.URL(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan devstack.Info, 1), make(chan error, 1)
-	first := settings(t, "DATABASE_URL="+database, "OMOI_API_OPEN=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1")
+	first := settings(t, "DATABASE_URL="+database, "OMOI_API_AUTH_DISABLED=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1")
 	go func() {
 		ended <- app.RunAPI(ctx, first, app.Options{Ready: func(info devstack.Info) { ready <- info }})
 	}()

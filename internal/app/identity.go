@@ -30,10 +30,10 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Token.Previous == "" {
+	if cfg.Token.PreviousKey == "" {
 		return token.NewRing(current, nil)
 	}
-	previous, err := parseKey("token.previous", cfg.Token.Previous.Reveal())
+	previous, err := parseKey("token.previous_key", cfg.Token.PreviousKey.Reveal())
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +43,14 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 // logins judges JWTs; nil where no secret is set.
 func logins(cfg *config.Loaded) (api.Logins, error) {
 	switch {
-	case cfg.API.JWTSecret == "" && cfg.API.JWTPrevious != "":
-		return nil, task.Invalid("api.jwt_previous", "api.jwt_previous is set without api.jwt_secret; set the new secret there, or leave both out to take no JWTs")
+	case cfg.API.JWTSecret == "" && cfg.API.JWTPreviousSecret != "":
+		return nil, task.Invalid("api.jwt_previous_secret", "api.jwt_previous_secret is set without api.jwt_secret; set the new secret there, or leave both out to take no JWTs")
 	case cfg.API.JWTSecret == "":
 		return nil, nil //nolint:nilnil // none is taken
-	case cfg.API.JWTPrevious == "":
+	case cfg.API.JWTPreviousSecret == "":
 		return token.NewLogins(cfg.API.JWTSecret.Reveal())
 	}
-	return token.NewLogins(cfg.API.JWTSecret.Reveal(), cfg.API.JWTPrevious.Reveal())
+	return token.NewLogins(cfg.API.JWTSecret.Reveal(), cfg.API.JWTPreviousSecret.Reveal())
 }
 
 // keyStore remembers which key signs.

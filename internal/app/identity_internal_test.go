@@ -58,7 +58,7 @@ func TestTokenKeyCanBeChanged(t *testing.T) {
 	before, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=one."+secret))
 	require.NoError(t, err)
 	minted := before.Mint("sandbox")
-	after, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS=one."+secret))
+	after, err := tokenRing(loaded(t, "OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS_KEY=one."+secret))
 	require.NoError(t, err)
 	require.NoError(t, after.Verify(minted, "sandbox"))
 	require.NotEqual(t, minted, after.Mint("sandbox"))
@@ -96,7 +96,7 @@ func TestProcessesAgreeOnTheTokenKey(t *testing.T) {
 		return r
 	}
 	first, second := ring("OMOI_TOKEN_KEY=one."+secret), ring("OMOI_TOKEN_KEY=two."+secret)
-	both := ring("OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS=one."+secret)
+	both := ring("OMOI_TOKEN_KEY=two."+secret, "OMOI_TOKEN_PREVIOUS_KEY=one."+secret)
 	row := &keyRow{}
 	agree := func(r *token.Ring, force bool) (bool, error) { return agreeOn(t.Context(), row, r, force) }
 	for _, r := range []*token.Ring{first, first, both, second, both} {

@@ -99,7 +99,7 @@ func (tacit) Beat(context.Context, string) error { return nil }
 
 func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 	return ingest.NewIntake(ingest.IntakeConfig{
-		AllowBare: c.cfg.API.Open, Quiet: c.cfg.Relay.QuietDigest, PulsePeriod: c.cfg.Test.ComponentHeartbeat,
+		AllowBare: c.cfg.API.AuthDisabled, Quiet: c.cfg.Relay.DigestInterval, PulsePeriod: c.cfg.Test.ComponentHeartbeat,
 		Meter: c.metrics,
 	}, store, c.bus, c.log)
 }

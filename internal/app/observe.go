@@ -28,7 +28,7 @@ func (c *core) openObservers(ctx context.Context) (err error) {
 		return err
 	}
 	c.tracing, err = tracing.Open(ctx, tracing.Config{
-		Endpoint: c.cfg.Trace.Endpoint, Headers: headers, Sample: c.cfg.Trace.Sample, Version: version,
+		Endpoint: c.cfg.Trace.Endpoint, Headers: headers, Sample: c.cfg.Trace.SampleRatio, Version: version,
 	}, c.log)
 	return err
 }

@@ -25,7 +25,7 @@ func TestPauseSwitch(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ready, ended := make(chan devstack.Info, 1), make(chan error, 1)
-		cfg := settings(t, "DATABASE_URL="+database, "OMOI_API_OPEN=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1", key, enabled)
+		cfg := settings(t, "DATABASE_URL="+database, "OMOI_API_AUTH_DISABLED=true", "OMOI_TEMPORAL_ADDRESS=127.0.0.1:1", key, enabled)
 		go func() {
 			ended <- app.RunAPI(ctx, cfg, app.Options{Ready: func(info devstack.Info) { ready <- info }})
 		}()

@@ -11,7 +11,7 @@ func (c *core) relayConfig() ingest.RelayConfig {
 	t, hidden := c.cfg.Test, c.cfg.Secrets()
 	return ingest.RelayConfig{
 		Poll: t.RelayPoll, PulsePeriod: t.ComponentHeartbeat, Pace: ingest.Pace{Lease: t.RelayLease},
-		CleanupWait: c.cfg.Task.CleanupWait,
+		CleanupWait: c.cfg.Task.CleanupTimeout,
 		Meter:       c.metrics, Resume: tracing.Resume,
 		Scrub: func(title string) string { return redact.Scrub(title, hidden) },
 	}

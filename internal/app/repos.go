@@ -23,7 +23,7 @@ func (c *core) openHosts() error {
 		c.credentials.UseApp(app)
 	}
 	hub, err := github.New(github.Config{
-		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, Mirrors: mirror.New(mirrors(c.cfg), c.cfg.Worker.RepoCache),
+		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, Mirrors: mirror.New(mirrors(c.cfg), c.cfg.Worker.RepoCacheMaxBytes),
 		History: history(c.cfg),
 	}, c.credentials)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *core) openHosts() error {
 
 // history is how much of it sandboxes get.
 func history(cfg *config.Loaded) scm.History {
-	return scm.History{Whole: cfg.Worker.WholeHistory, Depth: cfg.Worker.HistoryDepth}
+	return scm.History{Whole: cfg.Worker.FullCloneMaxBytes, Depth: cfg.Worker.CloneDepth}
 }
 
 // mirrors is where a worker keeps what it fetched of repositories.

@@ -193,9 +193,9 @@ func TestDoctor_DefaultAgent(t *testing.T) {
 	}{
 		"configured, and its program is broken": {environ: []string{key, "OMOI_TASK_AGENT=claude"}, program: "1.0.0", status: FindingWarn, detail: "claude, by the setting task.agent"},
 		"configured, and works":                 {environ: []string{key, "OMOI_TASK_AGENT=claude"}, program: "2.1.328", status: FindingOK, detail: "claude, by the setting task.agent"},
-		"an image brings the program":           {environ: []string{key, "OMOI_TASK_SANDBOX=docker"}, program: "1.0.0", status: FindingOK, detail: "claude"},
-		"an image brings no credential":         {environ: []string{"OMOI_TASK_SANDBOX=docker"}, program: "2.1.328", status: FindingWarn, detail: "none: no agent runtime is known to work in docker sandboxes"},
-		"external sandboxes":                    {environ: []string{"OMOI_TASK_SANDBOX=external"}, program: "1.0.0", status: FindingOK, detail: "external"},
+		"an image brings the program":           {environ: []string{key, "OMOI_TASK_PROVIDER=docker"}, program: "1.0.0", status: FindingOK, detail: "claude"},
+		"an image brings no credential":         {environ: []string{"OMOI_TASK_PROVIDER=docker"}, program: "2.1.328", status: FindingWarn, detail: "none: no agent runtime is known to work in docker sandboxes"},
+		"external sandboxes":                    {environ: []string{"OMOI_TASK_PROVIDER=external"}, program: "1.0.0", status: FindingOK, detail: "external"},
 		"the API names it":                      {program: "1.0.0", info: &client.Info{DefaultAgent: "claude"}, status: FindingOK, detail: "claude, by the running API"},
 		"the API names none":                    {environ: []string{key}, program: "2.1.328", info: &client.Info{}, status: FindingWarn, detail: "none: no agent runtime is known to work"},
 	} {

@@ -27,10 +27,10 @@ func taskSettings(cfg *config.Loaded) contract.Settings {
 		IdleTimeout:      t.IdleTimeout,
 		AttemptTimeout:   t.AttemptTimeout,
 		ToolTimeout:      t.ToolTimeout,
-		RetryBase:        t.RetryBase,
-		CleanupWait:      t.CleanupWait,
+		RetryBase:        t.RetryInitialInterval,
+		CleanupWait:      t.CleanupTimeout,
 		UnknownRetry:     cfg.Test.UnknownRetry,
-		SpawnTimeout:     t.SpawnTimeout,
+		SpawnTimeout:     t.SandboxCreateTimeout,
 		MaxSignals:       cfg.Test.MaxSignals,
 	}
 }

@@ -20,7 +20,7 @@ func fresh(t *testing.T, environ ...string) *config.Loaded {
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	cfg, err := config.Load(config.Source{Environ: append([]string{
-		"OMOI_HOME=" + filepath.Join(dir, "home"), "OMOI_DEV_POSTGRES_DATA_ROOT=" + filepath.Join(dir, "root"), "OMOI_DOCKER_USE=never",
+		"OMOI_HOME=" + filepath.Join(dir, "home"), "OMOI_DEV_POSTGRES_DATA_ROOT=" + filepath.Join(dir, "root"), "OMOI_DOCKER_ENABLED=never",
 	}, environ...)})
 	require.NoError(t, err)
 	return cfg

@@ -92,7 +92,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		return nil, err
 	}
 	c.found = found
-	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCache)
+	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCacheMaxBytes)
 	c.logs, c.watcher = c.newLogs(host, found), c.newSandboxWatch(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
@@ -101,12 +101,12 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})
 	w := c.cfg.Worker
-	sticky := w.StickyCache
+	sticky := w.StickyCacheSize
 	if sticky == 0 {
 		sticky = -1 // the worker's word for none
 	}
 	return worker.New(worker.Config{
-		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.HostSlots, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
+		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.MaxSandboxes, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
 		StickyCache: sticky,
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }
@@ -127,17 +127,17 @@ func (c *core) providers() (providers, error) {
 func (c *core) activityConfig(host string) activities.Config {
 	cfg := c.cfg
 	return activities.Config{
-		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.Open,
+		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.AuthDisabled,
 		IdleTimeout: cfg.Task.IdleTimeout, ToolTimeout: cfg.Task.ToolTimeout, Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: agentHeartbeat(cfg), CacheBytes: cfg.Agent.CacheBytes, StopGrace: cfg.Agent.Grace,
+		AgentHeartbeat: agentHeartbeat(cfg), CacheBytes: cfg.Agent.CacheMaxBytes, StopGrace: cfg.Agent.ShutdownGracePeriod,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
-		Pull: pulls(cfg), TailInterval: cfg.Transport.Interval,
+		Pull: pulls(cfg), TailInterval: cfg.Transport.PullInterval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		OrphanGrace: cfg.Reaper.Grace, RepairGrace: cfg.Reaper.Grace,
+		OrphanGrace: cfg.Reaper.GracePeriod, RepairGrace: cfg.Reaper.GracePeriod,
 		Retention: retentionRules(cfg),
 		Phases:    phases(cfg.Phases),
-		Overdue:   cfg.Reaper.Overdue, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
+		Overdue:   cfg.Reaper.UnverifiedAlertAfter, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),
 	}
 }
 

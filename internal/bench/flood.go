@@ -61,7 +61,7 @@ func measureFlood(ctx context.Context, cfg Config, r *Report) (err error) {
 func scaled(scale float64) map[string]string {
 	settings := map[string]string{}
 	for name, usual := range map[string]time.Duration{
-		"OMOI_RELAY_QUIET_DIGEST": time.Minute, "OMOI_TASK_HEARTBEAT_TIMEOUT": 2 * time.Minute, "OMOI_TASK_NO_WORK_TIMEOUT": 15 * time.Minute,
+		"OMOI_RELAY_DIGEST_INTERVAL": time.Minute, "OMOI_TASK_HEARTBEAT_TIMEOUT": 2 * time.Minute, "OMOI_TASK_NO_WORK_TIMEOUT": 15 * time.Minute,
 		"OMOI_TASK_IDLE_TIMEOUT": 10 * time.Minute, "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": 30 * time.Second, "OMOI_TASK_ATTEMPT_TIMEOUT": 4 * time.Hour,
 	} {
 		settings[name] = max(time.Duration(float64(usual)/scale), 10*time.Millisecond).String()

@@ -26,7 +26,7 @@ func measureReaper(ctx context.Context, cfg Config, r *Report) (err error) {
 	defer func() { err = errors.Join(err, cloud.Close()) }() //nolint:contextcheck // its end waits for nobody
 	s, err := startServer(ctx, cfg, map[string]string{
 		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(),
-		"OMOI_REAPER_GRACE": "1ms", "OMOI_REAPER_INTERVAL": "1h", // strangers are orphans at once, and no round of its own
+		"OMOI_REAPER_GRACE_PERIOD": "1ms", "OMOI_REAPER_INTERVAL": "1h", // strangers are orphans at once, and no round of its own
 	})
 	if err != nil {
 		return err

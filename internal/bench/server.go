@@ -60,8 +60,8 @@ func startServer(ctx context.Context, cfg Config, settings map[string]string) (*
 	s.ring = ring
 	env := baseEnvironment(cfg.Dir)
 	maps.Copy(env, map[string]string{
-		"OMOI_API_OPEN": "false", "OMOI_API_KEY": s.key, "OMOI_TOKEN_KEY": "bench." + base64.RawURLEncoding.EncodeToString(secret),
-		"OMOI_TASK_MAX_PER_PROJECT": "1000", "OMOI_WORKER_HOST_SLOTS": "1000", "OMOI_LOG_LEVEL": "info",
+		"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": s.key, "OMOI_TOKEN_KEY": "bench." + base64.RawURLEncoding.EncodeToString(secret),
+		"OMOI_TASK_MAX_CONCURRENT_PER_PROJECT": "1000", "OMOI_WORKER_MAX_SANDBOXES": "1000", "OMOI_LOG_LEVEL": "info",
 	})
 	maps.Copy(env, settings)
 	s.env = env

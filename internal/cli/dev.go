@@ -26,7 +26,7 @@ counts neither as silence nor against a budget. Sandboxes elsewhere, as at Dayto
 with their price. It takes 10 seconds at most, and a second Ctrl-C ends it at once. With --leave-running the agents
 keep running, unsupervised and without budget.
 
-On a loopback address it serves without login, unless api.open is set to false; on any other address it asks for
+On a loopback address it serves without login, unless api.auth_disabled is set to false; on any other address it asks for
 an API key, and does not start before one exists (OMOI_API_KEY makes the first).
 
 Everything that is kept is below OMOI_HOME (default ~/.omoi). As root, the database and the sandboxes' files are in the
@@ -101,7 +101,7 @@ func keptIn(loaded *config.Loaded) string {
 }
 
 func loginWords(loaded *config.Loaded) string {
-	if loaded.API.Open {
+	if loaded.API.AuthDisabled {
 		return "No login is asked of this machine's users and programs; other machines and web pages are refused."
 	}
 	return "Every request needs an API key: OMOI_API_KEY, or one made by omoi keys create."

@@ -133,7 +133,7 @@ func renew(kind string) string {
 func unreachable(base string, err error) (state, says string) {
 	if errors.Is(err, errPrivate) {
 		return StateUnknown, base + " is in the server's own network, where a test asks nobody, so that it could not be checked: whether it works shows with the first task. " +
-			"Whoever runs the server allows it with OMOI_CREDENTIAL_TEST_PRIVATE=true."
+			"Whoever runs the server allows it with OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE=true."
 	}
 	return StateUnreachable, "There is no answer from " + base + ". Look at the server's network and proxy, then test again."
 }

@@ -115,7 +115,7 @@ func TestATestAsksPublicAddressesOnly(t *testing.T) {
 	} {
 		got := test(credential.Config{}, private)
 		require.Equal(t, credential.StateUnknown, got.State, private)
-		require.Contains(t, got.Says, "OMOI_CREDENTIAL_TEST_PRIVATE", private)
+		require.Contains(t, got.Says, "OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE", private)
 	}
 	installed := map[string]credential.Value{credential.Anthropic: {BaseURL: base}}
 	require.Equal(t, credential.StateGood, test(credential.Config{Installation: installed}, base).State, "the installation's own")

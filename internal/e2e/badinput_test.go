@@ -34,7 +34,7 @@ func tokenKey() token.Key {
 func keyedRig(t *testing.T) *rig {
 	t.Helper()
 	return newRig(t, map[string]string{
-		"OMOI_API_OPEN": "false", "OMOI_API_KEY": keyOfRig,
+		"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": keyOfRig,
 		"OMOI_TOKEN_KEY": "tests.MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY",
 	})
 }

@@ -121,7 +121,7 @@ func TestSlotsOutliveAKilledWorker(t *testing.T) {
 	t.Parallel()
 	const slots = 2
 	r := newRig(t, map[string]string{
-		"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_REAPER_INTERVAL": "1h", "OMOI_REAPER_GRACE": "1s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "2",
+		"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_REAPER_INTERVAL": "1h", "OMOI_REAPER_GRACE_PERIOD": "1s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "2",
 	}).up()
 	most := r.watchSlots()
 	repo := r.repo()

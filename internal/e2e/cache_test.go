@@ -14,7 +14,7 @@ import (
 // in the next sandbox of that project, and of no other.
 func TestSetupAndItsCache(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_AGENT_CACHE_BYTES": "1000000"}).up()
+	r := newRig(t, map[string]string{"OMOI_AGENT_CACHE_MAX_BYTES": "1000000"}).up()
 	one, other := r.withSetup(t), r.withSetup(t)
 	for i, repo := range []string{one, one, other} {
 		made := r.submit(repo, script(`{"bash":{"command":"cat $HOME/.cache/deps"}}`, stepComplete), retries(0))

@@ -83,7 +83,7 @@ func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	r := newRig(t, map[string]string{"OMOI_DOCKER_USE": "never"})
+	r := newRig(t, map[string]string{"OMOI_DOCKER_ENABLED": "never"})
 	away := r.omoi("check", "flow")
 	require.Equal(t, exit.Unreachable, away.code, away.stdout)
 	require.Contains(t, away.stdout, "No server answers")

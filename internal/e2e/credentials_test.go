@@ -32,7 +32,7 @@ func TestEveryTaskWorksWithItsOwnersCredentials(t *testing.T) {
 		}
 		return strings.Join(all, ",")
 	}
-	r := newRig(t, map[string]string{"OMOI_API_OPEN": "false", "OMOI_API_KEY": admin, "OMOI_CREDENTIAL_KEYS": keys("k1")}).up()
+	r := newRig(t, map[string]string{"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": admin, "OMOI_CREDENTIAL_KEYS": keys("k1")}).up()
 	repo := r.repo()
 	alice, bob := r.user("alice"), r.user("bob")
 	alice.set("openai", "openai-of-alice")
@@ -148,7 +148,7 @@ func (r *rig) restart() {
 // his own name and all of his own credentials, and finds nothing of the other's where he may look.
 func TestTwoUsersSideBySide(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_API_OPEN": "false", "OMOI_API_KEY": "omoi_adminOfTheNeighbours"}).up()
+	r := newRig(t, map[string]string{"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": "omoi_adminOfTheNeighbours"}).up()
 	repo, people := r.repo(), map[string]person{}
 	for _, name := range []string{"alice", "bob"} {
 		people[name] = r.user(name)

@@ -72,7 +72,7 @@ func number(t *testing.T, name string, otherwise int) int {
 
 // plain takes the short durations of tests back: users have the defaults.
 func (l *laptop) plain() {
-	for _, name := range []string{"OMOI_TEST_AGENT_HEARTBEAT_INTERVAL", "OMOI_RELAY_QUIET_DIGEST", "OMOI_TEST_RELAY_POLL_INTERVAL"} {
+	for _, name := range []string{"OMOI_TEST_AGENT_HEARTBEAT_INTERVAL", "OMOI_RELAY_DIGEST_INTERVAL", "OMOI_TEST_RELAY_POLL_INTERVAL"} {
 		delete(l.env, name)
 	}
 }

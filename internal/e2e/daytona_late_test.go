@@ -46,7 +46,7 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_DAYTONA_LONGEST_CREATE"] = "20s" // between the looks, while a busy machine has to see the first one
+	settings["OMOI_DAYTONA_MAX_CREATE_DELAY"] = "20s" // between the looks, while a busy machine has to see the first one
 	r := newRig(t, settings).up()
 	const many = 1000
 	cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: time.Hour, Times: many})
@@ -75,7 +75,7 @@ func TestWhatAppearsBehindTheFirstLookIsDeletedAndAccountedFor(t *testing.T) {
 func TestWhatAppearsBehindTheSecondLookIsDeletedAndAccountedFor(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_DAYTONA_LONGEST_CREATE"], settings["OMOI_REAPER_INTERVAL"] = "1ms", "1s"
+	settings["OMOI_DAYTONA_MAX_CREATE_DELAY"], settings["OMOI_REAPER_INTERVAL"] = "1ms", "1s"
 	r := newRig(t, settings).up()
 	const many = 1000
 	cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.LateCreate, Delay: time.Hour, Times: many})

@@ -15,7 +15,7 @@ import (
 func TestTwoInstallationsOnOneAccountLeaveEachOtherAlone(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_REAPER_INTERVAL"], settings["OMOI_REAPER_GRACE"], settings["OMOI_TASK_HEARTBEAT_TIMEOUT"] = "1s", "1s", "60s"
+	settings["OMOI_REAPER_INTERVAL"], settings["OMOI_REAPER_GRACE_PERIOD"], settings["OMOI_TASK_HEARTBEAT_TIMEOUT"] = "1s", "1s", "60s"
 	both := []*rig{newRig(t, settings).up(), newRig(t, settings).up()}
 	var ids, boxes []string
 	for _, r := range both {

@@ -27,7 +27,7 @@ func startCloud(t *testing.T) (*daytonatest.Server, map[string]string) {
 		t.Skipf("SKIPPED: the Daytona emulator needs bubblewrap: %v", cloud.Isolation())
 	}
 	return cloud, map[string]string{
-		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(), "OMOI_DAYTONA_LONGEST_CREATE": "1s",
+		"DAYTONA_API_URL": cloud.URL(), "DAYTONA_API_KEY": cloud.Key(), "OMOI_DAYTONA_MAX_CREATE_DELAY": "1s",
 	}
 }
 

@@ -42,7 +42,7 @@ func newLaptop(t *testing.T) *laptop {
 	l.env = map[string]string{
 		"OMOI_HOME": l.home, "OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal,
 		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
-		"OMOI_SANDBOX_DIR": filepath.Join(dir, "sandboxes"), "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": "300ms", "OMOI_RELAY_QUIET_DIGEST": "500ms", "OMOI_TEST_RELAY_POLL_INTERVAL": "50ms",
+		"OMOI_SANDBOX_DIR": filepath.Join(dir, "sandboxes"), "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": "300ms", "OMOI_RELAY_DIGEST_INTERVAL": "500ms", "OMOI_TEST_RELAY_POLL_INTERVAL": "50ms",
 		"PATH": os.Getenv("PATH"), "HOME": dir,
 	}
 	t.Cleanup(l.close)

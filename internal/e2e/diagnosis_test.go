@@ -33,7 +33,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	r := newRig(t, map[string]string{
-		"OMOI_DIAGNOSTIC_WEBHOOK_URL": receiver.URL, "OMOI_DIAGNOSTIC_WEBHOOK_SECRET": secret, "OMOI_DIAGNOSTIC_WEBHOOK_PRIVATE": "true",
+		"OMOI_DIAGNOSTIC_WEBHOOK_URL": receiver.URL, "OMOI_DIAGNOSTIC_WEBHOOK_SECRET": secret, "OMOI_DIAGNOSTIC_WEBHOOK_ALLOW_PRIVATE": "true",
 	}).up()
 	made := r.submit(r.repo(), script(`{"fail":"cannot find libfoo"}`), retries(0))
 	r.ends(made.ID, task.StatusFailed)

@@ -52,7 +52,7 @@ func TestADeadLocalSandboxIsNoticed(t *testing.T) {
 func TestADeadAgentInDaytonaIsNoticed(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_DAYTONA_LONGEST_CREATE"], settings["OMOI_TASK_CLEANUP_WAIT"] = "1h", "1h"
+	settings["OMOI_DAYTONA_MAX_CREATE_DELAY"], settings["OMOI_TASK_CLEANUP_TIMEOUT"] = "1h", "1h"
 	r := newRig(t, patient(settings)).up()
 	made := r.submit(r.repo(), script(stepHang), inDaytona)
 	box := text(r.running(made.ID).SandboxID)

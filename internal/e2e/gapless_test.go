@@ -119,7 +119,7 @@ func newProof(t *testing.T, seed uint64, s size) *proof {
 	t.Cleanup(p.net.Close)
 	settings := map[string]string{
 		"OMOI_API_CALLBACK_URL": p.net.URL(), "OMOI_TASK_HEARTBEAT_TIMEOUT": "20m", "OMOI_TASK_STARTUP_TIMEOUT": "20m",
-		"OMOI_TASK_NO_WORK_TIMEOUT": "1h", "MAX_CONCURRENT_TASKS_PER_PROJECT": "200", "OMOI_RELAY_QUIET_DIGEST": "5s",
+		"OMOI_TASK_NO_WORK_TIMEOUT": "1h", "MAX_CONCURRENT_TASKS_PER_PROJECT": "200", "OMOI_RELAY_DIGEST_INTERVAL": "5s",
 		"OMOI_TEST_MESSAGE_LEASE_DURATION": "5s", // many an answer with a message is lost on the way
 	}
 	if p.redis = newRedis(t); p.redis != nil {

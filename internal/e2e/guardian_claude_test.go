@@ -114,7 +114,7 @@ func TestClaudeIsTurnedRound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{
 		"OMOI_CLAUDE_BIN": putClaude(t, claudetest.Versions()[len(claudetest.Versions())-1]), "MONITORING_AUTO_STEERING_ENABLED": "true",
-		"MONITORING_GUARDIAN_INTERVAL_SECONDS": "3600", "OMOI_MONITORING_ANALYSIS_CACHE": "0s", "OMOI_MONITORING_COOL_DOWN": "1ms",
+		"MONITORING_GUARDIAN_INTERVAL_SECONDS": "3600", "OMOI_MONITORING_ANALYSIS_CACHE": "0s", "OMOI_MONITORING_COOLDOWN": "1ms",
 		"OMOI_MONITORING_MAX_INTERVENTIONS": "2",
 	}).up()
 	hold, begun := [2]chan struct{}{make(chan struct{}), make(chan struct{})}, [2]chan struct{}{make(chan struct{}), make(chan struct{})}

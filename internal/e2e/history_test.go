@@ -14,7 +14,7 @@ import (
 func TestLargeRepositories(t *testing.T) {
 	t.Parallel()
 	_, bare, settings := newHub(t)
-	settings["OMOI_WORKER_WHOLE_HISTORY_BYTES"], settings["OMOI_WORKER_HISTORY_DEPTH"] = "1", "2"
+	settings["OMOI_WORKER_FULL_CLONE_MAX_BYTES"], settings["OMOI_WORKER_CLONE_DEPTH"] = "1", "2"
 	r := newRig(t, settings).up()
 	local := r.repo()
 	for _, dir := range []string{local, bare} {

@@ -125,7 +125,7 @@ func TestMetricsAfterRealTasks(t *testing.T) {
 func TestMetricsNeedAKey(t *testing.T) {
 	t.Parallel()
 	key := "omoi_0123456789abcdef0123456789abcdef"
-	r := newRig(t, map[string]string{"OMOI_API_OPEN": "false", "OMOI_API_KEY": key})
+	r := newRig(t, map[string]string{"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": key})
 	r.startAPI()
 	for credential, want := range map[string]int{"": http.StatusUnauthorized, "wrong": http.StatusUnauthorized, key: http.StatusOK} {
 		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, r.env["OMOI_API_URL"]+"/metrics", http.NoBody)

@@ -204,7 +204,7 @@ func TestOldWorkersThatOmoiStarts(t *testing.T) {
 	t.Parallel()
 	needPython(t)
 	r := newRig(t, nil)
-	r.env["OMOI_API_OPEN"], r.env["OMOI_API_KEY"] = "false", plantedAPIKey
+	r.env["OMOI_API_AUTH_DISABLED"], r.env["OMOI_API_KEY"] = "false", plantedAPIKey
 	r.env["OMOI_TOKEN_KEY"] = "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey))
 	r.env["OMOI_LOG_LEVEL"] = "debug"
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)

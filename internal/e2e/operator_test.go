@@ -264,7 +264,7 @@ func TestDependencies(t *testing.T) {
 // from its first event.
 func TestWithoutStickyCache(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_WORKER_STICKY_CACHE": "0"}).up()
+	r := newRig(t, map[string]string{"OMOI_WORKER_STICKY_CACHE_SIZE": "0"}).up()
 	repo := r.repo()
 	made := r.submit(repo, script(
 		`{"bash":{"command":"echo try >> tries"}}`, `{"commit":"try"}`,

@@ -15,7 +15,7 @@ import (
 // pulling are settings of an installation whose local sandboxes know of no API.
 func pulling() map[string]string {
 	return map[string]string{
-		"OMOI_TRANSPORT_LOCAL": "pull", "OMOI_TRANSPORT_INTERVAL": "200ms",
+		"OMOI_TRANSPORT_LOCAL": "pull", "OMOI_TRANSPORT_PULL_INTERVAL": "200ms",
 		"OMOI_API_CALLBACK_URL": "http://127.0.0.1:1", // nothing is pushed to it
 	}
 }

@@ -25,7 +25,7 @@ func TestParallelRelayers(t *testing.T) {
 	const apis, tasks = 3, 50
 	r := newRig(t, map[string]string{
 		"OMOI_TASK_HEARTBEAT_TIMEOUT": "5m", "MAX_CONCURRENT_TASKS_PER_PROJECT": "100",
-		"OMOI_TEST_RELAY_LEASE_DURATION": "15s", "OMOI_RELAY_QUIET_DIGEST": "5s",
+		"OMOI_TEST_RELAY_LEASE_DURATION": "15s", "OMOI_RELAY_DIGEST_INTERVAL": "5s",
 	}).up()
 	urls := []string{r.api.BaseURL()}
 	env := []map[string]string{nil}

@@ -35,7 +35,7 @@ func (r *rig) before(taskID, activity string) string {
 // A cancel finds both.
 func TestResetToBeforeTheLivingAttempt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, patient(map[string]string{"OMOI_REAPER_GRACE": "1h", "OMOI_TASK_CLEANUP_WAIT": "1h"})).up()
+	r := newRig(t, patient(map[string]string{"OMOI_REAPER_GRACE_PERIOD": "1h", "OMOI_TASK_CLEANUP_TIMEOUT": "1h"})).up()
 	points := map[string]int{contract.EnsureBranch: 1, contract.BeginAttempt: 2} // and how many attempts the task has then
 	ids, cancelled, repo := map[string]string{}, map[string]string{}, r.repo()
 	for point := range points {

@@ -18,7 +18,7 @@ import (
 func TestResetDuringTheHandover(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
-	settings["OMOI_TASK_CLEANUP_WAIT"], settings["OMOI_REAPER_GRACE"] = "1h", "1h"
+	settings["OMOI_TASK_CLEANUP_TIMEOUT"], settings["OMOI_REAPER_GRACE_PERIOD"] = "1h", "1h"
 	r := newRig(t, patient(settings)).up()
 	forms := resets()
 	forms["in mid-run"] = []string{"-t", "LastWorkflowTask"}

@@ -95,7 +95,7 @@ func (r *rig) written(t task.Task) {
 func TestWorkIsSavedOnEveryKindOfEnd(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{
-		"MAX_CONCURRENT_TASKS_PER_PROJECT": "20", "OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s", "SANDBOX_DISK_GB": "0.2",
+		"MAX_CONCURRENT_TASKS_PER_PROJECT": "20", "OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "1s", "SANDBOX_DISK_GB": "0.2",
 	}).up()
 	repo := r.repo()
 	r.endAndSave(repo, endings())

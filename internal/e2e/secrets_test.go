@@ -197,7 +197,7 @@ func (r *rig) plant() {
 	require.NoError(r.t, err)
 	u.User = url.UserPassword(u.User.Username(), plantedPassword)
 	maps.Copy(r.env, map[string]string{
-		"DATABASE_URL": u.String(), "OMOI_API_OPEN": "false", "OMOI_API_KEY": plantedAPIKey,
+		"DATABASE_URL": u.String(), "OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": plantedAPIKey,
 		"OMOI_TOKEN_KEY": "tests." + base64.RawStdEncoding.EncodeToString([]byte(plantedTokenKey)),
 
 		"AUTH_JWT_SECRET_KEY": plantedLogins, "ANTHROPIC_AUTH_TOKEN": plantedBearer,

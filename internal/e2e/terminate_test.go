@@ -16,7 +16,7 @@ import (
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{
-		"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "1", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
+		"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "1s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "1", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
 	}).up()
 	repo := r.repo()
 	running := r.submit(repo, script(
@@ -95,7 +95,7 @@ func (r *rig) forget(taskID string) {
 func TestRetryOfATerminatedTask(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{
-		"OMOI_REAPER_INTERVAL": "600s", "OMOI_REAPER_GRACE": "600s", "OMOI_TASK_CLEANUP_WAIT": "600s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
+		"OMOI_REAPER_INTERVAL": "600s", "OMOI_REAPER_GRACE_PERIOD": "600s", "OMOI_TASK_CLEANUP_TIMEOUT": "600s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s",
 	}).up()
 	repo := r.repo()
 	cancelled, retried := r.waitsAfterACommit(repo), r.waitsAfterACommit(repo)

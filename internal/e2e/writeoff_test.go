@@ -14,7 +14,7 @@ import (
 // TestTheReaperWakesForATask terminates a workflow that was started while the reaper slept.
 func TestTheReaperWakesForATask(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "1s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	r.eventually("the reaper rests", r.reaperRests)
 	made := r.submit(r.repo(), script(stepHang))
 	r.running(made.ID)
@@ -29,7 +29,7 @@ func TestTheReaperWakesForATask(t *testing.T) {
 // of the other somebody asks.
 func TestWorkflowsThatNobodyLoaded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "1s"})
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "1s"})
 	r.startAPI()
 	repo := r.repo()
 	left, asked := r.submit(repo, script(stepWrite, stepCommit, stepComplete)), r.submit(repo, script(stepComplete))
@@ -92,7 +92,7 @@ func (r *rig) reaperRests() bool {
 // that was set back does. Its sandbox carries our label: it is found and removed all the same.
 func TestASandboxThatTheDatabaseHasForgotten(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE": "3s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
+	r := newRig(t, map[string]string{"OMOI_REAPER_INTERVAL": "3s", "OMOI_REAPER_GRACE_PERIOD": "3s", "OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	made := r.submit(r.repo(), script(stepHang))
 	box := text(r.running(made.ID).SandboxID)
 	r.kill("worker")

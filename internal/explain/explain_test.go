@@ -189,7 +189,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
 		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "It broke.", "omoi retry T", nil},
-		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_wait after those attempts have ended; before,", "omoi sandbox list", nil},
+		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_timeout after those attempts have ended; before,", "omoi sandbox list", nil},
 		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)

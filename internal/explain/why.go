@@ -26,7 +26,7 @@ func Why(t task.Task) string {
 
 // whyAgain says when a task that is over goes on.
 func whyAgain(t task.Task) string {
-	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_wait after those attempts have ended; before, the task was %s", t.Status)
+	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_timeout after those attempts have ended; before, the task was %s", t.Status)
 }
 
 // Outage is what is missing so that no task can start, and the command to type; empty: nothing is.

@@ -121,7 +121,7 @@ func taskMetrics() []Metric {
 func sandboxMetrics() []Metric {
 	return []Metric{
 		{Sandboxes, "gauge", []string{"provider"}, "Sandboxes that are being created, run, or are being deleted.", fromBoth},
-		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes of ended attempts whose deletion is not verified. The limit task.max_unverified counts those that may still exist.", fromBoth},
+		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes of ended attempts whose deletion is not verified. The limit task.max_unverified_sandboxes counts those that may still exist.", fromBoth},
 		{ReaperSuccess, "gauge", nil, "Time of the last complete reaper pass in any worker, in seconds since 1970. Absent before the first pass. The reaper is paused while no task is open and no sandbox exists.", fromBoth},
 	}
 }

@@ -54,7 +54,7 @@ func judgeOver(c FeedbackCase) (FeedbackAction, string) {
 	case c.On != OnFeedbackRevise:
 		return FeedbackDrop, "no agent is at work, and the project starts none (omoi project update --on-feedback=revise)"
 	case c.Rounds >= c.MaxRounds:
-		return FeedbackDrop, fmt.Sprintf("feedback has started %d of %d tasks for this pull request (github.max_rounds)", c.Rounds, c.MaxRounds)
+		return FeedbackDrop, fmt.Sprintf("feedback has started %d of %d tasks for this pull request (github.max_followup_tasks)", c.Rounds, c.MaxRounds)
 	}
 	return FeedbackStart, ""
 }

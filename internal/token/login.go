@@ -40,7 +40,7 @@ func NewLogins(secret string, previous ...string) (*Logins, error) {
 	l := &Logins{parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired())}
 	for n, one := range append([]string{secret}, previous...) {
 		if len(one) < minSecret {
-			field := [...]string{"api.jwt_secret", "api.jwt_previous"}[min(n, 1)]
+			field := [...]string{"api.jwt_secret", "api.jwt_previous_secret"}[min(n, 1)]
 			return nil, task.Invalid(field, "The secret of JWTs has %d bytes; it must have %d or more. Make one: openssl rand -base64 48", len(one), minSecret)
 		}
 		l.keys.Keys = append(l.keys.Keys, []byte(one))

@@ -47,7 +47,7 @@ func NewRing(current Key, previous *Key) (*Ring, error) {
 		}
 	}
 	if previous != nil && previous.ID == current.ID {
-		return nil, task.Invalid("token.previous", "Both token keys are called %q; a new key needs a new id.", current.ID)
+		return nil, task.Invalid("token.previous_key", "Both token keys are called %q; a new key needs a new id.", current.ID)
 	}
 	ring := &Ring{current: current}
 	for _, k := range keys {
