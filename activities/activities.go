@@ -28,8 +28,6 @@ type Config struct {
 	Lifetime time.Duration   // after which a provider deletes by itself; zero: never
 
 	AgentHeartbeat time.Duration // default 30 s
-	SpoolBytes     int64         // default 256 MiB
-	Transcript     time.Duration // between two uploads of what is new in it; default 1 min
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
 	ModelPrices    string        // of the configuration; see [task.ParseModelPrices]
 	PricesDate     string        // of those; empty: not said
@@ -44,9 +42,7 @@ type Config struct {
 	CacheBytes     int64         // of a project's dependency cache; 0: none is kept
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
-	CollectTimeout time.Duration // of gathering the work inside; default 4 min, longer than the program itself takes
 	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
-	LongestCreate  time.Duration // assumed of providers that this process does not have; default 5 min
 
 	OrphanGrace time.Duration // before a sandbox without a live attempt is an orphan; default 2 min
 	Overdue     time.Duration // before a sandbox that is over and not verified gone raises an alarm; default 30 min
@@ -66,6 +62,18 @@ type Config struct {
 	// Secrets are values that must never leave in an error; they are cut out of every text.
 	Secrets []string
 }
+
+const (
+	// spoolBytes is the limit of an agent's spool for unacknowledged events: a day of a busy agent, and a small part of
+	// the smallest disk.
+	spoolBytes = 256 << 20
+	// transcriptInterval is how often an agent uploads what is new in its transcript: what a lost sandbox costs.
+	transcriptInterval = time.Minute
+	// collectTimeout bounds the collection of the work in a sandbox; the program itself takes less.
+	collectTimeout = 4 * time.Minute
+	// maxCreateDelay is assumed of providers that this process does not have.
+	maxCreateDelay = 5 * time.Minute
+)
 
 // Phase says who works in a phase of a ticket; empty fields leave it to the agent.
 type Phase struct{ AgentType, Tools, Prompt string }
@@ -121,8 +129,6 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 10*time.Minute)
 	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 30*time.Minute)
 	cfg.AgentHeartbeat = cmp.Or(cfg.AgentHeartbeat, 30*time.Second)
-	cfg.SpoolBytes = cmp.Or(cfg.SpoolBytes, 256<<20)
-	cfg.Transcript = cmp.Or(cfg.Transcript, time.Minute)
 	cfg.StopGrace = cmp.Or(cfg.StopGrace, 10*time.Second)
 	cfg.AuthorName = cmp.Or(cfg.AuthorName, "omoi")
 	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")
@@ -130,9 +136,7 @@ func New(cfg Config, deps Deps) *Activities {
 	cfg.TailTurn = cmp.Or(cfg.TailTurn, contract.TailTurn)
 	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)
 	cfg.MaxPatchBytes = cmp.Or(cfg.MaxPatchBytes, 16<<20)
-	cfg.CollectTimeout = cmp.Or(cfg.CollectTimeout, 4*time.Minute)
 	cfg.SalvageWindow = cmp.Or(cfg.SalvageWindow, 5*time.Minute)
-	cfg.LongestCreate = cmp.Or(cfg.LongestCreate, 5*time.Minute)
 	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)
 	cfg.Overdue = cmp.Or(cfg.Overdue, 30*time.Minute)
 	cfg.RepairGrace = cmp.Or(cfg.RepairGrace, time.Minute)

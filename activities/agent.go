@@ -198,9 +198,9 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		Idle:            a.cfg.IdleTimeout,
 		Heartbeat:       a.cfg.AgentHeartbeat,
 		ToolTimeout:     a.cfg.ToolTimeout,
-		SpoolBytes:      a.cfg.SpoolBytes,
+		SpoolBytes:      spoolBytes,
 		Grace:           a.cfg.StopGrace,
-		Transcript:      a.cfg.Transcript,
+		Transcript:      transcriptInterval,
 	}
 }
 

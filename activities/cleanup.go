@@ -64,7 +64,7 @@ func (a *Activities) capabilities(provider string) sandbox.Capabilities {
 	if p, err := a.deps.Providers.Provider(provider); err == nil {
 		return p.Capabilities()
 	}
-	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true, LongestCreate: a.cfg.LongestCreate}
+	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true, LongestCreate: maxCreateDelay}
 }
 
 // queueOf is where the work on a sandbox is done: its own machine, the shared queue of slow

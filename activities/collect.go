@@ -141,7 +141,7 @@ var errSpoilt = errors.New("collect work")
 // collect runs the program inside.
 func (a *Activities) collect(ctx context.Context, p place) (agentconfig.Collected, error) {
 	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
-		Args: []string{sandbox.AgentPath, "collect", "--config", agentconfig.ConfigPath}, Timeout: a.cfg.CollectTimeout,
+		Args: []string{sandbox.AgentPath, "collect", "--config", agentconfig.ConfigPath}, Timeout: collectTimeout,
 	})
 	if err != nil {
 		return agentconfig.Collected{}, fmt.Errorf("collect work: %w", err)

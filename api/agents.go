@@ -102,7 +102,7 @@ func (a *API) offeredAgents(ctx context.Context) (agents []string, first string)
 	if a.cfg.Providers[0] == task.ProviderExternal {
 		return []string{task.AgentExternal}, task.AgentExternal
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	work := task.Work{OrganizationID: a.cfg.Organization, Provider: a.cfg.Providers[0]}
 	if a.cfg.Open {

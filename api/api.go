@@ -49,7 +49,7 @@ type API struct {
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
-	a.bodies.New, a.rest = newBody, newBodyLimit(bodyRoom, a.cfg.MaxBody)
+	a.bodies.New, a.rest = newBody, newBodyLimit(bodyRoom, maxBody)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
@@ -147,7 +147,7 @@ func (a *API) limited(ctx context.Context) (context.Context, context.CancelFunc)
 
 func (a *API) operation(r route) huma.Operation {
 	if r.body == 0 {
-		r.body = a.cfg.MaxBody
+		r.body = maxBody
 	}
 	if r.status == 0 {
 		r.status = http.StatusOK

@@ -9,6 +9,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+const (
+	mib = 1 << 20
+	// maxBody is the longest request body, in bytes: what a description of a task with its data takes, many times over. An
+	// event's transcript comes on top of it.
+	maxBody int64 = mib
+	// maxDiff is the longest diff that is served, in bytes: more than a browser shows.
+	maxDiff = 16 * mib
+	// probeTimeout bounds the check of one dependency, and of an organization's credentials: load balancers ask /readyz
+	// every few seconds.
+	probeTimeout = 2 * time.Second
+)
+
 // WebhookDebounce is how long the API waits for more of one review, or of one run of checks, before it informs the
 // agent: GitHub sends the comments of a review within seconds.
 const WebhookDebounce = 15 * time.Second
@@ -54,10 +66,7 @@ type Config struct {
 	SocketPing  time.Duration // silence of a WebSocket's reader after which it is pinged; default 30 s
 	StreamBeat  time.Duration // how often an idle stream says so, and looks should a wake-up be lost; default 15 s
 	Lease       time.Duration // of a message that was given out; default 60 s
-	MaxBody     int64         // longest request body, in bytes; default 1 MiB. An event's transcript comes on top of it
 	MaxBatch    int64         // longest body of a batch of events, in bytes; default 4 MiB
-	MaxDiff     int           // longest diff that is served, in bytes; default 16 MiB
-	ProbeWait   time.Duration // for each dependency of /readyz; default 2 s
 
 	// WebhookSecrets are those with which GitHub may sign webhooks; none: no webhooks are taken.
 	WebhookSecrets []string
@@ -73,7 +82,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	const mib = 1 << 20
 	if len(c.Agents) == 0 {
 		c.Agents = []string{task.AgentScripted, task.AgentExternal}
 	}
@@ -96,10 +104,7 @@ func (c Config) withDefaults() Config {
 	c.SocketPing = cmp.Or(c.SocketPing, 30*time.Second)
 	c.StreamBeat = cmp.Or(c.StreamBeat, 15*time.Second)
 	c.Lease = cmp.Or(c.Lease, time.Minute)
-	c.MaxBody = cmp.Or(c.MaxBody, mib)
 	c.MaxBatch = cmp.Or(c.MaxBatch, 4*mib)
 	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8*mib)
-	c.MaxDiff = cmp.Or(c.MaxDiff, 16*mib)
-	c.ProbeWait = cmp.Or(c.ProbeWait, 2*time.Second)
 	return c
 }

@@ -141,7 +141,6 @@ const tooLong = "The request body is too long: at most %s are taken here, unpack
 
 // inBytes is a limit as people write it.
 func inBytes(limit int64) string {
-	const mib = 1 << 20
 	if limit%mib == 0 {
 		return strconv.FormatInt(limit/mib, 10) + " MiB"
 	}

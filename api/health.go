@@ -37,7 +37,7 @@ type readyOut struct {
 
 // ready asks every dependency at once; one that does not answer in time is down.
 func (a *API) ready(ctx context.Context, _ *struct{}) (*readyOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	states := make([]client.Dependency, len(a.deps.Probes))
 	var group sync.WaitGroup
@@ -82,7 +82,7 @@ func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], err
 }
 
 func (a *API) offeredSandboxes(ctx context.Context) []string {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	hosts, err := a.deps.Store.Hosts(ctx)
 	if err != nil {

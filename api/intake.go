@@ -34,11 +34,11 @@ type report struct {
 func (a *API) registerIntake() {
 	const events = "/api/v1/sandboxes/{sandbox_id}/events"
 	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
-	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, a.cfg.MaxBody+int64(transcript)+2*longStep))
+	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, maxBody+int64(transcript)+2*longStep))
 	hot[postEventIn](a, limit, route{
 		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
 		access: accessSandbox, says: client.BatchEvent{},
-		body: a.cfg.MaxBody, transcript: transcript,
+		body: maxBody, transcript: transcript,
 	}, a.postEvent)
 	hot[postBatchIn](a, limit, route{
 		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",

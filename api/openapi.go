@@ -83,7 +83,7 @@ func (a *API) describeLimit(r route) {
 		if op == nil || op.Method != r.method || op.RequestBody == nil {
 			continue
 		}
-		op.RequestBody.Description = "At most " + inBytes(cmp.Or(r.body, a.cfg.MaxBody)) + ", unpacked"
+		op.RequestBody.Description = "At most " + inBytes(cmp.Or(r.body, maxBody)) + ", unpacked"
 		if r.transcript > 0 {
 			op.RequestBody.Description += "; of agent.completed a transcript comes on top of it, as transcript_b64 in event_data: " +
 				inBytes(longestReport) + " with it, of which the newest lines are kept, " + inBytes(a.cfg.MaxTranscript)

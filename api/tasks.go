@@ -242,7 +242,7 @@ func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 	if t.Branch == nil || t.Base == nil || t.Repo == "" {
 		return nil, task.Errorf(task.CodeNotFound, "Task %s has no branch yet, so there is no diff.", t.ID)
 	}
-	diff := &bounded{left: a.cfg.MaxDiff}
+	diff := &bounded{left: maxDiff}
 	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, BranchDiff{t.Repo, *t.Base, *t.Branch}, diff); err != nil {
 		return nil, a.withoutBranch(ctx, t, err)
 	}

@@ -48,7 +48,7 @@ func (a *API) outage(ctx context.Context, t task.Task) explain.Outage {
 	if !explain.AboutToStart(t) {
 		return explain.Outage{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.ProbeWait)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	for _, p := range a.deps.Probes {
 		if p.Check == nil || p.Name != "workers" && p.Name != "temporal" {

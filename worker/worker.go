@@ -19,6 +19,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
+const (
+	// maxActivities is the limit of concurrent activities on each queue. They wait for networks and disks, and each may
+	// hold a connection to the database for a moment.
+	maxActivities = 100
+	// maxWorkflowTasks is the limit of concurrent workflow tasks, which use the processor alone.
+	maxWorkflowTasks = 50
+	// pollers is the number of pollers of each kind and queue: enough to fetch a burst within a second.
+	pollers = 4
+	// throttle is the longest time for which a heartbeat is held back, and so how late an activity may learn that it is
+	// cancelled. [contract.HeartbeatCall] bounds the call.
+	throttle = time.Second
+)
+
 // HostHeartbeat is how often a worker reports that its host is online. A host that misses three gets no sandboxes.
 const HostHeartbeat = 10 * time.Second
 
@@ -37,13 +50,7 @@ type Config struct {
 	StopTimeout time.Duration // for activities under way when the process ends; default 10 s
 	HostBeat    time.Duration // between heartbeats of the host; default [HostHeartbeat]
 	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
-	// Throttle is the longest time for which a heartbeat is held back, and so how late an
-	// activity may learn that it is cancelled; default 1 s. [contract.HeartbeatCall] bounds the call.
-	Throttle time.Duration
 
-	MaxActivities int // at once, on each queue; default 100: they wait for networks and disks, and each may hold a connection to the database
-	MaxWorkflows  int // workflow tasks at once; default 50: they use the processor alone
-	Pollers       int // of each kind and queue; default 4
 	// StickyCache is how many workflows are kept in memory, in the whole process; 0: the
 	// SDK's default of 10,000; below zero: none, every workflow task replays.
 	StickyCache int
@@ -86,10 +93,6 @@ func New(cfg Config, deps Deps) *Worker {
 	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 10*time.Second)
 	cfg.HostBeat = cmp.Or(cfg.HostBeat, HostHeartbeat)
 	cfg.Restore = cmp.Or(cfg.Restore, time.Minute)
-	cfg.Throttle = cmp.Or(cfg.Throttle, time.Second)
-	cfg.MaxActivities = cmp.Or(cfg.MaxActivities, 100)
-	cfg.MaxWorkflows = cmp.Or(cfg.MaxWorkflows, 50)
-	cfg.Pollers = cmp.Or(cfg.Pollers, 4)
 	return &Worker{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
 }
 
@@ -231,11 +234,11 @@ func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {
 	around := make([]interceptor.WorkerInterceptor, 0, len(w.deps.Interceptors)+1)
 	around = append(append(around, w.deps.Interceptors...), w.deps.Activities.Errors())
 	return worker.Options{
-		MaxConcurrentActivityExecutionSize:     w.cfg.MaxActivities,
-		MaxConcurrentWorkflowTaskExecutionSize: max(w.cfg.MaxWorkflows, 2),
-		MaxConcurrentActivityTaskPollers:       w.cfg.Pollers,
-		MaxConcurrentWorkflowTaskPollers:       max(w.cfg.Pollers, 2),
-		MaxHeartbeatThrottleInterval:           w.cfg.Throttle,
+		MaxConcurrentActivityExecutionSize:     maxActivities,
+		MaxConcurrentWorkflowTaskExecutionSize: maxWorkflowTasks,
+		MaxConcurrentActivityTaskPollers:       pollers,
+		MaxConcurrentWorkflowTaskPollers:       pollers,
+		MaxHeartbeatThrottleInterval:           throttle,
 		WorkerStopTimeout:                      w.cfg.StopTimeout,
 		DisableRegistrationAliasing:            true,
 		Interceptors:                           around,

@@ -13,17 +13,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+const (
+	// maxEvents is how many events one transaction takes, give or take one request: more make it no faster.
+	maxEvents = 512
+	// commitTimeout bounds one transaction. Its senders keep their events, and send them again.
+	commitTimeout = 10 * time.Second
+)
+
 // IntakeConfig is what the intake is told. The zero value works.
 type IntakeConfig struct {
 	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
 	Committers    int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
 	Queue         int           // requests that may wait for each; beyond that they are turned away; default 4096
 	Room          int64         // bytes of events that may wait, in all; likewise; default 64 MiB
-	MaxEvents     int           // in one transaction, give or take one request; default 512
 	MaxBytes      int           // likewise; default 1 MiB, so that nobody waits long for the data of others
 	MaxBatch      int           // events in one batch; default 1000
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
-	CommitTimeout time.Duration // of one transaction; default 10 s
 	PulsePeriod   time.Duration // default [HeartbeatInterval]
 	MaxTranscript int64         // what is kept of a transcript in an event, in bytes: the newest lines; default 8 MiB
 	Meter         IntakeMeter   // nil: nobody counts
@@ -214,7 +219,7 @@ func (i *Intake) work(ctx context.Context, lane <-chan *waiter) {
 // the next one's requests gather by themselves.
 func (i *Intake) collect(first *waiter, lane <-chan *waiter) []*waiter {
 	taken, events, bytes := []*waiter{first}, len(first.request.Events), first.size
-	for events < i.cfg.MaxEvents && bytes < i.cfg.MaxBytes {
+	for events < maxEvents && bytes < i.cfg.MaxBytes {
 		select {
 		case w, open := <-lane:
 			if !open {
@@ -250,7 +255,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 }
 
 func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, i.cfg.CommitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet, MaxTranscript: i.cfg.MaxTranscript}
 	for n, w := range all {
@@ -297,11 +302,9 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Committers = cmp.Or(c.Committers, 2)
 	c.Queue = cmp.Or(c.Queue, 4096)
 	c.Room = cmp.Or(c.Room, 64<<20)
-	c.MaxEvents = cmp.Or(c.MaxEvents, 512)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
 	c.MaxBatch = cmp.Or(c.MaxBatch, 1000)
 	c.Quiet = cmp.Or(c.Quiet, time.Minute)
-	c.CommitTimeout = cmp.Or(c.CommitTimeout, 10*time.Second)
 	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8<<20)
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
 	if c.Meter == nil {

@@ -28,10 +28,12 @@ type Store interface {
 	SandboxesAtWork(ctx context.Context, hostID, provider string) ([]Box, error)
 }
 
+// near is the time between looks at sandboxes of this host, which cost a few system calls.
+const near = 2 * time.Second
+
 // Config of a [Watcher]. Zero values mean the defaults named here.
 type Config struct {
 	HostID string
-	Near   time.Duration // between looks at sandboxes of this machine; default 2 s
 	Far    Far           // looks at those of others
 	Again  time.Duration // until the same end is told again; default 1 min
 	// Installation is whose sandboxes are kept to their disks; nil: nobody's.
@@ -50,7 +52,6 @@ type Watcher struct {
 
 // New makes a lookout over those of the providers that have machines.
 func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
-	cfg.Near = cmp.Or(cfg.Near, 2*time.Second)
 	cfg.Far = cfg.Far.withDefaults()
 	cfg.Again = cmp.Or(cfg.Again, time.Minute)
 	l := &Watcher{cfg: cfg, store: store, log: log}
@@ -166,7 +167,7 @@ func (w *watch) every() time.Duration {
 	if w.far {
 		return w.cfg.Far.Every
 	}
-	return w.cfg.Near
+	return near
 }
 
 // round looks once. What was seen to have ended in two looks is told: one that ends as it should says so

@@ -15,6 +15,14 @@ import (
 // configured: git, a shell, Python and Node.
 const DefaultImage = "nikolaik/python-nodejs:python3.12-nodejs22"
 
+const (
+	// createPatience is how long a sandbox may take from create to a running toolbox: it may wait for a runner.
+	createPatience = 10 * time.Minute
+	// limitPatience is the longest wait that a rate limit may ask for inside one call. A longer one is answered with
+	// [task.CodeExhausted] and its end.
+	limitPatience = 2 * time.Minute
+)
+
 // Config of the provider. Zero values mean the defaults named here.
 type Config struct {
 	APIKey string // empty: nothing can be made, see [Provider.Ready]
@@ -33,14 +41,10 @@ type Config struct {
 	PollMin time.Duration // first pause between two looks; default 250 ms
 	PollMax time.Duration // longest one; default 2 s
 
-	StartPatience  time.Duration // from create to a running toolbox; default 10 min
 	DeletePatience time.Duration // from delete to gone; default 2 min
 	// DeadPatience is how long the toolbox of a started sandbox may be out of reach, while
 	// Daytona itself answers, before its agent counts as gone; default 15 min.
 	DeadPatience time.Duration
-	// LimitPatience is the longest wait that a rate limit may ask for inside one call;
-	// default 2 min. A longer one is answered with [task.CodeExhausted] and its end.
-	LimitPatience time.Duration
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -50,10 +54,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.LongestCreate = cmp.Or(c.LongestCreate, 5*time.Minute)
 	c.PollMin = cmp.Or(c.PollMin, 250*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, 2*time.Second)
-	c.StartPatience = cmp.Or(c.StartPatience, 10*time.Minute)
 	c.DeletePatience = cmp.Or(c.DeletePatience, 2*time.Minute)
 	c.DeadPatience = cmp.Or(c.DeadPatience, 15*time.Minute)
-	c.LimitPatience = cmp.Or(c.LimitPatience, 2*time.Minute)
 	return c, c.check()
 }
 

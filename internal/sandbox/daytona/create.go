@@ -118,7 +118,7 @@ func (p *Provider) elsewhere(s *apiclient.SnapshotDto) bool {
 const activePatience = 2 * time.Minute
 
 func (p *Provider) awaitActive(ctx context.Context) error {
-	return p.poll(ctx, min(activePatience, p.cfg.StartPatience), "the snapshot is active", func(ctx context.Context) (bool, error) {
+	return p.poll(ctx, activePatience, "the snapshot is active", func(ctx context.Context) (bool, error) {
 		found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
 		if err != nil {
 			return false, err

@@ -116,7 +116,7 @@ func forMaking(err error) error {
 // awaitStarted waits for a sandbox to run. Only one that was stopped before is started.
 func (p *Provider) awaitStarted(ctx context.Context, id string, again bool) (*apiclient.Sandbox, error) {
 	var box *apiclient.Sandbox
-	err := p.poll(ctx, p.cfg.StartPatience, "Daytona has started the sandbox", func(ctx context.Context) (started bool, err error) {
+	err := p.poll(ctx, createPatience, "Daytona has started the sandbox", func(ctx context.Context) (started bool, err error) {
 		box, started, err = p.up(ctx, id, again)
 		return started, err
 	})
@@ -159,7 +159,7 @@ func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string,
 	if err != nil {
 		return "", err
 	}
-	err = p.poll(ctx, p.cfg.StartPatience, "the sandbox's toolbox answers", func(ctx context.Context) (bool, error) {
+	err = p.poll(ctx, createPatience, "the sandbox's toolbox answers", func(ctx context.Context) (bool, error) {
 		err := tb.version(ctx)
 		if task.CodeOf(err) == task.CodeNotFound || task.CodeOf(err) == task.CodeInvalid { // the proxy knows no address, or none any more
 			_, _, err = p.up(ctx, box.Id, true)

@@ -117,7 +117,7 @@ func (t *transport) await(req *http.Request) error {
 // block closes a lane for as long as the answer says; false if that is too long to wait here.
 func (t *transport) block(l lane, h http.Header) bool {
 	told := toldToWait(h, time.Now())
-	if told > t.cfg.LimitPatience {
+	if told > limitPatience {
 		return false
 	}
 	t.mu.Lock()
