@@ -582,7 +582,7 @@ CREATE TABLE event_counts (
 COMMENT ON TABLE event_counts IS 'Counts of the first events of a sandbox by type. A reader writes the row when many events have come since; '
     'what a row says of 1 to up_to_sequence never changes.';
 COMMENT ON COLUMN event_counts.up_to_sequence IS 'The counts cover the numbers 1 to up_to_sequence.';
-COMMENT ON COLUMN event_counts.types IS 'Type -> [events, first sequence, last sequence].';
+COMMENT ON COLUMN event_counts.types IS 'Type -> {events, first, last}: their number, and the sequences of the first and the last.';
 
 CREATE TABLE spec_progress (
     sandbox_id      text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"fmt"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -61,22 +60,9 @@ type TaskEnv struct {
 
 // rotateEnvs encrypts the env of every task under the first key, those that were stored before envs were encrypted too.
 func (s *Service) rotateEnvs(ctx context.Context, done *Rotation) error {
-	const page = 100
-	for after := ""; ; {
-		all, err := s.store.TaskEnvs(ctx, after, page)
-		if err != nil {
-			return fmt.Errorf("rotate the env of tasks: %w", err)
-		}
-		for _, e := range all {
-			if err := s.rotateEnv(ctx, e, done); err != nil {
-				return err
-			}
-			after = e.TaskID
-		}
-		if len(all) < page {
-			return nil
-		}
-	}
+	return pages(func(after string) ([]TaskEnv, error) { return s.store.TaskEnvs(ctx, after, pageRows) }, func(e TaskEnv) (string, error) {
+		return e.TaskID, s.rotateEnv(ctx, e, done)
+	})
 }
 
 func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) error {

@@ -28,20 +28,22 @@ func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 
 // each goes through the credentials of the installation, but for those under one key.
 func (s *Service) each(ctx context.Context, butKeyID string, do func(Row) error) error {
-	const page = 100
+	return pages(func(after string) ([]Row, error) { return s.store.CredentialsUnder(ctx, butKeyID, after, pageRows) }, func(row Row) (string, error) {
+		return row.ID, do(row)
+	})
+}
+
+const pageRows = 100
+
+// pages reads rows in the order of their IDs, a page at a time. do returns the ID of a row.
+func pages[T any](read func(after string) ([]T, error), do func(T) (id string, err error)) error {
 	for after := ""; ; {
-		rows, err := s.store.CredentialsUnder(ctx, butKeyID, after, page)
-		if err != nil {
+		rows, err := read(after)
+		for n := 0; err == nil && n < len(rows); n++ {
+			after, err = do(rows[n])
+		}
+		if err != nil || len(rows) < pageRows {
 			return err
-		}
-		for _, row := range rows {
-			if err := do(row); err != nil {
-				return err
-			}
-			after = row.ID
-		}
-		if len(rows) < page {
-			return nil
 		}
 	}
 }

@@ -24,19 +24,10 @@ type eventCounts struct {
 }
 
 // typeCount is a number of events, and the numbers of the first and the last.
-type typeCount struct{ Events, First, Last int64 }
-
-// MarshalJSON keeps the stored form short.
-func (c typeCount) MarshalJSON() ([]byte, error) {
-	return json.Marshal([3]int64{c.Events, c.First, c.Last})
-}
-
-// UnmarshalJSON reads what MarshalJSON has written.
-func (c *typeCount) UnmarshalJSON(raw []byte) error {
-	var n [3]int64
-	err := json.Unmarshal(raw, &n)
-	c.Events, c.First, c.Last = n[0], n[1], n[2]
-	return err
+type typeCount struct {
+	Events int64 `json:"events"`
+	First  int64 `json:"first"`
+	Last   int64 `json:"last"`
 }
 
 func (c typeCount) with(more typeCount) typeCount {

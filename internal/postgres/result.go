@@ -84,7 +84,7 @@ func (w *projecting) stopReason() string {
 // result is the task's result after this projection, nil if it stays as it is: what
 // commands say when they are carried out, and what the agent said when the task completes.
 func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
-	before := readObject(textBytes(w.row.Result))
+	before := readObject(w.row.Result)
 	after := maps.Clone(before)
 	if after == nil {
 		after = object{}
@@ -264,13 +264,5 @@ var yes = json.RawMessage("true") //nolint:gochecknoglobals // never written
 
 func quoted(text string) json.RawMessage {
 	raw, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
-	return raw
-}
-
-// textBytes is the JSON of a column that may be null.
-func textBytes(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("null")
-	}
 	return raw
 }

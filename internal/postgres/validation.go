@@ -73,13 +73,13 @@ func handed(status string, last *db.Attempt) bool {
 // roundsSoFar counts the verdicts that a result tells of.
 func roundsSoFar(result json.RawMessage) int {
 	var n int
-	_ = json.Unmarshal(readObject(textBytes(result))["validation_iteration"], &n) // zero before the first
+	_ = json.Unmarshal(readObject(result)["validation_iteration"], &n) // zero before the first
 	return n
 }
 
 // openDemand is what the newest verdict found wrong, while nobody has found it right.
 func openDemand(result json.RawMessage) string {
-	said := readObject(textBytes(result))
+	said := readObject(result)
 	if said["revision_feedback"] == nil || said.yes("validation_passed") {
 		return ""
 	}

@@ -92,6 +92,8 @@ func afterThisRun() *schedule.TriggerImmediatelyRequest {
 }
 
 func (c *Client) patchSchedule(ctx context.Context, id string, patch *schedule.SchedulePatch) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	_, err := c.sdk.WorkflowService().PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
 		Namespace: c.cfg.Namespace, ScheduleId: id, RequestId: task.NewID(), Patch: patch,
 	})

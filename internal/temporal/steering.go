@@ -64,21 +64,15 @@ func utc(t time.Time) *time.Time {
 
 // TriggerSchedule runs a schedule now, after the run that is under way, also while it is paused.
 func (c *Client) TriggerSchedule(ctx context.Context, id string) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{TriggerImmediately: afterThisRun()})
 }
 
 // HoldSchedule pauses a schedule until a person resumes it, also one that rests.
 func (c *Client) HoldSchedule(ctx context.Context, id, note string) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Pause: note})
 }
 
 // ResumeSchedule ends a pause, whoever made it.
 func (c *Client) ResumeSchedule(ctx context.Context, id, note string) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: note})
 }

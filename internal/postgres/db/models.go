@@ -320,7 +320,7 @@ type EventCount struct {
 	SandboxID string
 	// The counts cover the numbers 1 to up_to_sequence.
 	UpToSequence int64
-	// Type -> [events, first sequence, last sequence].
+	// Type -> {events, first, last}: their number, and the sequences of the first and the last.
 	Types json.RawMessage
 }
 
