@@ -48,7 +48,7 @@ RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s
-GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/SCHEMA.md docs/COMMANDS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
+GENERATED := docs/CONFIGURATION.md docs/METRICS.md docs/SCHEMA.md docs/COMMANDS.md docs/EVENTS.md internal/cli/testdata/help.txt internal/postgres/db api/openapi.json
 
 .PHONY: help
 help: ## list the targets
@@ -216,6 +216,7 @@ generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/metrics -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/event/catalog -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/tools/schemadoc >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/cli -run TestDocumentationIsCurrent >/dev/null
 	@$(GO) test -count=1 ./api -run '^TestOpenAPIDocumentIsCurrent$$' -update >/dev/null

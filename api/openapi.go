@@ -51,6 +51,7 @@ func securityOf(want access) []map[string][]string {
 // model is never sent.
 func (a *API) finishDocument() {
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
+	describeEvents(schemas)
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
 	for _, schema := range schemas {

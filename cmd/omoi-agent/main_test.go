@@ -69,7 +69,7 @@ func newBox(t *testing.T, script string) *box {
 		Mode: "implementation", Script: []byte(script), Grace: 30 * time.Second, Heartbeat: time.Hour,
 		Repo: &agentconfig.Repo{Branch: "feature/x", Base: b.git(b.host, "rev-parse", "HEAD"), Bundle: filepath.Join(dir, "in.bundle"), AuthorName: "Agent", AuthorEmail: "agent@example.invalid"},
 	}
-	return b
+	return b.described()
 }
 
 func (b *box) git(dir string, args ...string) string {

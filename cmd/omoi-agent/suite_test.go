@@ -311,3 +311,13 @@ if [ -e begun ]; then result false 'The answer is 42.'; cat > /dev/null; exit; f
 		require.Equal(t, 2, strings.Count(kept.Content, "The answer is 42."))
 	})
 }
+
+// described checks in the end that the catalog of events describes what a script's agent sent; a program may send fields of its own.
+func (b *box) described() *box {
+	b.t.Cleanup(func() {
+		if b.cfg.Runtime == "scripted" {
+			b.server.RequireDescribed(b.t)
+		}
+	})
+	return b
+}

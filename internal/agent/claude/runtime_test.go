@@ -42,6 +42,7 @@ func newBench(t *testing.T, env map[string]string, tapes ...[]step) *bench {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	b := &bench{T: t, server: agenttest.New(t), dir: t.TempDir()}
+	t.Cleanup(func() { b.server.RequireDescribed(t) })
 	for n, tape := range tapes {
 		text, err := json.Marshal(tape)
 		require.NoError(t, err)

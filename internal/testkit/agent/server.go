@@ -26,6 +26,22 @@ type Event struct {
 	Type   string         `json:"event_type"`
 	Source string         `json:"source"`
 	Data   map[string]any `json:"event_data"`
+
+	Raw json.RawMessage `json:"-"` // the data as it came
+}
+
+// UnmarshalJSON keeps the data as it came, too.
+func (e *Event) UnmarshalJSON(body []byte) error {
+	type plain Event
+	var raw struct {
+		Data json.RawMessage `json:"event_data"`
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return err
+	}
+	err := json.Unmarshal(body, (*plain)(e))
+	e.Raw = raw.Data
+	return err
 }
 
 // Message is a message for the agent.
