@@ -22,15 +22,15 @@ type Config struct {
 	Newest int           // events of an attempt that are looked at; default [NewestEvents]
 	Asked  int           // models that are asked at a time; default 5
 	Rules  supervise.Settings
-	Ladder task.Ladder // zero: [DefaultLadder]
+	Ladder Ladder // zero: [DefaultLadder]
 }
 
 // NewestEvents is how many events of an attempt an analysis reads. All healthy trajectories of the corpus are shorter.
 const NewestEvents = 200
 
 // DefaultLadder are the numbers of docs/SUPERVISION.md.
-func DefaultLadder() task.Ladder {
-	return task.Ladder{Nudge: 0.6, Interrupt: 0.7, Replace: 0.8, CoolDown: 10 * time.Minute, Cap: 4} //nolint:mnd // they are documented
+func DefaultLadder() Ladder {
+	return Ladder{Nudge: 0.6, Interrupt: 0.7, Replace: 0.8, CoolDown: 10 * time.Minute, Cap: 4} //nolint:mnd // they are documented
 }
 
 // Store is the part of the store that the guardian needs.

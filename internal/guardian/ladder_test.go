@@ -1,4 +1,4 @@
-package task_test
+package guardian_test
 
 import (
 	"testing"
@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 	t.Parallel()
-	l := task.Ladder{Nudge: 0.6, Interrupt: 0.75, Replace: 0.9, CoolDown: 10 * time.Minute, Cap: 4}
+	l := guardian.Ladder{Nudge: 0.6, Interrupt: 0.75, Replace: 0.9, CoolDown: 10 * time.Minute, Cap: 4}
 	past := func(age time.Duration, levels ...task.Level) (out []task.Past) {
 		for _, level := range levels {
 			out = append(out, task.Past{Level: level, Age: age})
