@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -48,7 +49,6 @@ type packedBody struct {
 	request *http.Request
 }
 
-// Read implements [io.Reader].
 func (p *packedBody) Read(b []byte) (int, error) {
 	n, err := p.src.Read(b)
 	p.whole = p.whole || errors.Is(err, io.EOF)
@@ -114,16 +114,9 @@ func decodeError(err error) error {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", orBody(wrong.Field), kindOf(wrong), valueOf(wrong))
+		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", cmp.Or(wrong.Field, "body"), kindOf(wrong), valueOf(wrong))
 	}
 	return task.Invalid("", "The request body is no well-formed JSON: %s.", err)
-}
-
-func orBody(field string) string {
-	if field == "" {
-		return "body"
-	}
-	return field
 }
 
 func kindOf(wrong *json.UnmarshalTypeError) string {

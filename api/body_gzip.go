@@ -26,7 +26,6 @@ func newMembers(src io.Reader) (*members, error) {
 	return &members{packed, one}, nil
 }
 
-// Read implements [io.Reader].
 func (m *members) Read(b []byte) (int, error) {
 	n, err := m.one.Read(b)
 	if !errors.Is(err, io.EOF) {

@@ -32,7 +32,8 @@ func (a *API) registerBranches() {
 	add(a, route{method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "How a branch stands to the default branch", access: accessRead, says: client.BranchLook{}}, a.branchStatus)
 }
 
-type branchIn struct {
+// rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.
+type rawIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -41,7 +42,7 @@ type field struct{ name, value string }
 
 // readBranch reads a request and says for whom to act: the caller. A user_id of somebody else is refused; where nobody
 // logs in there is but one user.
-func (a *API) readBranch(ctx context.Context, in *branchIn, said any, at *client.BranchPlace, needs func() []field) (scm.Owner, error) {
+func (a *API) readBranch(ctx context.Context, in *rawIn, said any, at *client.BranchPlace, needs func() []field) (scm.Owner, error) {
 	if err := decode(token.Hide(in.RawBody), said); err != nil {
 		return scm.Owner{}, err
 	}
@@ -69,7 +70,7 @@ func refusal(err error) (*string, error) {
 	return &e.Message, nil
 }
 
-func (a *API) startBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchStarted], error) {
+func (a *API) startBranch(ctx context.Context, in *rawIn) (*bodyOut[client.BranchStarted], error) {
 	said := client.BranchStart{TicketType: "feature"}
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
 		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}}
@@ -86,7 +87,7 @@ func (a *API) startBranch(ctx context.Context, in *branchIn) (*bodyOut[client.Br
 	return &bodyOut[client.BranchStarted]{out}, err
 }
 
-func (a *API) finishBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchFinished], error) {
+func (a *API) finishBranch(ctx context.Context, in *rawIn) (*bodyOut[client.BranchFinished], error) {
 	var said client.BranchFinish
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field {
 		return []field{{"ticket_id", said.TicketID}, {"ticket_title", said.TicketTitle}, {"branch_name", said.BranchName}}
@@ -106,7 +107,7 @@ func (a *API) finishBranch(ctx context.Context, in *branchIn) (*bodyOut[client.B
 	return &bodyOut[client.BranchFinished]{out}, err
 }
 
-func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*bodyOut[client.BranchMerged], error) {
+func (a *API) mergeBranch(ctx context.Context, in *rawIn) (*bodyOut[client.BranchMerged], error) {
 	said := client.BranchMerge{MergeMethod: "squash"}
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"ticket_id", said.TicketID}} })
 	if err == nil {
@@ -129,7 +130,7 @@ func (a *API) mergeBranch(ctx context.Context, in *branchIn) (*bodyOut[client.Br
 	return &bodyOut[client.BranchMerged]{out}, err
 }
 
-func (a *API) branchStatus(ctx context.Context, in *branchIn) (*bodyOut[client.BranchStanding], error) {
+func (a *API) branchStatus(ctx context.Context, in *rawIn) (*bodyOut[client.BranchStanding], error) {
 	var said client.BranchLook
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"branch_name", said.BranchName}} })
 	if err != nil {

@@ -90,7 +90,7 @@ func draftWords(d *task.Draft, in client.NewTask) error {
 	d.PhaseID, errs[0] = oneOf("phase_id", in.PhaseID, "PHASE_IMPLEMENTATION", phases())
 	d.Priority, errs[1] = oneOf("priority", in.Priority, "MEDIUM", priorities())
 	d.Mode, errs[2] = oneOf("mode", in.Mode, modeOf(d.TaskType), modes())
-	return first(errs[:]...)
+	return cmp.Or(errs[:]...)
 }
 
 // draftRunner settles who does the work and where. An agent from outside and a sandbox
@@ -99,7 +99,7 @@ func (a *API) draftRunner(ctx context.Context, d *task.Draft, in client.NewTask)
 	var errs [2]error
 	d.Agent, errs[0] = offered("agent", in.Agent, wireAgents(), a.cfg.Agents)
 	d.Provider, errs[1] = offered("sandbox", in.Sandbox, wireProviders(), a.cfg.Providers)
-	if err := first(errs[:]...); err != nil {
+	if err := cmp.Or(errs[:]...); err != nil {
 		return err
 	}
 	if d.Agent == task.AgentExternal && d.Provider == "" {
@@ -301,13 +301,4 @@ const mostChecks = 32
 
 func (a *API) checkOwned(ctx context.Context, of owned) (string, error) {
 	return a.deps.Repos.Check(ctx, of.Owner, of.repo)
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

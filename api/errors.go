@@ -29,16 +29,12 @@ type problem struct {
 	client.Problem
 }
 
-// Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// GetStatus implements [huma.StatusError].
 func (p *problem) GetStatus() int { return p.Status }
 
-// ContentType implements [huma.ContentTypeFilter].
 func (p *problem) ContentType(string) string { return problemType }
 
-// GetHeaders implements [huma.HeadersError].
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.Status == http.StatusServiceUnavailable {

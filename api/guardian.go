@@ -111,11 +111,7 @@ func authority(who caller, said client.Authorship) (task.GuardianCall, error) {
 	return call, nil
 }
 
-type guardianActIn struct {
-	RawBody []byte `contentType:"application/json"`
-}
-
-func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
+func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.CancelAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -132,7 +128,7 @@ func (a *API) guardianCancel(ctx context.Context, in *guardianActIn) (*bodyOut[c
 	return body(done, err)
 }
 
-func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
+func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.PriorityAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
@@ -152,7 +148,7 @@ func (a *API) guardianPriority(ctx context.Context, in *guardianActIn) (*bodyOut
 	return body(done, err)
 }
 
-func (a *API) guardianReallocate(ctx context.Context, in *guardianActIn) (*bodyOut[client.GuardianAction], error) {
+func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.ReallocateAction
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err

@@ -139,15 +139,12 @@ func checkMedia(r *http.Request) error {
 // paper is the API as a document only: what is registered with it is not served.
 type paper struct{ huma.API }
 
-// Adapter implements [huma.API].
 func (paper) Adapter() huma.Adapter { return noAdapter{} }
 
 type noAdapter struct{}
 
-// Handle implements [huma.Adapter].
 func (noAdapter) Handle(*huma.Operation, func(huma.Context)) {}
 
-// ServeHTTP implements [huma.Adapter].
 func (noAdapter) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 var errOnPaper = errors.New("this route is described here and served elsewhere")

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -100,8 +99,6 @@ func mayBeNull(property string) bool {
 func schemaOf[T any](registry huma.Registry) *huma.Schema {
 	return registry.Schema(reflect.TypeFor[T](), true, "")
 }
-
-func statusText(status int) string { return strconv.Itoa(status) }
 
 func responseOf(registry huma.Registry, status int, body any) *huma.Response {
 	return &huma.Response{

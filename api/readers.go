@@ -112,7 +112,7 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Eve
 	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {
 		err = a.deps.Store.FieldsKept(ctx, in.SandboxID)
 	}
-	return body(client.Event(e), err)
+	return body(e, err)
 }
 
 type changedFilesIn struct {

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,16 +19,16 @@ const retryAfter = "1"
 func (a *API) responses(r route) map[string]*huma.Response {
 	found := map[string]*huma.Response{}
 	for _, status := range append(statusesOf(r), r.fails...) {
-		found[statusText(status)] = &huma.Response{Ref: "#/components/responses/" + statusText(status)}
+		found[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + strconv.Itoa(status)}
 	}
 	if r.text != "" {
-		found[statusText(http.StatusOK)] = &huma.Response{
+		found[strconv.Itoa(http.StatusOK)] = &huma.Response{
 			Description: http.StatusText(http.StatusOK),
 			Content:     map[string]*huma.MediaType{r.text: a.textOf(r.text)},
 		}
 	}
 	for status, body := range r.also {
-		found[statusText(status)] = responseOf(a.huma.OpenAPI().Components.Schemas, status, body)
+		found[strconv.Itoa(status)] = responseOf(a.huma.OpenAPI().Components.Schemas, status, body)
 	}
 	return found
 }
@@ -76,7 +77,7 @@ func takesBody(method string) bool {
 func problems(registry huma.Registry) map[string]*huma.Response {
 	found := map[string]*huma.Response{}
 	for status, meaning := range meanings() {
-		found[statusText(status)] = &huma.Response{
+		found[strconv.Itoa(status)] = &huma.Response{
 			Description: meaning,
 			Content:     map[string]*huma.MediaType{problemType: {Schema: schemaOf[client.Problem](registry)}},
 			Headers:     headersOf(status),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -28,7 +29,7 @@ type listSandboxesIn struct {
 }
 
 func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[client.Sandbox], error) {
-	if err := first(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
+	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
 		return nil, err
 	}
 	return body(a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, task.SandboxQuery{

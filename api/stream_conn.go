@@ -74,7 +74,6 @@ func (c *streamConn) Write(text []byte) (int, error) {
 // Header implements [http.ResponseWriter]; the head is written.
 func (c *streamConn) Header() http.Header { return http.Header{} }
 
-// WriteHeader implements [http.ResponseWriter].
 func (c *streamConn) WriteHeader(int) {}
 
 // Flush implements [http.Flusher]: nothing is held back.

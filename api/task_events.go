@@ -59,11 +59,8 @@ func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Curs
 	}
 	stored, err := a.deps.Store.TaskEventsAfter(ctx, in.ID, after, in.Limit)
 	page := client.EventPage{
-		Events: make([]client.Event, 0, len(stored.Events)), Next: stored.Next().String(), TaskStatus: standing.Status,
+		Events: append([]client.Event{}, stored.Events...), Next: stored.Next().String(), TaskStatus: standing.Status,
 		Done: standing.Status.Final() && standing.Ended && !stored.More,
-	}
-	for _, e := range stored.Events {
-		page.Events = append(page.Events, client.Event(e))
 	}
 	return page, err
 }

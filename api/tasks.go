@@ -145,7 +145,7 @@ func (in *listTasksIn) query() (task.Query, error) {
 			return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(id))
 		}
 	}
-	return q, first(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs), filterIDs("project", in.ProjectIDs))
+	return q, cmp.Or(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs), filterIDs("project", in.ProjectIDs))
 }
 
 // filterWords refuses a value of a filter that is not one of the known ones.
@@ -268,7 +268,6 @@ type bounded struct {
 	left int
 }
 
-// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left {
 		return 0, task.Errorf(task.CodeExhausted, "The diff is too long to be served. Fetch the branch and look at it with git.")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -43,7 +44,7 @@ func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.Draft,
 	var errs [2]error
 	d.Ticket.TicketType, errs[0] = oneOf("ticket_type", in.TicketType, "feature", ticketTypes())
 	d.Ticket.Context, errs[1] = checkObject("context", in.Context)
-	return d, first(errs[:]...)
+	return d, cmp.Or(errs[:]...)
 }
 
 func firstTask(in client.NewTicket) client.NewTask {

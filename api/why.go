@@ -71,7 +71,7 @@ type diagnosisListIn struct {
 }
 
 func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[client.Diagnosis], error) {
-	if err := first(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
+	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}
 	return body(a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))

@@ -49,14 +49,9 @@ func revision(result json.RawMessage) (feedback string, recommendations []string
 	return feedback, recommendations
 }
 
-type completeIn struct {
-	SandboxPath
-	RawBody []byte `contentType:"application/json"`
-}
-
 // taskComplete is the explicit completion: the answer tells what was accepted, then it is
 // a command like any other.
-func (a *API) taskComplete(ctx context.Context, in *completeIn) (*bodyOut[client.TaskCompleted], error) {
+func (a *API) taskComplete(ctx context.Context, in *sandboxRawIn) (*bodyOut[client.TaskCompleted], error) {
 	var said client.TaskComplete
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err
@@ -78,13 +73,13 @@ func (a *API) taskComplete(ctx context.Context, in *completeIn) (*bodyOut[client
 	}, nil)
 }
 
-type verdictIn struct {
+type sandboxRawIn struct {
 	SandboxPath
 	RawBody []byte `contentType:"application/json"`
 }
 
 // validationResult takes the verdict of a validator.
-func (a *API) validationResult(ctx context.Context, in *verdictIn) (*bodyOut[client.VerdictAccepted], error) {
+func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[client.VerdictAccepted], error) {
 	var said client.Verdict
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
 		return nil, err

@@ -76,8 +76,7 @@ func (f *busFilter) replace(in clientFrame) {
 }
 
 func (f *busFilter) takes(e ingest.BusEvent) bool {
-	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
-	return in(f.EventTypes, e.EventType) && in(f.EntityTypes, e.EntityType) && in(f.EntityIDs, e.EntityID)
+	return (len(f.EventTypes) == 0 || slices.Contains(f.EventTypes, e.EventType)) && f.wants(e.EntityType, e.EntityID)
 }
 
 const socketPath = "/api/v1/ws/events"

@@ -42,7 +42,6 @@ type unsaid struct {
 	refused int // the status; 0: it did not refuse
 }
 
-// WriteHeader implements [http.ResponseWriter].
 func (u *unsaid) WriteHeader(status int) {
 	if status >= http.StatusBadRequest {
 		u.refused = status
@@ -51,7 +50,6 @@ func (u *unsaid) WriteHeader(status int) {
 	u.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [http.ResponseWriter].
 func (u *unsaid) Write(text []byte) (int, error) {
 	if u.refused != 0 {
 		return len(text), nil

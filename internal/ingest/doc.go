@@ -31,17 +31,7 @@
 //
 // Both have a Run method that works until its context ends and then finishes what it
 // has begun. The store behind them is declared here ([Committer], [RelayStore]) and is
-// implemented by package postgres, as are the readers of events and the messages to
-// agents:
-//
-//	func (*postgres.Store) Events(ctx, ingest.EventQuery) (ingest.EventPage, error)
-//	func (*postgres.Store) EventsAfter(ctx, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
-//	func (*postgres.Store) TaskEventsAfter(ctx, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
-//
-//	func (*postgres.Store) AcceptMessage(ctx, ingest.NewMessage) (ingest.Message, error)
-//	func (*postgres.Store) LeaseMessages(ctx, ingest.Taking) ([]ingest.Message, error)
-//	func (*postgres.Store) AckMessage(ctx, sandboxID, id, taker string) (won bool, err error)
-//	func (*postgres.Store) Message(ctx, id string) (ingest.Message, error)
+// implemented by package postgres, as are the readers of events and the messages to agents.
 //
 // After each commit the live bus is woken under live.Sandbox(id), and under live.Task(id)
 // where the sandbox has a task; whoever accepts a message wakes live.Messages(sandbox id),

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Sources that an event may name.
@@ -44,18 +46,7 @@ type BatchReceipt struct {
 }
 
 // StoredEvent is an event as readers get it.
-type StoredEvent struct {
-	ID        string          `json:"id"` // <sandbox>:<sequence>
-	SandboxID string          `json:"sandbox_id"`
-	Attempt   int             `json:"attempt"` // 0 for a sandbox that we did not make
-	Sequence  int64           `json:"sequence"`
-	Type      string          `json:"event_type"`
-	Source    string          `json:"source"`
-	Data      json.RawMessage `json:"event_data"`
-	Late      bool            `json:"late"`
-	CreatedAt time.Time       `json:"created_at"`
-	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
-}
+type StoredEvent = task.Event
 
 // MaxPage is how many bytes of data the events of one page have together; one that is
 // longer than that is a page of its own.

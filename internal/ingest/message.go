@@ -110,7 +110,6 @@ func Refused(code task.Code, m Message) *RefusedError {
 	return &RefusedError{Message: m, err: task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID)}
 }
 
-// Error implements error.
 func (e *RefusedError) Error() string { return e.err.Error() }
 
 // Unwrap answers the error with its code.

@@ -51,7 +51,6 @@ type stateCollector struct {
 	err  error
 }
 
-// Describe implements [prometheus.Collector].
 func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range []string{
 		Tasks, TasksQueued, SlotsUsed, Sandboxes, SandboxesUnverified, RelayLag, RelayEventLag, ReaperSuccess, GuardianSuccess, ConductorSuccess, CollectionFailed,
@@ -60,7 +59,6 @@ func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector].
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.state()
 	if err != nil {
@@ -108,14 +106,12 @@ func gauge(name string, value float64, labels ...string) prometheus.Metric {
 // poolCollector shows the pool as it is.
 type poolCollector struct{ read func() Pool }
 
-// Describe implements [prometheus.Collector].
 func (poolCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range []string{PoolConnections, PoolMax, PoolAcquires, PoolWaits, PoolWaited, DiskFull} {
 		out <- desc(name)
 	}
 }
 
-// Collect implements [prometheus.Collector].
 func (c poolCollector) Collect(out chan<- prometheus.Metric) {
 	p := c.read()
 	out <- gauge(PoolConnections, float64(p.Used), "used")
