@@ -128,5 +128,5 @@ func findCycle(ctx context.Context, q *db.Queries, taskID string, ids []string) 
 		edges[row.TaskID] = append(edges[row.TaskID], row.DependsOn)
 	}
 	edges[taskID] = ids
-	return task.Cycle(taskID, edges), nil
+	return cycleFrom(taskID, edges), nil
 }

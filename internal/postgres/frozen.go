@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // NoteFrozen writes that the sandboxes of this machine are frozen from now on. Until [Store.NoteThawed]
@@ -26,9 +25,9 @@ func (s *Store) FrozenTime(ctx context.Context, sandboxID string) (time.Duration
 }
 
 // SandboxesElsewhere lists the sandboxes that exist at providers elsewhere, which a stop of this machine does not end.
-func (s *Store) SandboxesElsewhere(ctx context.Context) ([]task.Elsewhere, error) {
+func (s *Store) SandboxesElsewhere(ctx context.Context) ([]Elsewhere, error) {
 	rows, err := s.q.SandboxesElsewhere(ctx)
-	return mapAll(rows, func(r db.SandboxesElsewhereRow) task.Elsewhere {
-		return task.Elsewhere{SandboxID: r.ID, Provider: r.Provider, TaskID: r.TaskID, PerHour: r.Hour, Currency: r.Currency}
+	return mapAll(rows, func(r db.SandboxesElsewhereRow) Elsewhere {
+		return Elsewhere{SandboxID: r.ID, Provider: r.Provider, TaskID: r.TaskID, PerHour: r.Hour, Currency: r.Currency}
 	}), translate("list sandboxes elsewhere", err)
 }

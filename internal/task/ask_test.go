@@ -44,12 +44,3 @@ func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
 	_, err := task.Judge(task.State{Status: task.StatusFailed}, task.Ask{Kind: task.AskVerdict})
 	require.EqualError(t, err, "The task is failed already; there is nothing to judge.")
 }
-
-func TestCycleIsFoundHoweverLong(t *testing.T) {
-	t.Parallel()
-	edges := map[string][]string{"a": {"x", "b"}, "b": {"x", "c"}, "c": {"d"}, "x": {"y"}, "y": {"x"}}
-	require.Nil(t, task.Cycle("a", edges), "a cycle that does not pass through a is not a's")
-	edges["d"] = []string{"a"}
-	require.Equal(t, []string{"a", "b", "c", "d", "a"}, task.Cycle("a", edges))
-	require.Equal(t, []string{"z", "z"}, task.Cycle("z", map[string][]string{"z": {"z"}}))
-}

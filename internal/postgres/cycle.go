@@ -1,8 +1,8 @@
-package task
+package postgres
 
-// Cycle walks edges from start depth first and answers the first way back to it, start
+// cycleFrom walks edges from start depth first and answers the first way back to it, start
 // at both ends; nil if there is none.
-func Cycle(start string, edges map[string][]string) []string {
+func cycleFrom(start string, edges map[string][]string) []string {
 	visited := map[string]bool{}
 	var walk func(id string) []string
 	walk = func(id string) []string {
