@@ -38,9 +38,10 @@ func activityOf(e *history.HistoryEvent) string {
 	if marker.GetMarkerName() != "LocalActivity" {
 		return e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
 	}
-	var local struct{ ActivityType string }
+	local := map[string]any{}
 	_ = json.Unmarshal(marker.GetDetails()["data"].GetPayloads()[0].GetData(), &local)
-	return local.ActivityType
+	name, _ := local["ActivityType"].(string)
+	return name
 }
 
 // TestWorkerKilledAtEachStep kills the worker with SIGKILL as soon as a step is scheduled,

@@ -178,7 +178,7 @@ func (r *rig) statusOf(e *history.HistoryEvent) string {
 	}
 	var in struct {
 		contract.Projection
-		Assignment contract.Projection
+		Assignment contract.Projection `json:"assignment"`
 	}
 	raw := e.GetActivityTaskScheduledEventAttributes().GetInput().GetPayloads()[0].GetData()
 	require.NoError(r.t, json.Unmarshal(raw, &in))
