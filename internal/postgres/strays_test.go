@@ -39,7 +39,7 @@ func TestAResetToBeforeAnAttemptBeginsNoneBesideIt(t *testing.T) {
 		require.Equal(t, string(task.ReasonEarlierSandbox), begun.Reason)
 	}
 	require.Equal(t, "failed infrastructure", one[string](t, w.pool,
-		`SELECT outcome || ' ' || failure_class FROM attempts WHERE task_id = $1 AND ended_at IS NOT NULL AND reason LIKE '%was reset%'`, a.id))
+		`SELECT outcome || ' ' || failure_class FROM attempts WHERE task_id = $1 AND ended_at IS NOT NULL AND end_reason ->> 'code' = 'reset'`, a.id))
 	left, err := w.store.Leftovers(t.Context(), a.id)
 	require.NoError(t, err)
 	require.Len(t, left, 1)
