@@ -103,7 +103,7 @@ func (r *taskRun) agentFailure(m contract.Milestone, f fact) fact {
 	f.Class = cmp.Or(f.Class, task.ClassAgentError)
 	switch {
 	case !r.attempt.Validates:
-	case m.EndReason.Code == task.ReasonInterrupted || m.Class == task.ClassStopped && m.StopReason == stopInterrupted:
+	case m.EndReason.Code == task.ReasonInterrupted:
 		f.Kind, f.errorID, f.reason = task.FactObserved, "", task.WasInterrupted+", and no message came that says how to go on."
 	case m.Class == task.ClassStopped, !f.Class.Retryable():
 		f.Kind = task.FactValidatorLimit

@@ -11,7 +11,7 @@ import (
 )
 
 // completion is what it means that an agent has completed. That of a validator is a verdict only
-// if it says one; and whoever did the work does not judge it where a validator is asked for.
+// if it says one. Where a validator is asked for, the agent that did the work does not judge it.
 func (r *taskRun) completion(ctx workflow.Context, m contract.Milestone, f fact) fact {
 	f.Kind = task.FactCompleted
 	switch {
@@ -60,10 +60,7 @@ func (r *taskRun) endWithoutVerdict() stage {
 	}))
 }
 
-// stopInterrupted is the stop reason of an agent that was interrupted and that nobody spoke to again.
-const stopInterrupted = "interrupted"
-
-// withRoundText says of a verdict which round it ends, in the words of [task.Review], and of an interrupted validator what follows.
+// withRoundText says of a verdict which round it ends, by [task.Review], and of an interrupted validator what follows.
 func (r *taskRun) withRoundText(f fact) fact {
 	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Stage == task.StageValidate {
 		f.reason += " Another validator looks at the work."

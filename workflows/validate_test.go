@@ -144,7 +144,7 @@ func TestAnInterruptedValidatorCostsNoRetry(t *testing.T) {
 
 func interruptedValidator() contract.Milestone {
 	said := agentError(task.ClassStopped)
-	said.StopReason = "interrupted"
+	said.StopReason, said.EndReason.Code = "interrupted", task.ReasonInterrupted
 	return said
 }
 
