@@ -40,8 +40,8 @@ func (a *API) observe(c *gin.Context) {
 	if f := a.forms[formKey{c.Request.Method, c.FullPath()}]; f != nil {
 		asked.count = f.count
 	}
-	maps.Copy(c.Writer.Header(), a.security)               // the values are shared: whoever wants others sets them anew
-	c.Writer.Header()["X-Request-Id"] = []string{asked.id} // Set would write the name anew each time
+	maps.Copy(c.Writer.Header(), a.security)               // the values are shared: a handler replaces them, and changes none
+	c.Writer.Header()["X-Request-Id"] = []string{asked.id} // Set would convert the name for each request
 	defer func() { a.finish(c, asked, started, recover()) }()
 	if err := a.stranger(c.Request); err != nil {
 		a.writeError(c.Writer, c.Request, err)

@@ -129,7 +129,7 @@ func yamlLayer(name string, content []byte) (layer, error) {
 	return l, nil
 }
 
-// flatten writes what stands in a tree of YAML to out, by dotted key.
+// flatten writes the values of a YAML tree to out, by dotted key.
 func flatten(out map[string]string, prefix string, tree map[string]any) {
 	for key, value := range tree {
 		if below, ok := value.(map[string]any); ok {

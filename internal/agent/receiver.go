@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// MessageReceiver takes messages while somebody listens.
+// MessageReceiver takes messages while a runtime waits for them.
 type MessageReceiver struct {
 	Heard chan inbox.Message // closed once nobody listens
 	stop  context.CancelFunc
@@ -79,7 +79,7 @@ func (r *MessageReceiver) Attend(ctx context.Context, limit <-chan struct{}, do 
 }
 
 // AwaitMessage says that the agent waits, and takes what next hears. An interrupt finds nothing to stop: it is answered, and the wait
-// begins anew. ok is false if no message came in time.
+// starts again. ok is false if no message came in time.
 func (e Env) AwaitMessage(next func() (inbox.Message, bool, error)) (m inbox.Message, ok bool, err error) {
 	e.Doing.SetStatus(reporter.StatusWaiting)
 	for {

@@ -37,7 +37,7 @@ Where:
 
 Counters are of one process and begin at zero with it: sum them over processes. Gauges that come from the database
 (tasks, slots, sandboxes, lags, times of the last success) are the same in every process: take their maximum. They are read when
-somebody looks, at most once in 5 s.
+they are requested, at most once in 5 s.
 `
 
 const rest = `

@@ -82,7 +82,7 @@ func Unknown(err error) Inspection {
 	return Inspection{State: StateUnknown, Agent: StateUnknown, ExitCode: -1, Reason: err.Error()}
 }
 
-// Output keeps the first [MaxExecOutput] bytes that are written to it and swallows the rest: whoever says too much is not held up.
+// Output keeps the first [MaxExecOutput] bytes that are written to it and discards the rest: a command that prints more is not blocked.
 type Output struct {
 	mu   sync.Mutex
 	kept []byte

@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// standing is where a run stands.
+// standing is the state of a run.
 type standing struct {
 	place
 
@@ -24,7 +24,7 @@ type standing struct {
 	behind  bool   // tasks in the background have not ended
 }
 
-// now is where the run stands now, while the program may still speak.
+// now returns the state of the run while the program may still report.
 func (r *recorder) now() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()

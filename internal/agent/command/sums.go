@@ -41,7 +41,7 @@ func (r *recorder) save(since time.Duration) (until time.Duration) {
 	return since + worked
 }
 
-// standing is where the run stands now.
+// standing returns the current state of the run.
 func (r *recorder) standing() continuous.Standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()

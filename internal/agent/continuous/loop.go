@@ -39,7 +39,7 @@ func (s *State) Fail(text string) {
 	s.Failed, s.Error = s.Failed+1, textcut.First(text, most)
 }
 
-// Standing is where the agent stands that goes round.
+// Standing is the state of an agent between two iterations.
 type Standing struct {
 	Cost    float64        // so far
 	Bill    map[string]any // tokens and cost so far, as the data of an event

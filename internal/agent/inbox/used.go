@@ -114,7 +114,7 @@ func (u *usedIDs) settle(id string) {
 	u.Open = slices.DeleteFunc(u.Open, func(c claim) bool { return c.ID == id })
 }
 
-// save puts the whole file in its place, or leaves it as it is, and sees it on the disk: what stands there decides whether a message
+// save puts the whole file in its place, or leaves it as it is, and sees it on the disk: the file decides whether a message
 // is used again after the machine has gone down.
 func (u *usedIDs) save() error {
 	if u.path == "" {

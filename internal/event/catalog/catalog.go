@@ -31,7 +31,7 @@ type Field struct {
 func (f *Field) UnmarshalText(text []byte) error {
 	kind, doc, ok := strings.Cut(string(text), ": ")
 	if !ok {
-		return fmt.Errorf("no type stands before %q", text)
+		return fmt.Errorf("missing type before %q", text)
 	}
 	f.Type, f.Nullable = strings.CutSuffix(kind, "|null")
 	f.Doc = doc

@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Fence is the lock of one sandbox, held, with what is known of its beginning and its end. Its file stands outside of the sandbox, so
+// Fence is the lock of one sandbox, held, with what is known of its beginning and its end. Its file is outside of the sandbox, so
 // that it outlives it.
 type Fence struct {
 	Note
@@ -74,7 +74,7 @@ func read(file *os.File) (*Fence, error) {
 // Release gives the lock back.
 func (f *Fence) Release() { _ = f.file.Close() }
 
-// IsDeleted reports whether a tombstone stands here.
+// IsDeleted reports whether the sandbox has a tombstone.
 func (f *Fence) IsDeleted() bool { return f.Deleted != nil }
 
 // Write writes the note down.

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package fence keeps a file for each sandbox that a provider makes on this machine: the lock of whoever makes or removes it, and after
+// Package fence keeps a file for each sandbox that a provider makes on this machine: the lock of the process that creates or removes it, and after
 // a delete the tombstone, which a create that comes late finds. A lock ends with its holder.
 package fence
 

@@ -155,7 +155,7 @@ func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	if err != nil {
 		return nil, errors.Join(unavailable("make a pipe", err), launchW.Close())
 	}
-	defer replyW.Close() //nolint:errcheck // likewise
+	defer replyW.Close() //nolint:errcheck // the shim has its own
 	cmd.ExtraFiles = append([]*os.File{launchR, replyW}, extra...)
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(unavailable("start a shim", err), launchW.Close(), replyR.Close())

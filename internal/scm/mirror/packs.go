@@ -52,7 +52,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// whole reports whether a file ends with the sum of all that stands before, as git writes packs and what belongs to them.
+// whole reports whether a file ends with the checksum of its content, as git writes packs and what belongs to them.
 func whole(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
