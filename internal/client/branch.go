@@ -109,7 +109,5 @@ func (c *Client) LookAtBranch(ctx context.Context, in BranchLook) (BranchStandin
 }
 
 func branchCall[T any](ctx context.Context, c *Client, verb string, in any) (T, error) {
-	var out T
-	_, err := c.do(ctx, call{method: http.MethodPost, path: prefix + "/branch-workflow/" + verb, body: in}, &out)
-	return out, err
+	return answer[T](ctx, c, call{method: http.MethodPost, path: prefix + "/branch-workflow/" + verb, body: in})
 }

@@ -12,25 +12,20 @@ type Spending = task.Spending
 
 // TaskBudget returns the budget of a task and what it has used.
 func (c *Client) TaskBudget(ctx context.Context, id string) (Spending, error) {
-	return c.budget(ctx, call{method: http.MethodGet, path: item("tasks", id, "budget")})
+	return answer[Spending](ctx, c, call{path: item("tasks", id, "budget")})
 }
 
 // SetTaskBudget replaces it; a task that was parked for it goes on if that is enough.
 func (c *Client) SetTaskBudget(ctx context.Context, id string, b Budget) (Spending, error) {
-	return c.budget(ctx, call{method: http.MethodPut, path: item("tasks", id, "budget"), body: b})
+	return answer[Spending](ctx, c, call{method: http.MethodPut, path: item("tasks", id, "budget"), body: b})
 }
 
 // ProjectBudget returns the budget that the tasks of a project share and what they have used.
 func (c *Client) ProjectBudget(ctx context.Context, id string) (Spending, error) {
-	return c.budget(ctx, call{method: http.MethodGet, path: item("projects", id, "budget")})
+	return answer[Spending](ctx, c, call{path: item("projects", id, "budget")})
 }
 
 // SetProjectBudget replaces it; tasks that were parked for it go on if that is enough.
 func (c *Client) SetProjectBudget(ctx context.Context, id string, b Budget) (Spending, error) {
-	return c.budget(ctx, call{method: http.MethodPut, path: item("projects", id, "budget"), body: b})
-}
-
-func (c *Client) budget(ctx context.Context, what call) (out Spending, err error) {
-	_, err = c.do(ctx, what, &out)
-	return out, err
+	return answer[Spending](ctx, c, call{method: http.MethodPut, path: item("projects", id, "budget"), body: b})
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -43,7 +47,7 @@ func (c *Client) BaseURL() string { return c.base }
 
 // call is one request. A body that is not nil is sent as JSON.
 type call struct {
-	method string
+	method string // default GET
 	path   string
 	query  url.Values
 	header http.Header
@@ -65,6 +69,61 @@ func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
 		return res.StatusCode, unreachable(c.base, fmt.Errorf("read the answer of %s: %w", in.path, err))
 	}
 	return res.StatusCode, nil
+}
+
+// answer sends a call and returns the decoded answer.
+func answer[T any](ctx context.Context, c *Client, in call) (out T, err error) {
+	_, err = c.do(ctx, in, &out)
+	return out, err
+}
+
+// download sends a call and copies the answer to w.
+func (c *Client) download(ctx context.Context, path string, w io.Writer) (int64, error) {
+	res, err := c.send(ctx, call{path: path})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	n, err := io.Copy(w, res.Body)
+	if err != nil {
+		return n, fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	return n, nil
+}
+
+// query returns parameters by name; those with an empty value are left out.
+func query(pairs ...string) url.Values {
+	q := url.Values{}
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			q.Set(pair[0], pair[1])
+		}
+	}
+	return q
+}
+
+// positive returns a number as text, empty unless it is above 0.
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// patience returns the time that the server may wait as text, empty unless it is above 0.
+func patience(wait time.Duration) string {
+	if wait <= 0 {
+		return ""
+	}
+	return wait.String()
+}
+
+// when returns a text if a condition holds, else an empty one.
+func when(holds bool, text string) string {
+	if holds {
+		return text
+	}
+	return ""
 }
 
 // send answers a response of success, whose body the caller closes.
@@ -97,7 +156,7 @@ func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {
 		}
 		body = bytes.NewReader(content)
 	}
-	req, err := http.NewRequestWithContext(ctx, in.method, address, body)
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(in.method, http.MethodGet), address, body)
 	if err != nil {
 		return nil, task.Errorf(task.CodeInvalid, "%q is no address of a server.", c.base).WithCause(err)
 	}

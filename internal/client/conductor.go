@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -54,19 +51,10 @@ type DuplicateCheck struct {
 
 // ConductorAnalyses lists what the conductor thought, newest first.
 func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
-	q := url.Values{}
-	set(q, "cursor", cursor)
-	if limit > 0 {
-		q.Set("limit", strconv.Itoa(limit))
-	}
-	var page Page[ConductorAnalysis]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/conductor/analyses", query: q}, &page)
-	return page, err
+	return answer[Page[ConductorAnalysis]](ctx, c, call{path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit))})
 }
 
 // Duplicates lists pairs of tasks about the same work, newest first.
 func (c *Client) Duplicates(ctx context.Context, f GuardianFilter) (Page[Duplicate], error) {
-	var page Page[Duplicate]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/conductor/duplicates", query: f.query()}, &page)
-	return page, err
+	return answer[Page[Duplicate]](ctx, c, call{path: prefix + "/conductor/duplicates", query: f.query()})
 }

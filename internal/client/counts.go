@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -14,9 +11,7 @@ type EventCounts = task.EventCounts
 
 // EventCounts counts the events of a sandbox by type.
 func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {
-	var out EventCounts
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("sandboxes", sandboxID, "counts")}, &out)
-	return out, err
+	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})
 }
 
 // EventFilter selects events of a sandbox. Zero values do not filter.
@@ -28,13 +23,6 @@ type EventFilter struct {
 
 // NewestEvents lists the events of a sandbox, newest first.
 func (c *Client) NewestEvents(ctx context.Context, sandboxID string, f EventFilter) (SandboxEvents, error) {
-	q := url.Values{}
-	set(q, "event_type", f.Type)
-	set(q, "cursor", f.Cursor)
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	var out SandboxEvents
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("sandboxes", sandboxID, "events"), query: q}, &out)
-	return out, err
+	q := query("event_type", f.Type, "cursor", f.Cursor, "limit", positive(f.Limit))
+	return answer[SandboxEvents](ctx, c, call{path: item("sandboxes", sandboxID, "events"), query: q})
 }

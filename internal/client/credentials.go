@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 
 	"github.com/omoi-dev/omoi/internal/credential"
 )
@@ -28,37 +27,28 @@ type CredentialQuestion struct {
 
 // SetCredential keeps a credential in place of the one before.
 func (c *Client) SetCredential(ctx context.Context, kind string, in NewCredential) (Credential, error) {
-	var made Credential
-	_, err := c.do(ctx, call{method: http.MethodPut, path: item("credentials", kind), body: in}, &made)
-	return made, err
+	return answer[Credential](ctx, c, call{method: http.MethodPut, path: item("credentials", kind), body: in})
 }
 
 // Credentials lists what the caller can see, without secrets.
 func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
-	var page Page[Credential]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/credentials"}, &page)
+	page, err := answer[Page[Credential]](ctx, c, call{path: prefix + "/credentials"})
 	return page.Items, err
 }
 
 // RemoveCredential deletes one; an empty scope is the caller's own.
 func (c *Client) RemoveCredential(ctx context.Context, kind, scope, projectID string) error {
-	q := url.Values{}
-	set(q, "scope", scope)
-	set(q, "project_id", projectID)
+	q := query("scope", scope, "project_id", projectID)
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: item("credentials", kind), query: q}, nil)
 	return err
 }
 
 // TestCredential asks the provider whether the credential works that the caller would work with.
 func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (credential.Trial, error) {
-	var v credential.Trial
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("credentials", kind, "test"), body: CredentialQuestion{ProjectID: projectID}}, &v)
-	return v, err
+	return answer[credential.Trial](ctx, c, call{method: http.MethodPost, path: item("credentials", kind, "test"), body: CredentialQuestion{ProjectID: projectID}})
 }
 
 // RotateCredentials encrypts all of them under the server's first key.
 func (c *Client) RotateCredentials(ctx context.Context) (credential.Rotation, error) {
-	var done credential.Rotation
-	_, err := c.do(ctx, call{method: http.MethodPost, path: prefix + "/credential-rotation"}, &done)
-	return done, err
+	return answer[credential.Rotation](ctx, c, call{method: http.MethodPost, path: prefix + "/credential-rotation"})
 }

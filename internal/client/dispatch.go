@@ -22,21 +22,15 @@ type Halted struct {
 
 // PauseProject lets no task of a project begin; with now those at work are stopped too.
 func (c *Client) PauseProject(ctx context.Context, id string, in Halt) (Halted, error) {
-	return c.halt(ctx, id, "pause", in)
+	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "pause"), body: in})
 }
 
 // ResumeProject takes a pause back.
 func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted, error) {
-	return c.halt(ctx, id, "resume", in)
-}
-
-func (c *Client) halt(ctx context.Context, id, what string, in Halt) (out Halted, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPost, path: item("projects", id, what), body: in}, &out)
-	return out, err
+	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
 }
 
 // MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
-func (c *Client) MoveTicket(ctx context.Context, id string, in TicketPatch) (out Ticket, err error) {
-	_, err = c.do(ctx, call{method: http.MethodPatch, path: item("tickets", id), body: in}, &out)
-	return out, err
+func (c *Client) MoveTicket(ctx context.Context, id string, in TicketPatch) (Ticket, error) {
+	return answer[Ticket](ctx, c, call{method: http.MethodPatch, path: item("tickets", id), body: in})
 }

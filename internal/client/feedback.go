@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,7 +16,5 @@ type TaskFeedback = task.FeedbackStory
 
 // TaskFeedback returns it, and what was done about it.
 func (c *Client) TaskFeedback(ctx context.Context, id string) (TaskFeedback, error) {
-	var out TaskFeedback
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", id, "feedback")}, &out)
-	return out, err
+	return answer[TaskFeedback](ctx, c, call{path: item("tasks", id, "feedback")})
 }

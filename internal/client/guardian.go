@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -181,65 +180,42 @@ type GuardianFilter struct {
 }
 
 func (f GuardianFilter) query() url.Values {
-	q := url.Values{}
-	set(q, "task_id", f.TaskID)
-	set(q, "cursor", f.Cursor)
-	if f.Limit > 0 {
-		q.Set("limit", strconv.Itoa(f.Limit))
-	}
-	return q
+	return query("task_id", f.TaskID, "cursor", f.Cursor, "limit", positive(f.Limit))
 }
 
 // Judgements lists what the guardian thought, newest first.
 func (c *Client) Judgements(ctx context.Context, f GuardianFilter) (Page[Judgement], error) {
-	var page Page[Judgement]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/guardian/analyses", query: f.query()}, &page)
-	return page, err
+	return answer[Page[Judgement]](ctx, c, call{path: prefix + "/guardian/analyses", query: f.query()})
 }
 
 // Interventions lists what was decided about attempts, newest first.
 func (c *Client) Interventions(ctx context.Context, f GuardianFilter) (Page[Intervention], error) {
-	var page Page[Intervention]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/guardian/interventions", query: f.query()}, &page)
-	return page, err
+	return answer[Page[Intervention]](ctx, c, call{path: prefix + "/guardian/interventions", query: f.query()})
 }
 
 // Withdraw takes an intervention back that the agent has not been given yet.
 func (c *Client) Withdraw(ctx context.Context, id string) (Intervention, error) {
-	var iv Intervention
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("guardian/interventions", id, "withdraw")}, &iv)
-	return iv, err
+	return answer[Intervention](ctx, c, call{method: http.MethodPost, path: item("guardian/interventions", id, "withdraw")})
 }
 
 // MonitorStatus answers how the guardian runs.
 func (c *Client) MonitorStatus(ctx context.Context) (MonitorStatus, error) {
-	var s MonitorStatus
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/monitor/intelligent/status"}, &s)
-	return s, err
+	return answer[MonitorStatus](ctx, c, call{path: prefix + "/monitor/intelligent/status"})
 }
 
 // MonitorHealth answers how the agents at work are thought of.
 func (c *Client) MonitorHealth(ctx context.Context) (MonitorHealth, error) {
-	var h MonitorHealth
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/monitor/intelligent/health"}, &h)
-	return h, err
+	return answer[MonitorHealth](ctx, c, call{path: prefix + "/monitor/intelligent/health"})
 }
 
 // Analyze judges an agent at work now; id is that of its sandbox or task. Without force a
 // judgement that still stands is answered.
 func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnalysis, error) {
-	q := url.Values{}
-	if force {
-		q.Set("force", "true")
-	}
-	var a AgentAnalysis
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("monitor/intelligent/analyze", id), query: q}, &a)
-	return a, err
+	q := query("force", when(force, "true"))
+	return answer[AgentAnalysis](ctx, c, call{method: http.MethodPost, path: item("monitor/intelligent/analyze", id), query: q})
 }
 
 // AskSchedule runs, pauses or resumes a schedule; it needs the scope admin.
 func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Schedule, error) {
-	var s Schedule
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason}}, &s)
-	return s, err
+	return answer[Schedule](ctx, c, call{method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason}})
 }

@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"time"
 )
 
@@ -54,13 +52,7 @@ func (m MessageReceipt) Settled() bool {
 // Message returns the receipt of a message. With a wait the server answers when it is settled,
 // and after 25 s at the latest.
 func (c *Client) Message(ctx context.Context, id string, wait time.Duration) (MessageReceipt, error) {
-	q := url.Values{}
-	if wait > 0 {
-		q.Set("wait", wait.String())
-	}
-	var m MessageReceipt
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("messages", id), query: q}, &m)
-	return m, err
+	return answer[MessageReceipt](ctx, c, call{path: item("messages", id), query: query("wait", patience(wait))})
 }
 
 // refusedError carries the id of a message that was stored and refused.

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -15,9 +14,7 @@ type TaskReceipt = task.SandboxReceipt
 
 // Receipt answers what became of every sandbox of a task.
 func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error) {
-	var out TaskReceipt
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "receipt")}, &out)
-	return out, err
+	return answer[TaskReceipt](ctx, c, call{path: item("tasks", taskID, "receipt")})
 }
 
 // Visit is what a person did in a sandbox by hand.
@@ -67,16 +64,12 @@ type Installation struct {
 
 // Installation answers the server's own; it needs the scope admin, and so do visits.
 func (c *Client) Installation(ctx context.Context) (Installation, error) {
-	var out Installation
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/installation"}, &out)
-	return out, err
+	return answer[Installation](ctx, c, call{path: prefix + "/installation"})
 }
 
 // BeginVisit writes down that a person goes into a sandbox, and answers where it is.
 func (c *Client) BeginVisit(ctx context.Context, sandboxID string, in NewVisit) (BegunVisit, error) {
-	var out BegunVisit
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in}, &out)
-	return out, err
+	return answer[BegunVisit](ctx, c, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in})
 }
 
 // EndVisit writes down how it ended.
@@ -88,12 +81,6 @@ func (c *Client) EndVisit(ctx context.Context, sandboxID, visitID, outcome strin
 // SandboxLog answers what a sandbox's agent printed behind after, and waits for it if there is
 // nothing, 25 s at most.
 func (c *Client) SandboxLog(ctx context.Context, sandboxID string, after int64, wait time.Duration) (SandboxLog, error) {
-	q := url.Values{}
-	q.Set("after", strconv.FormatInt(after, 10))
-	if wait > 0 {
-		q.Set("wait", wait.String())
-	}
-	var out SandboxLog
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("sandboxes", sandboxID, "log"), query: q}, &out)
-	return out, err
+	q := query("after", strconv.FormatInt(after, 10), "wait", patience(wait))
+	return answer[SandboxLog](ctx, c, call{path: item("sandboxes", sandboxID, "log"), query: q})
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -15,7 +14,5 @@ type StorageKind = task.StorageKind
 
 // Storage returns the size of stored data by kind, and what the next retention pass removes.
 func (c *Client) Storage(ctx context.Context) (Storage, error) {
-	var out Storage
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/storage"}, &out)
-	return out, err
+	return answer[Storage](ctx, c, call{path: prefix + "/storage"})
 }

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,20 +15,12 @@ type TranscriptMark = task.TranscriptMark
 
 // Transcripts lists the transcripts of a task's attempts, oldest attempt first.
 func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptInfo, error) {
-	var page Page[TranscriptInfo]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "transcripts")}, &page)
+	page, err := answer[Page[TranscriptInfo]](ctx, c, call{path: item("tasks", taskID, "transcripts")})
 	return page.Items, err
 }
 
 // WriteTranscript writes the transcript of one run to w.
 func (c *Client) WriteTranscript(ctx context.Context, taskID, runID string, w io.Writer) error {
-	res, err := c.send(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "transcripts", runID)})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = res.Body.Close() }()
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("read the transcript: %w", err)
-	}
-	return nil
+	_, err := c.download(ctx, item("tasks", taskID, "transcripts", runID), w)
+	return err
 }

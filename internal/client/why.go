@@ -16,16 +16,12 @@ type Diagnosis = task.Diagnosis
 
 // Why explains where a task stands.
 func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
-	var out Explanation
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "why")}, &out)
-	return out, err
+	return answer[Explanation](ctx, c, call{path: item("tasks", taskID, "why")})
 }
 
 // Diagnoses lists them, newest first.
 func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[Diagnosis], error) {
-	var page Page[Diagnosis]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/diagnoses", query: f.query()}, &page)
-	return page, err
+	return answer[Page[Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
 }
 
 // Organization owns projects.
@@ -39,14 +35,10 @@ type OrganizationPatch struct {
 
 // Organizations answers the caller's own; all of them for admins of the installation.
 func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
-	var out []Organization
-	_, err := c.do(ctx, call{method: http.MethodGet, path: prefix + "/organizations"}, &out)
-	return out, err
+	return answer[[]Organization](ctx, c, call{path: prefix + "/organizations"})
 }
 
 // PatchOrganization changes one; [task.CodeForbidden] but for admins of the installation.
 func (c *Client) PatchOrganization(ctx context.Context, id string, in OrganizationPatch) (Organization, error) {
-	var out Organization
-	_, err := c.do(ctx, call{method: http.MethodPatch, path: item("organizations", id), body: in}, &out)
-	return out, err
+	return answer[Organization](ctx, c, call{method: http.MethodPatch, path: item("organizations", id), body: in})
 }

@@ -2,9 +2,7 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -15,21 +13,11 @@ type SavedWork = task.SavedWork
 
 // Work lists where the work of a task's attempts is, the first attempt first.
 func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {
-	var page Page[SavedWork]
-	_, err := c.do(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "work")}, &page)
+	page, err := answer[Page[SavedWork]](ctx, c, call{path: item("tasks", taskID, "work")})
 	return page.Items, err
 }
 
 // WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and answers its length.
 func (c *Client) WriteWork(ctx context.Context, taskID string, attempt int, w io.Writer) (int64, error) {
-	res, err := c.send(ctx, call{method: http.MethodGet, path: item("tasks", taskID, "work", strconv.Itoa(attempt))})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	n, err := io.Copy(w, res.Body)
-	if err != nil {
-		return n, fmt.Errorf("read the saved work: %w", err)
-	}
-	return n, nil
+	return c.download(ctx, item("tasks", taskID, "work", strconv.Itoa(attempt)), w)
 }
