@@ -34,10 +34,10 @@ func TestChecksOfAnInstallationRefuse(t *testing.T) {
 		code int
 		args []string
 	}{
-		"omoi check all takes no arguments, not \"git\"": {2, []string{"check", "all", "git"}},
-		"--timeout -1s: give a time above 0":             {2, []string{"check", "git", "--timeout", "-1s"}},
-		"There is no command \"nope\" in omoi check":     {2, []string{"check", "nope"}},
-		"No server is known":                             {3, []string{"check", "spawn"}},
+		"omoi check all takes no arguments, not \"flow\"": {2, []string{"check", "all", "flow"}},
+		"--timeout -1s: give a time above 0":              {2, []string{"check", "flow", "--timeout", "-1s"}},
+		"There is no command \"nope\" in omoi check":      {2, []string{"check", "nope"}},
+		"No server is known":                              {3, []string{"check", "agent"}},
 	} {
 		code, out, complaints := omoi(t, nil, c.args...)
 		require.Equal(t, c.code, code, "%v: %s", c.args, complaints)

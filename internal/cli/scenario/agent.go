@@ -17,6 +17,7 @@ func agentCheck() Scenario {
 	return Scenario{Name: "agent", Title: "an agent beats, reports, and hears", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the agent reports in", do: k.reportsIn},
+			{name: "it has the environment of its task", do: k.environment},
 			{name: "it beats", do: k.beats},
 			{name: "a message reaches it", do: k.hears},
 			{name: "its completion is recorded", do: k.recorded},
@@ -26,7 +27,8 @@ func agentCheck() Scenario {
 }
 
 func (k *kit) reportsIn(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Show that an agent reports and hears.", say("I am here."), k.waitMessage(), complete("I heard: {{message}}")); err != nil {
+	script := []map[string]any{say("I am here."), bash(commandEnv), k.waitMessage(), complete("I heard: {{message}}")}
+	if err := k.submit(ctx, "Show that an agent reports and hears.", script...); err != nil {
 		return "", err
 	}
 	if _, err := k.heard(ctx, event.AgentStarted, nil); err != nil {
@@ -36,7 +38,39 @@ func (k *kit) reportsIn(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return where(t), nil
+	box, err := k.API.Sandbox(ctx, k.box)
+	return fmt.Sprintf("%s Isolation: %s.", where(t), strings.Join(box.Isolation, ", ")), err
+}
+
+// commandEnv shows what agents are told of their task.
+const commandEnv = `echo "task=$TASK_ID sandbox=$SANDBOX_ID user=$USER_ID"`
+
+func (k *kit) environment(ctx context.Context) (string, error) {
+	said, err := k.printed(ctx, commandEnv)
+	if err != nil {
+		return "", err
+	}
+	t, err := k.API.Task(ctx, k.newest())
+	if err != nil {
+		return "", err
+	}
+	if want := fmt.Sprintf("task=%s sandbox=%s user=%s", t.ID, k.box, t.UserID); strings.TrimSpace(said) != want {
+		return "", k.wrong("The sandbox says %q, not %q.", said, want)
+	}
+	return "TASK_ID, SANDBOX_ID and USER_ID are those of the task.", nil
+}
+
+// printed is what a command of the script has printed.
+func (k *kit) printed(ctx context.Context, command string) (string, error) {
+	all, err := k.events(ctx)
+	if err != nil {
+		return "", err
+	}
+	results := history(all).printed(func(c string) bool { return c == command })
+	if len(results) == 0 {
+		return "", k.wrong("No event tells what the command %q printed.", command)
+	}
+	return results[0], nil
 }
 
 func (k *kit) beats(ctx context.Context) (string, error) {
@@ -86,4 +120,42 @@ func (k *kit) whole(ctx context.Context) (string, error) {
 		return "", k.wrong("Of %d events %d are stored, with %d gaps.", i.Head, i.Stored, len(i.Gaps))
 	}
 	return fmt.Sprintf("1..%d are stored, each once.", i.Head), nil
+}
+
+// completes lets the agent go on that waits for a message, to its end.
+func (k *kit) completes(ctx context.Context) (string, error) {
+	if _, err := k.tell(ctx, "go on"); err != nil {
+		return "", err
+	}
+	if _, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted }); err != nil {
+		return "", err
+	}
+	return "Its task is completed.", nil
+}
+
+// tell says something to the agent at work, and waits until it has taken that up.
+func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, error) {
+	if err := k.running(); err != nil {
+		return client.MessageReceipt{}, err
+	}
+	queued, err := k.API.SendMessage(ctx, k.box, client.NewMessage{Content: text}, task.NewID())
+	if err != nil {
+		return client.MessageReceipt{}, err
+	}
+	return k.settled(ctx, queued.MessageID)
+}
+
+// settled waits for the receipt of a message, and wants it to say that the agent has the message.
+func (k *kit) settled(ctx context.Context, id string) (client.MessageReceipt, error) {
+	for {
+		m, err := k.API.Message(ctx, id, pollTime)
+		switch {
+		case err != nil:
+			return m, err
+		case m.State == client.MessageTakenUp || m.State == client.MessageAnswered:
+			return m, nil
+		case m.Settled():
+			return m, k.wrong("The message %s is %s: %s", m.ID, m.State, m.Reason)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (p Printer) verdict(v Verdict) string {
 	return p.Style.Yellow(string(v))
 }
 
-// Summary is one line for each check, and one for each point of the checklist.
+// Summary is one line for each check.
 func (p Printer) Summary(results []Result) {
 	rows := [][]string{{"CHECK", "VERDICT", "PASSED", "SKIPPED", "FAILED", "TIME", "WHAT IT PROVES"}}
 	for _, r := range results {
@@ -57,10 +57,7 @@ func (p Printer) Summary(results []Result) {
 		})
 	}
 	_, _ = fmt.Fprintf(p.W, "\n%s\n", p.Style.Table(rows))
-	for _, point := range Checklist(results) {
-		_, _ = fmt.Fprintf(p.W, "%s  %s\n", p.verdict(point.Verdict), point.Name)
-	}
-	_, _ = fmt.Fprintln(p.W, "\nProviders of sandboxes have a check of their own: omoi check provider <name>")
+	_, _ = fmt.Fprintln(p.W, "Providers of sandboxes have a check of their own: omoi check provider <name>")
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -70,10 +67,9 @@ func JSON(w io.Writer, results []Result) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(struct {
-		OK        bool     `json:"ok"` // no FAIL
-		Checks    []Result `json:"checks"`
-		Checklist []Point  `json:"checklist"`
-	}{Err(results) == nil, append([]Result{}, results...), Checklist(results)}); err != nil {
+		OK     bool     `json:"ok"` // no FAIL
+		Checks []Result `json:"checks"`
+	}{Err(results) == nil, append([]Result{}, results...)}); err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
