@@ -1211,13 +1211,3 @@ FROM sandboxes s LEFT JOIN ended_tasks e ON e.id = s.task_id
 WHERE e.id IS NOT NULL OR (s.task_id IS NULL AND (s.verified_at IS NOT NULL OR s.state = 'lost'
     OR (s.state = 'gone' AND s.provider IN ('external', 'bare'))));
 COMMENT ON VIEW ended_sandboxes IS 'One sandbox of an ended task, or one without a task that is deleted or lost.';
-
--- +goose Down
-
-DROP VIEW ended_sandboxes, ended_tasks;
-DROP TABLE removals, deliveries, diagnoses, diagnosis_queue, detected_duplicates, conductor_analyses, guardian_actions, interventions,
-    guardian_analyses, guardian_cycles, pull_request_states, feedback, follow_ups, open_usage, project_usage, credential_cooldowns,
-    credentials, admission_queue, project_last_admission, slots, bus_events, task_outbox, commands, messages, transcripts, spec_progress,
-    event_counts, event_fields, sandbox_events, event_spools, validation_reviews, attempts, access_sessions, log_parts,
-    log_requests, agent_shutdowns, sandboxes, stored_texts, idempotency_keys, task_dependencies, tasks, tickets, projects, api_keys,
-    users, organizations, alerts, outages, component_heartbeats, hosts, installation;

@@ -881,17 +881,3 @@ END $$;
 -- +goose StatementEnd
 CREATE TRIGGER message_accepted AFTER INSERT ON messages FOR EACH ROW
     WHEN (NEW.state = 'accepted') EXECUTE FUNCTION omoi_record_message();
-
--- +goose Down
-
--- CASCADE drops the triggers and the view task_briefs.
-DROP FUNCTION omoi_ticket_tasks, omoi_brief, omoi_sandbox_state, omoi_active, omoi_token_ended, omoi_lifetime_end,
-    omoi_frozen_seconds, omoi_lifetime_seconds, omoi_partition_of, omoi_partition, omoi_partitions, omoi_omitted_fields,
-    omoi_full_event, omoi_last_phase, omoi_expire_messages, omoi_add_command, omoi_relay_due, omoi_number,
-    omoi_usage, omoi_open_usage, omoi_settle_usage, omoi_task_usage, omoi_project_usage, omoi_task_limits,
-    omoi_project_limits, omoi_limits, omoi_over_budget, omoi_reason, omoi_budget_reason, omoi_task_budget_reason,
-    omoi_project_budget_reason, omoi_budget_room, omoi_active_limits, omoi_near_limits, omoi_suspend_over_budget,
-    omoi_credential, omoi_start_cooldown, omoi_check_probes, omoi_score, omoi_queue_dependents,
-    omoi_evaluate_queued, omoi_update_scores, omoi_assign_slots, omoi_update_queue_positions, omoi_admit_all, omoi_admit,
-    omoi_queue_diagnosis, omoi_bus_bound, omoi_task_state, omoi_record_task, omoi_record_ticket, omoi_record_sandbox,
-    omoi_record_attempt, omoi_record_message CASCADE;

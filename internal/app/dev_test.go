@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -123,11 +122,6 @@ func TestDev(t *testing.T) {
 	steps, err := app.MigrateStatus(t.Context(), &again)
 	require.NoError(t, err)
 	require.NotNil(t, steps[0].AppliedAt)
-	_, err = app.MigrateDown(t.Context(), &again)
-	require.Equal(t, task.CodeConflict, task.CodeOf(err))
-	require.ErrorContains(t, err, "remove "+again.Home)
-	status, _ = get(t, info.APIURL+"/api/v1/tasks", "")
-	require.Equal(t, http.StatusOK, status)
 
 	stop()
 	_, err = devstack.ReadInfo(cfg.Home)
@@ -228,7 +222,7 @@ func TestOldSchemaNamesTheNextStep(t *testing.T) {
 	require.ErrorContains(t, err, "omoi migrate up")
 }
 
-func TestMigrateUpAndDown(t *testing.T) {
+func TestMigrateUp(t *testing.T) {
 	t.Parallel()
 	cfg := settings(t, "DATABASE_URL="+pgtest.EmptyURL(t))
 	steps, err := app.MigrateStatus(t.Context(), cfg)
@@ -237,31 +231,6 @@ func TestMigrateUpAndDown(t *testing.T) {
 	steps, err = app.MigrateUp(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NotNil(t, steps[0].AppliedAt)
-	steps, err = app.MigrateDown(t.Context(), cfg)
-	require.NoError(t, err)
-	require.Nil(t, steps[0].AppliedAt)
-}
-
-// No schema is taken from below a process that lives, wherever it runs.
-func TestMigrateDownRefusesADatabaseInUse(t *testing.T) {
-	t.Parallel()
-	for name, sign := range map[string]string{
-		"an API":   `INSERT INTO component_heartbeats (part, at) VALUES ('relay', now() - interval '%s')`,
-		"a worker": `INSERT INTO hosts (id, providers, seen_at) VALUES ('other', '{local}', now() - interval '%s')`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := settings(t, "DATABASE_URL="+pgtest.URL(t))
-			exec(t, cfg, fmt.Sprintf(sign, "5 seconds"))
-			_, err := app.MigrateDown(t.Context(), cfg)
-			require.Equal(t, task.CodeConflict, task.CodeOf(err))
-			require.ErrorContains(t, err, "stop every omoi dev, api and worker")
-			exec(t, cfg, `UPDATE component_heartbeats SET at = now() - interval '1 minute'`)
-			exec(t, cfg, `UPDATE hosts SET seen_at = now() - interval '1 minute'`)
-			_, err = app.MigrateDown(t.Context(), cfg)
-			require.NoError(t, err)
-		})
-	}
 }
 
 func exec(t *testing.T, cfg *config.Loaded, statement string) {

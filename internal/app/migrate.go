@@ -25,17 +25,6 @@ func MigrateUp(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	return migrated(ctx, cfg, postgres.Migrate)
 }
 
-// MigrateDown takes the whole schema back; all data is lost. It refuses while a process of
-// omoi uses the database.
-func MigrateDown(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
-	return migrated(ctx, cfg, func(ctx context.Context, url string) error {
-		if err := atRest(ctx, cfg, url); err != nil {
-			return err
-		}
-		return postgres.MigrateDown(ctx, url)
-	})
-}
-
 // MigrateStatus changes nothing.
 func MigrateStatus(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	return migrated(ctx, cfg, func(context.Context, string) error { return nil })

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
@@ -19,18 +18,7 @@ func newMigrate(g *globals) *cobra.Command {
 		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
 The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
-	yes := false
-	down := &cobra.Command{
-		Use: "down", Short: "Drop the whole schema; all data is lost", Args: taskcmd.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !yes {
-				return exit.With(exit.NeedsYou, fmt.Errorf("omoi migrate down deletes all data of the installation; say so with --yes"))
-			}
-			return migrate(cmd, g, app.MigrateDown)
-		},
-	}
-	down.Flags().BoolVar(&yes, "yes", false, "yes, all data")
-	cmd.AddCommand(down, &cobra.Command{
+	cmd.AddCommand(&cobra.Command{
 		Use: "up", Short: "Migrate the schema to the newest version", Args: taskcmd.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateUp) },
 	}, &cobra.Command{

@@ -11,7 +11,7 @@ import (
 )
 
 // Two installations use one account at Daytona. Neither touches what is the other's: not the reaper, not the end of a task, not a
-// person who sweeps all that the own server does not know.
+// person who deletes the other's sandboxes while its agents run.
 func TestTwoInstallationsOnOneAccountLeaveEachOtherAlone(t *testing.T) {
 	t.Parallel()
 	cloud, settings := startCloud(t)
@@ -22,9 +22,11 @@ func TestTwoInstallationsOnOneAccountLeaveEachOtherAlone(t *testing.T) {
 		made := r.submit(r.repo(), script(stepHang), inDaytona)
 		ids, boxes = append(ids, made.ID), append(boxes, text(r.running(made.ID).SandboxID))
 	}
-	for _, r := range both {
+	for n, r := range both {
 		r.reaped(3)
-		swept := r.omoi("sandbox", "prune", "--installation", "unknown", "--yes")
+		other, err := both[1-n].api.Installation(context.Background())
+		require.NoError(t, err)
+		swept := r.omoi("sandbox", "prune", "--installation", other.ID, "--yes")
 		require.Contains(t, swept.stdout+swept.stderr, "spared", "its agent runs")
 	}
 	require.Len(t, cloud.Boxes(), 2)

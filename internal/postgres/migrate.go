@@ -37,14 +37,6 @@ func Migrate(ctx context.Context, url string) error {
 	})
 }
 
-// MigrateDown takes every step back. All data is lost.
-func MigrateDown(ctx context.Context, url string) error {
-	return withProvider(ctx, url, func(p *goose.Provider, _ *sql.DB) error {
-		_, err := p.DownTo(ctx, 0)
-		return translate("take the schema back", err)
-	})
-}
-
 // Status lists every step in order, applied or not.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	var found []Migration

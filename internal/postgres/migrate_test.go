@@ -17,8 +17,6 @@ import (
 const tables = `SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'S', 'v') AND c.relname NOT LIKE 'goose%'`
 
-const functions = `SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'public'`
-
 func TestTenProcessesMigrateAtOnce(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
@@ -37,20 +35,6 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 	for _, step := range status {
 		require.False(t, step.AppliedAt.IsZero(), "%s is not applied", step.Name)
 	}
-}
-
-func TestMigrateDownLeavesNothingAndUpAgainIsTheSame(t *testing.T) {
-	t.Parallel()
-	url := pgtest.EmptyURL(t)
-	require.NoError(t, postgres.Migrate(t.Context(), url))
-	pool := pgtest.Connect(t, url)
-	before := count(t, pool, tables)
-	require.Positive(t, before)
-	require.NoError(t, postgres.MigrateDown(t.Context(), url))
-	require.Zero(t, count(t, pool, tables))
-	require.Zero(t, count(t, pool, functions))
-	require.NoError(t, postgres.Migrate(t.Context(), url))
-	require.Equal(t, before, count(t, pool, tables))
 }
 
 func TestSchema_EveryTableHasAComment(t *testing.T) {
@@ -77,7 +61,7 @@ func TestMigrate_RefusesADatabaseOfAnOlderBuild(t *testing.T) {
 			pool := pgtest.Connect(t, url)
 			exec(t, pool, fmt.Sprintf(olderBuild, last))
 			_, err := postgres.Status(t.Context(), url)
-			for _, err := range []error{err, postgres.Migrate(t.Context(), url), postgres.MigrateDown(t.Context(), url)} {
+			for _, err := range []error{err, postgres.Migrate(t.Context(), url)} {
 				require.Equal(t, task.CodeConflict, task.CodeOf(err))
 				require.ErrorContains(t, err, "set DATABASE_URL to a new database, or start omoi dev with another --home")
 			}

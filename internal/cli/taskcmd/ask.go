@@ -27,8 +27,8 @@ func newCancel(s *session) *cobra.Command {
 		switch {
 		case many() && len(args) > 0:
 			return exit.Usagef("name a task or give --older-than, not both")
-		case !many() && (b.dryRun || b.yes):
-			return exit.Usagef("--dry-run and --yes go with --older-than")
+		case !many() && b.yes:
+			return exit.Usagef("--yes goes with --older-than")
 		case many():
 			return nil
 		}
@@ -59,7 +59,7 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 			err = s.asked(asked, settled)
 		}
 		if err == nil {
-			s.rescuedOf(ctx, api, asked.Task)
+			s.savedWorkOf(ctx, api, asked.Task)
 		}
 		return err
 	})
@@ -79,7 +79,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 	}
 	s.say("%s  the workflow was ended from outside, so the task is now failed (terminated)", render.Short(id))
 	s.hint("Next: omoi retry %s", render.Short(id))
-	s.rescuedOf(ctx, api, t)
+	s.savedWorkOf(ctx, api, t)
 	return nil
 }
 

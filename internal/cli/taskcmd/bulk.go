@@ -17,7 +17,6 @@ import (
 // bulk is what is done to many tasks at once.
 type bulk struct {
 	olderThan time.Duration
-	dryRun    bool
 	yes       bool
 	reason    string
 	next      string // after a list; empty: the same with --yes
@@ -25,7 +24,6 @@ type bulk struct {
 
 func (b *bulk) flags(cmd *cobra.Command, what string) {
 	cmd.Flags().DurationVar(&b.olderThan, "older-than", 0, what+" older than this, as 24h")
-	cmd.Flags().BoolVar(&b.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it; without it they are listed, and nothing is done")
 }
 
@@ -70,7 +68,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	rows, failed := make([]cancelled, 0, len(tasks)), 0
 	for _, t := range tasks {
 		row := cancelled{TaskID: t.ID, Title: t.Title, Status: t.Status, Outcome: "would be cancelled"}
-		if b.yes && !b.dryRun {
+		if b.yes {
 			asked, settled, err := api.Cancel(ctx, t.ID, b.reason)
 			switch {
 			case err != nil && task.CodeOf(err) != task.CodeConflict:
@@ -92,10 +90,9 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	switch {
 	case failed > 0:
 		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled; run the same command again", render.Count(failed, "task")))
-	case len(rows) > 0 && b.dryRun:
-		s.hint("Nothing was cancelled. Next: %s", cmp.Or(b.next, "the same with --yes, and without --dry-run"))
 	case len(rows) > 0 && !b.yes:
-		return exit.With(exit.NeedsYou, fmt.Errorf("this cancels %s; what they have done is saved. Say so with --yes", render.Count(len(rows), "task")))
+		return exit.With(exit.NeedsYou, fmt.Errorf("%s would be cancelled, with their work saved. Next: %s",
+			render.Count(len(rows), "task"), cmp.Or(b.next, "repeat the command with --yes")))
 	}
 	return nil
 }
@@ -143,7 +140,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 	case list && b.yes:
 		return exit.Usagef("--yes: which sandboxes? Name them, or give --all or --older-than")
 	case list:
-		b.dryRun, b.next = true, "omoi sandbox cleanup <sandbox> --yes, or omoi sandbox cleanup --all --yes"
+		b.next = "omoi sandbox cleanup <sandbox> --yes, or omoi sandbox cleanup --all --yes"
 	}
 	boxes, err := aliveBoxes(ctx, api)
 	if err != nil {

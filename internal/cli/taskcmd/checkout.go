@@ -135,42 +135,10 @@ func (c *copyOf) worktree(ctx context.Context, into string) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	if err := c.free(ctx); err != nil {
-		return err
-	}
-	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
-		return task.Errorf(task.CodeConflict, "The folder %s is not empty. Next: omoi checkout %s --worktree <another folder>", path, render.Short(c.t.ID))
-	}
 	if _, err := c.git(ctx, append(append([]string{"worktree", "add", "--quiet"}, c.detach()...), path, c.branch)...); err != nil {
 		return task.Errorf(task.CodeConflict, "Git makes no worktree in %s: %s. Next: git -C %s worktree list", path, gitSays(err), scm.Quoted(c.top)).WithCause(err)
 	}
 	return c.told(path, true)
-}
-
-// free refuses a branch that stands in another folder: git lets a branch be checked out once.
-func (c *copyOf) free(ctx context.Context) error {
-	if len(c.detach()) > 0 {
-		return nil
-	}
-	trees, err := c.git(ctx, "worktree", "list", "--porcelain")
-	if err != nil {
-		return fmt.Errorf("look for the branch in other folders: %s", gitSays(err))
-	}
-	folder := ""
-	for line := range strings.Lines(trees) {
-		line = strings.TrimRight(line, "\n")
-		if path, ok := strings.CutPrefix(line, "worktree "); ok {
-			folder = path
-		}
-		switch {
-		case line != "branch refs/heads/"+c.branch:
-		case !exists(folder):
-			return task.Errorf(task.CodeConflict, "The branch %s was checked out in %s, which is gone. Next: git -C %s worktree prune", c.branch, folder, scm.Quoted(c.top))
-		default:
-			return task.Errorf(task.CodeConflict, "The branch %s is checked out in %s already. Next: cd %s", c.branch, folder, scm.Quoted(folder))
-		}
-	}
-	return nil
 }
 
 // detach leaves the branch free for the agent while the task, or a retry of it, may still push
@@ -198,11 +166,6 @@ func (c *copyOf) clean(ctx context.Context) error {
 func (c *copyOf) switchTo(ctx context.Context) error {
 	if err := c.clean(ctx); err != nil {
 		return err
-	}
-	if on, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err != nil || on != c.branch {
-		if err := c.free(ctx); err != nil {
-			return err
-		}
 	}
 	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
 		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: omoi checkout %s --worktree <folder>",
@@ -235,7 +198,7 @@ func (c *copyOf) after(folder string, apart bool) [][2]string {
 		in += " -C " + scm.Quoted(folder)
 		next = append(next, [2]string{"cd " + scm.Quoted(folder), "go there"})
 	}
-	if c.t.Base != nil && plainRef("refs/"+*c.t.Base) {
+	if c.t.Base != nil {
 		next = append(next, [2]string{fmt.Sprintf("%s log -p %s..", in, (*c.t.Base)[:min(12, len(*c.t.Base))]), "what the task did, commit by commit"})
 	}
 	if apart {

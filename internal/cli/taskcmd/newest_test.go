@@ -13,7 +13,7 @@ import (
 // aCheck is a task of `omoi check`.
 func aCheck(id string) client.Task {
 	t := aTask(id, task.StatusCompleted)
-	t.Title, t.TaskType = "omoi check spawn", client.TypeCheck
+	t.Title, t.TaskType = "omoi check agent", client.TypeCheck
 	return t
 }
 
@@ -24,10 +24,10 @@ func TestTasksOfChecksAreLeftOut(t *testing.T) {
 	require.Contains(t, f.omoi("show", "-").out, idA)
 
 	got := f.omoi("ps")
-	require.NotContains(t, got.out, "omoi check spawn")
+	require.NotContains(t, got.out, "omoi check agent")
 	require.Contains(t, got.out, "456789ab")
 	require.Contains(t, got.err, "omoi ps --all")
-	require.Contains(t, f.omoi("ps", "-a").out, "omoi check spawn")
+	require.Contains(t, f.omoi("ps", "-a").out, "omoi check agent")
 	require.NotContains(t, f.omoi("ps", "-a").err, "left out")
 
 	offered := f.omoi("__complete", "show", "").out
@@ -42,20 +42,4 @@ func TestTasksOfChecksAreLeftOut(t *testing.T) {
 	f.tasks = f.tasks[:1]
 	require.Contains(t, f.omoi("show", "-").err, "There is no task yet")
 	require.Contains(t, f.omoi("ps").err, "No tasks")
-}
-
-func TestCompareLeavesChecksOut(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	f.tasks = []client.Task{aCheck(idC), aTask(idA, task.StatusCompleted)}
-	f.boxes = []client.Sandbox{{ID: "checkbox", TaskID: idC, Attempt: 1}, {ID: "workbox", TaskID: idA, Attempt: 1}, {ID: "barebox"}}
-	for _, box := range f.boxes {
-		history(t, f, box.ID, 1)
-	}
-	got := f.omoi("sandbox", "compare")
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "workbox")
-	require.Contains(t, got.out, "barebox")
-	require.NotContains(t, got.out, "checkbox")
-	require.Contains(t, f.omoi("sandbox", "compare", "checkbox", "workbox").out, "checkbox", "it is asked for")
 }

@@ -16,7 +16,7 @@ import (
 
 func newSandbox(s *session) *cobra.Command {
 	cmd := noun("sandbox", "List, inspect, enter and delete sandboxes",
-		s.sandboxList(), s.sandboxShow(), s.sandboxEvents(), s.sandboxCompare(), s.sandboxShell(), s.sandboxExec(), s.sandboxCopy(),
+		s.sandboxList(), s.sandboxShow(), s.sandboxEvents(), s.sandboxShell(), s.sandboxExec(), s.sandboxCopy(),
 		s.sandboxesCleanup(), s.sandboxPrune())
 	cmd.Aliases = []string{"sandboxes"}
 	return cmd
@@ -165,7 +165,7 @@ func saved(v *task.Salvage) string {
 	case v.Kind == task.SalvageLost && v.LostSince != nil:
 		return "lost since " + v.LostSince.Local().Format("15:04:05")
 	case v.Kind == task.SalvageNone && len(v.Notes) > 0:
-		return "none, with " + render.Count(len(v.Notes), "note") + ": see omoi show"
+		return "none, with " + render.Count(len(v.Notes), "note") + ": see omoi work"
 	case v.Kind == task.SalvageNone:
 		return "none"
 	}
@@ -178,7 +178,7 @@ func saved(v *task.Salvage) string {
 	}
 	text := fmt.Sprintf("%s in %s %s", what, v.Kind, render.Clean(v.Ref))
 	if len(v.Notes) > 0 {
-		text += ", with " + render.Count(len(v.Notes), "note") + ": see omoi show"
+		text += ", with " + render.Count(len(v.Notes), "note") + ": see omoi work"
 	}
 	return text
 }

@@ -9,12 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -38,7 +35,7 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newEvents, newReceipt,
+		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
@@ -133,33 +130,6 @@ func Home(env func(string) string) string {
 }
 
 func (s *session) style() render.Style { return StyleOf(s.Stdout, s.Env) }
-
-// StyleOf colours a stream where a person sees it and has not asked for none, and keeps to the terminal's width.
-func StyleOf(stream io.Writer, env func(string) string) render.Style {
-	plain := env("NO_COLOR") != "" || env("TERM") == "dumb"
-	return render.Style{Color: isTerminal(stream) && !plain, Width: widthOf(stream, env)}
-}
-
-// widthOf is the width that COLUMNS or the terminal says; 0: none.
-func widthOf(stream io.Writer, env func(string) string) int {
-	if width, err := strconv.Atoi(env("COLUMNS")); err == nil && width > 0 {
-		return width
-	}
-	f, ok := stream.(*os.File)
-	if !ok || !isTerminal(stream) {
-		return 0
-	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(size.Col)
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
-}
 
 // printer is say or hint.
 type printer func(format string, args ...any)

@@ -55,7 +55,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		s.say("")
 	}
 	s.showSandboxes(boxes)
-	s.rescued(s.say, t, boxes, removedWork(ctx, api, t, boxes))
+	s.savedWork(s.say, t, boxes)
 	s.next(s.say, nextCommands(t, waits))
 	return nil
 }
@@ -211,7 +211,7 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 	if diff.Len() == 0 {
 		s.hint("The branch has no changes.")
 	}
-	s.rescuedOf(ctx, api, t)
+	s.savedWorkOf(ctx, api, t)
 	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
 		_, err := fmt.Fprint(s.Stdout, diff.String())
 		return errors.Join(err)

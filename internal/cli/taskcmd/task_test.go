@@ -37,26 +37,6 @@ func TestFindTask(t *testing.T) {
 	require.Equal(t, exit.Failed, f.omoi("show", "-").code)
 }
 
-// Branches carry the id of the ticket; whoever copies that one means the task.
-func TestFindTaskByItsTicket(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	const ticket, other = "01931f6e-7c2a-7000-8000-00000000eeee", "01931f6e-7c2a-7000-8000-11110000eeee"
-	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusFailed)}
-	f.tasks[0].TicketID, f.tasks[1].TicketID = ticket, ticket
-	for _, ref := range []string{ticket, "0000eeee", "01931f6e-7c2a-7000"} {
-		got := f.omoi("show", ref)
-		require.Zero(t, got.code, got.err)
-		require.Contains(t, got.out, "Task          "+idA, "the newest of the ticket")
-		require.Contains(t, got.out, "Ticket        "+ticket)
-		require.Contains(t, got.err, "is a ticket")
-	}
-	f.tasks[1].TicketID = other
-	got := f.omoi("show", "eeee")
-	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, "fits more than one")
-}
-
 func TestPS(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -121,13 +101,13 @@ func TestShow(t *testing.T) {
 	require.Contains(t, got.out, "omoi logs -f 456789ab")
 	require.NotContains(t, got.out, "omoi cancel 456789ab", "it is asked for")
 	require.NotContains(t, got.out, "omoi send 456789ab", "nobody would hear it")
-	require.Contains(t, got.out, "git -C /repo show refs/omoi/rescue/x")
+	const work = "Not all work of attempt 1 is on the branch. Next: omoi work 456789ab\n"
+	require.Contains(t, got.out, work)
 	require.Empty(t, got.err, "all of it is the answer")
-	require.Contains(t, f.omoi("cancel", "-").err, "git -C /repo branch rescued-stuvwxyz refs/omoi/rescue/x")
-	require.Contains(t, f.omoi("cancel", "-").err, "uncommitted work of attempt 1:\n  \"huge\" was left out\n")
-	require.Contains(t, f.omoi("diff", "-").err, "refs/omoi/rescue/x")
+	require.Contains(t, f.omoi("cancel", "-").err, work)
+	require.Contains(t, f.omoi("diff", "-").err, work)
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusCancelled, &gone
-	require.Contains(t, f.omoi("cancel", "-").err, "Uncommitted work of attempt 2 is being saved. Next: omoi work 456789ab")
+	require.Contains(t, f.omoi("cancel", "-").err, "work of attempt 1, 2 is", "that of attempt 2 is being saved")
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusRunning, nil
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)

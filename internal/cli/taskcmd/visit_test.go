@@ -165,7 +165,7 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	require.Contains(t, got.err, "has no active sandbox. Next: omoi receipt")
 	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandbox list")
 	require.Contains(t, f.omoi("sandbox", "exec", idA[:8], "--", "true").err, "fits more than one task; give more of the id:")
-	require.Contains(t, f.omoi("sandbox", "cleanup", "-", "--dry-run").out+f.omoi("sandbox", "cleanup", "-").err, "work is over")
+	require.Contains(t, f.omoi("sandbox", "cleanup", "-").err, "work is over")
 }
 
 // Ctrl-C ends the visit, not omoi with an error.
@@ -228,29 +228,29 @@ func TestSweepSparesWhatMayBeInUse(t *testing.T) {
 	}
 	p.agents["busy"] = true
 	p.down = task.Errorf(task.CodeUnavailable, "no engine")
-	none := f.omoi("sandbox", "prune", "--provider", "local")
-	require.Zero(t, none.code, "a list is one also where somebody did not answer")
-	require.Contains(t, none.err, "local was not looked at: no engine")
+	none := f.omoi("sandbox", "prune")
+	require.Zero(t, none.code, "a list is one also where a provider gave no answer")
+	require.Contains(t, none.err, "local was not asked: no engine")
 	p.down = nil
-	got := f.omoi("sandbox", "prune", "--provider", "local")
+	got := f.omoi("sandbox", "prune", "--yes")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "theirs")
-	require.Contains(t, got.out, "this server's")
+	require.Contains(t, got.out, "ours")
 
-	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs", "--dry-run").code)
-	require.Equal(t, 4, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs").code)
+	got = f.omoi("sandbox", "prune", "--installation", "theirs")
+	require.Zero(t, got.code, got.err)
+	require.Contains(t, got.err, "Nothing was deleted. Next: ")
 	require.Len(t, p.boxes, 5)
-	got = f.omoi("sandbox", "prune", "--provider", "local", "--installation", "theirs", "--yes")
+	got = f.omoi("sandbox", "prune", "--installation", "theirs", "--yes")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "its agent runs")
 	require.Contains(t, got.out, "younger than 30 minutes")
 	require.Len(t, p.boxes, 4)
-	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "unknown", "--yes", "--force").code)
+	require.Zero(t, f.omoi("sandbox", "prune", "--installation", "theirs", "--yes", "--force").code)
 	require.Len(t, p.boxes, 2)
-	require.Zero(t, f.omoi("sandbox", "prune", "--provider", "local", "--installation", "ours", "--yes").code)
-	require.Len(t, p.boxes, 1, "of our own only what the server does not know")
+	require.Equal(t, 2, f.omoi("sandbox", "prune", "--installation", "ours", "--yes").code, "those are the reaper's")
+	require.Len(t, p.boxes, 2)
 
 	p.down = errors.New("away")
-	got = f.omoi("sandbox", "prune", "--provider", "local", "--installation", "ours", "--yes")
-	require.Equal(t, 1, got.code, "what was not looked at may be there")
+	require.Equal(t, 1, f.omoi("sandbox", "prune", "--installation", "theirs", "--yes").code, "what was not asked for may be there")
 }

@@ -67,7 +67,7 @@ func TestNotesOfASalvageAreNotPassedOver(t *testing.T) {
 	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "none")
 	f.boxes[0].Salvage.Notes = []string{"\"huge\" was left out"}
 	got := f.omoi("sandbox", "list", "--all").out
-	require.Contains(t, got, "none, with 1 note: see omoi show")
+	require.Contains(t, got, "none, with 1 note: see omoi work")
 	f.boxes[0].Salvage.Kind, f.boxes[0].Salvage.Files = task.SalvageRef, 2
-	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "2 files in ref , with 1 note: see omoi show")
+	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "2 files in ref , with 1 note: see omoi work")
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -126,4 +127,40 @@ func purpose(t client.Task, one client.SavedWork) string {
 		return what
 	}
 	return fmt.Sprintf("%s, in a clone of %s", what, render.Clean(t.Repo))
+}
+
+// savedWork names the attempts that have work beside the branch, or that may still get some.
+func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) {
+	var attempts []string
+	for _, b := range boxes {
+		if besideBranch(t, b) {
+			attempts = append(attempts, strconv.Itoa(b.Attempt))
+		}
+	}
+	if len(attempts) > 0 {
+		out("\nNot all work of attempt %s is on the branch. Next: omoi work %s", strings.Join(attempts, ", "), render.Short(t.ID))
+	}
+}
+
+// savedWorkOf reads a task's sandboxes for [session.savedWork]; an error is passed over, since the result stands without.
+func (s *session) savedWorkOf(ctx context.Context, api *client.Client, t client.Task) {
+	if page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit}); err == nil {
+		s.savedWork(s.hint, t, page.Items)
+	}
+}
+
+// besideBranch reports whether a sandbox had work that is not on the branch now.
+func besideBranch(t client.Task, b client.Sandbox) bool {
+	v := b.Salvage
+	switch {
+	case v == nil: // it may have some until it is deleted
+		return t.Status.Final() && b.Provider != task.ProviderExternal && b.StartedAt != nil && b.GoneAt == nil
+	case v.Files > 0 || len(v.Notes) > 0:
+		return true
+	case v.Kind != task.SalvagePatch && v.Kind != task.SalvageRef:
+		return false
+	}
+	return v.Head == "" || !slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool {
+		return a.Number == b.Attempt && a.HeadCommit != nil && *a.HeadCommit == v.Head
+	})
 }
