@@ -13,6 +13,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// newEvents is `omoi events`, the short form of `omoi sandbox events`.
+func newEvents(s *session) *cobra.Command {
+	cmd := s.sandboxEvents()
+	cmd.Hidden = true
+	return cmd
+}
+
 func (s *session) sandboxEvents() *cobra.Command {
 	f := client.EventFilter{}
 	cmd := s.boxVerb("events", "List the newest events of a sandbox as they are stored, oldest of them first",

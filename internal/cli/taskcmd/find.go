@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,17 +92,51 @@ func ambiguous(ref string, tasks []client.Task) error {
 
 // taskOf finds the one task of a command line.
 func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
-	id, err := findTask(ctx, api, ref)
-	if err != nil {
-		return client.Task{}, err
-	}
-	t, err := api.Task(ctx, id)
-	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeInvalid {
-		return client.Task{}, noTask(ref)
+	t, err := byID(ctx, api, ref)
+	if task.CodeOf(err) == task.CodeNotFound && ref != "-" {
+		t, err = s.ofTicket(ctx, api, strings.ToLower(strings.TrimSpace(ref)))
 	}
 	return t, err
 }
 
+func byID(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
+	id, err := findTask(ctx, api, ref)
+	if err != nil {
+		return client.Task{}, err
+	}
+	return api.Task(ctx, id)
+}
+
 func noTask(ref string) error {
-	return task.Errorf(task.CodeNotFound, "No task begins or ends with %q. Next: omoi ps", ref)
+	return task.Errorf(task.CodeNotFound, "No task begins or ends with %q, and no ticket. Next: omoi ps", ref)
+}
+
+// ofTicket finds the newest task of a ticket: branches are called after the ticket.
+func (s *session) ofTicket(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
+	filter := client.TaskFilter{Limit: pageLimit}
+	if len(ref) == uuidLength {
+		filter = client.TaskFilter{TicketID: ref, Limit: 1}
+	}
+	page, err := api.Tasks(ctx, filter)
+	switch {
+	case task.CodeOf(err) == task.CodeInvalid: // as long as an id, and none
+		return client.Task{}, noTask(ref)
+	case err != nil:
+		return client.Task{}, err
+	}
+	var found []client.Task
+	for _, t := range page.Items { // newest first
+		mine := partOf(t.TicketID, ref)
+		if mine && !slices.ContainsFunc(found, func(other client.Task) bool { return other.TicketID == t.TicketID }) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return client.Task{}, noTask(ref)
+	case 1:
+		s.hint("%s is a ticket; this is its newest task, %s.", ref, render.Short(found[0].ID))
+		return api.Task(ctx, found[0].ID)
+	}
+	return client.Task{}, ambiguous(ref, found)
 }
