@@ -15,7 +15,7 @@ import (
 )
 
 // checklist names the steps of checks that prove each point of the checklist for sandboxes.
-var checklist = map[string]map[string][]string{ //nolint:gochecknoglobals // a table
+var checklist = map[string]map[string][]string{
 	"Sandbox task can submit results without ValueError":       {"e2e": {"the task is completed"}},
 	"Guardian can detect sandbox tasks in monitoring loop":     {"monitoring": {"the monitoring finds its sandbox", "the guardian finds it"}},
 	"Guardian can send interventions to sandbox tasks":         {"guardian": {"it tells the agent", "the agent has heard it"}},
