@@ -1,5 +1,5 @@
-// Package migrations embeds the database schema: a baseline, then one numbered file a step, each with its way back.
-// A new step gets the next number. Lower numbers than that of the baseline belong to older builds, whose databases are refused.
+// Package migrations embeds the database schema: a baseline of two files, then one numbered file per step, each with its
+// way back. A new step gets the next number.
 package migrations
 
 import "embed"

@@ -19,7 +19,7 @@ func notForeign(ctx context.Context, url string) (err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	var foreign bool
-	err = conn.QueryRow(ctx, `SELECT to_regclass('goose_db_version') IS NULL
+	err = conn.QueryRow(ctx, `SELECT coalesce(to_regclass('omoi_schema_version'), to_regclass('goose_db_version')) IS NULL
 		AND EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema())`).Scan(&foreign)
 	if err != nil {
 		return fmt.Errorf("look into the database: %w", err)

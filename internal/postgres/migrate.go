@@ -18,6 +18,10 @@ import (
 // migrationLock is the advisory lock under which the schema is changed.
 const migrationLock = 7305461902711 // any number that nobody else uses
 
+// versionTable holds the steps that were applied. Steps above those of this build are no reason to refuse a database: a newer
+// build has added them.
+const versionTable = "omoi_schema_version"
+
 // Migration is one step of the schema.
 type Migration struct {
 	Version   int64
@@ -64,29 +68,23 @@ func withProvider(ctx context.Context, url string, do func(*goose.Provider, *sql
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, pool, migrations.FS)
+	if err := notOlder(ctx, pool); err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, pool, migrations.FS, goose.WithTableName(versionTable))
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
-	}
-	if err := notOlder(ctx, pool, provider.ListSources()[0].Version); err != nil {
-		return err
 	}
 	return do(provider, pool)
 }
 
-// notOlder returns [task.CodeConflict] if the schema has a step below the baseline: the steps of
-// older builds have lower numbers, and no step leads from there to the baseline. Steps above
-// those of this build are no reason: a newer build has added them.
-func notOlder(ctx context.Context, pool *sql.DB, baseline int64) error {
-	const doing = "read the version of the schema"
-	var stepped, older bool
-	err := pool.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&stepped)
-	if err != nil || !stepped {
-		return translate(doing, err)
-	}
-	err = pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM goose_db_version WHERE version_id > 0 AND version_id < $1)", baseline).Scan(&older)
+// notOlder returns [task.CodeConflict] if an older build created the schema: builds before the baseline noted their steps in
+// the table that goose names by default, and no step leads from there to the baseline.
+func notOlder(ctx context.Context, pool *sql.DB) error {
+	var older bool
+	err := pool.QueryRowContext(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&older)
 	if err != nil || !older {
-		return translate(doing, err)
+		return translate("read the version of the schema", err)
 	}
 	return task.Errorf(task.CodeConflict, "an older build of omoi created this database, which cannot be upgraded and stays unchanged; "+
 		"set DATABASE_URL to a new database, or start omoi dev with another --home")

@@ -26,7 +26,7 @@ type column struct {
 }
 
 const sqlTables = `SELECT relname::text, coalesce(obj_description(oid), '') FROM pg_class
-	WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition AND relname <> 'goose_db_version'`
+	WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition AND relname <> 'omoi_schema_version'`
 
 const sqlColumns = `SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, coalesce(col_description(c.oid, a.attnum), '')
 	FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

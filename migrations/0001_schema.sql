@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Tables, indexes, constraints and views. Functions, and the triggers that call them, are in 0101_functions.sql.
+-- Tables, indexes, constraints and views. Functions, and the triggers that call them, are in 0002_functions.sql.
 -- The comments of a table and of its columns follow the table, so that the catalog of the database holds them.
 
 -- ---------------------------------------------------------------------------------------------------------------------
