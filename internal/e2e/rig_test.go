@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -433,14 +434,20 @@ func environ(env map[string]string) []string {
 	return out
 }
 
+// freePort returns a port of 127.0.0.1 below those that Linux gives to outgoing connections: a server of a test
+// listens on its port again after a restart, and no connection takes it meanwhile.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	return addr.Port
+	const lowest, many = 20000, 12000
+	for {
+		port := lowest + rand.IntN(many)
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+	}
 }
 
 // sprintf keeps scripts readable.
