@@ -45,5 +45,4 @@ type Worker struct {
 	StickyCacheSize   int    `key:"sticky_cache_size" default:"1000" min:"0" max:"100000" zero:"replay at every workflow task" doc:"Number of workflows kept in memory."`
 	FullCloneMaxBytes int64  `key:"full_clone_max_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"always the whole history" doc:"Maximum size of a repository whose whole history is cloned into sandboxes. Of a larger one, only the newest commits are."`
 	CloneDepth        int    `key:"clone_depth" default:"50" min:"1" max:"1000000" doc:"Number of commits in the clone of a larger repository. It always reaches the commit where the task's branch started."`
-	RepoCacheMaxBytes int64  `key:"repo_cache_max_bytes" default:"10737418240" min:"0" max:"17592186044416" unit:"bytes" zero:"no cache" doc:"Maximum size of the cache of GitHub repositories below home. The least recently used are removed first."`
 }

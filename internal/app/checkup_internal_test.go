@@ -1,8 +1,6 @@
 package app
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -89,14 +87,4 @@ func TestCheckupSaysPlainlyThatAHomeCannotBeMade(t *testing.T) {
 			require.Contains(t, found.Detail, "nothing can be written in /proc")
 		}
 	}
-}
-
-func TestCheckupSaysWhatCopiesOfRepositoriesWeigh(t *testing.T) {
-	t.Parallel()
-	cfg := fresh(t)
-	require.NotContains(t, checkDisk(cfg).Detail, "copies")
-	dir := filepath.Join(mirrors(cfg), "one", "copy.git")
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "pack"), []byte("PACK"), 0o600))
-	require.Contains(t, checkDisk(cfg).Detail, "copies of repositories hold 0.0 of at most 10.0 GiB")
 }

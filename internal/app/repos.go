@@ -3,13 +3,11 @@ package app
 import (
 	"context"
 	"io"
-	"path/filepath"
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,8 +21,7 @@ func (c *core) openHosts() error {
 		c.credentials.UseApp(app)
 	}
 	hub, err := github.New(github.Config{
-		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, Mirrors: mirror.New(mirrors(c.cfg), c.cfg.Worker.RepoCacheMaxBytes),
-		History: history(c.cfg),
+		URL: c.cfg.GitHub.URL, App: app, Scratch: c.scratch, History: history(c.cfg),
 	}, c.credentials)
 	if err != nil {
 		return err
@@ -38,9 +35,6 @@ func (c *core) openHosts() error {
 func history(cfg *config.Loaded) scm.History {
 	return scm.History{Whole: cfg.Worker.FullCloneMaxBytes, Depth: cfg.Worker.CloneDepth}
 }
-
-// mirrors is where a worker keeps what it fetched of repositories.
-func mirrors(cfg *config.Loaded) string { return filepath.Join(cfg.Home, "repos") }
 
 // repos lets the API look at repositories, wherever they are hosted.
 type repos struct{ hosts scm.Hosts }

@@ -14,7 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/external"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/worker"
 )
@@ -92,7 +91,6 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		return nil, err
 	}
 	c.found = found
-	mirror.Trim(mirrors(c.cfg), c.cfg.Worker.RepoCacheMaxBytes)
 	c.logs, c.watcher = c.newLogs(host, found), c.newSandboxWatch(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,

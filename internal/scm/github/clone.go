@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -19,11 +19,7 @@ type clone struct {
 	repo   *repository
 	folder string
 	dir    string
-	mirror *mirror.Handle // nil: nothing is borrowed
-
-	measured bool
-	key      string // of its mirror; empty: there can be none
-	depth    int    // of the history that is fetched; 0: all of it
+	depth  int // of the history that is fetched; 0: all of it
 }
 
 // clone makes an empty copy.
@@ -32,7 +28,7 @@ func (r *repository) clone(ctx context.Context) (*clone, error) {
 	if err != nil {
 		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.full()).WithCause(err)
 	}
-	c := &clone{repo: r, folder: folder, dir: filepath.Join(folder, "copy.git")}
+	c := &clone{repo: r, folder: folder, dir: filepath.Join(folder, "copy.git"), depth: cmp.Or(r.host.cfg.History.Depth, pushDepth)}
 	if _, err := c.git(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
 		c.remove()
 		return nil, fmt.Errorf("make a copy of %s: %w", r.full(), err)
@@ -40,10 +36,7 @@ func (r *repository) clone(ctx context.Context) (*clone, error) {
 	return c, nil
 }
 
-func (c *clone) remove() {
-	_ = os.RemoveAll(c.folder)
-	c.giveBack()
-}
+func (c *clone) remove() { _ = os.RemoveAll(c.folder) }
 
 // path is the copy as a repository of package localgit.
 func (c *clone) path() scm.Repo { return scm.Repo(c.dir) }
@@ -60,12 +53,6 @@ func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]stri
 		found[ref] = commit
 	}
 	return found, nil
-}
-
-// fetchAlone brings refs of the server into the copy under other names.
-func (c *clone) fetchAlone(ctx context.Context, refspecs ...string) error {
-	_, err := c.git(ctx, c.fetching(refspecs)...)
-	return c.repo.toldGit(ctx, err, "fetch")
 }
 
 // fill brings the branch into the copy, and what the commits of a sandbox build on: the commits that they name, or where the server
@@ -91,13 +78,15 @@ func (c *clone) fill(ctx context.Context, branch string, needs []string) (string
 	return head, c.fetchNeeded(ctx, append(narrow, needed(needs)...), wide)
 }
 
-// fetchNeeded fetches what is needed or, where the server does not give out commits by their ids, what holds it.
+// fetchNeeded fetches what is needed or, where the server does not give out commits by their ids, all of what holds it.
 func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
 	if len(narrow) > 0 {
-		if err := c.fetch(ctx, narrow...); err == nil || hopeless(ctx, err) {
+		err := c.fetch(ctx, narrow...)
+		if code := task.CodeOf(err); err == nil || ctx.Err() != nil || code == task.CodeForbidden || code == task.CodeExhausted {
 			return err
 		}
 	}
+	c.depth = 0
 	return c.fetch(ctx, wide...)
 }
 
@@ -105,12 +94,16 @@ func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
 // [task.CodeInvalid].
 func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w io.Writer) error {
 	return h.withCopy(ctx, repo, func(c *clone) error {
+		c.depth = 0
 		if err := c.reach(ctx, base, branch); err != nil {
 			return err
 		}
-		head, err := c.fill(ctx, branch, nil)
-		if err == nil && head == "" {
+		found, err := c.remoteRefs(ctx, headsRefs+branch)
+		if err == nil && len(found) == 0 {
 			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
+		}
+		if err == nil {
+			err = c.fetch(ctx, "+"+headsRefs+branch+":"+headsRefs+branch)
 		}
 		if err != nil {
 			return err
@@ -187,7 +180,7 @@ func (r *repository) diverged(branch string, cause error) error {
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (ref string, err error) {
 	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		if err := c.borrowRescued(ctx, name, needs); err != nil {
+		if err := c.fillRescued(ctx, name, needs); err != nil {
 			return err
 		}
 		if ref, err = h.local.Rescue(ctx, c.path(), name, bundle); err != nil {
@@ -198,9 +191,9 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 	return ref, err
 }
 
-// borrowRescued brings in what the commits of a sandbox build on, and what was rescued under the name before. A bundle does not say
+// fillRescued brings in what the commits of a sandbox build on, and what was rescued under the name before. A bundle does not say
 // whose branch it is of: where the server does not give out the commits that it names, all branches are needed.
-func (c *clone) borrowRescued(ctx context.Context, name string, needs []string) error {
+func (c *clone) fillRescued(ctx context.Context, name string, needs []string) error {
 	before := "+" + rescueRefs + name + "*:" + rescueRefs + name + "*"
 	return c.fetchNeeded(ctx, append(needed(needs), before), []string{"+refs/heads/*:refs/heads/*", "+" + seenRefs + "*:" + seenRefs + "*", before})
 }

@@ -32,7 +32,6 @@ func (r *repository) settings() []string {
 		"user.email=omoi@localhost",
 		"gc.auto=0",
 		"maintenance.auto=false",
-		"fetch.unpackLimit=1",     // packs, also of little
 		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge
 		"fetch.recurseSubmodules=false",
 		"http.lowSpeedLimit=1000",
@@ -59,15 +58,10 @@ func environment() []string {
 
 // git runs git in the folder of a copy and answers what it printed. It may ask the server.
 func (c *clone) git(ctx context.Context, args ...string) (string, error) {
-	return c.repo.git(ctx, c.dir, nil, args...)
-}
-
-// git runs git in dir, with files held open beside the token's pipe.
-func (r *repository) git(ctx context.Context, dir string, held []*os.File, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append(append(r.settings(), "--git-dir="+dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
+	cmd := exec.CommandContext(ctx, "git", append(append(c.repo.settings(), "--git-dir="+c.dir), args...)...) //nolint:gosec // G204: refs are checked, the address is the configured one
 	var out strings.Builder
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.ExtraFiles = "/", environment(), &out, held
-	if err := withSecret(ctx, cmd, args[0], r.token); err != nil {
+	cmd.Dir, cmd.Env, cmd.Stdout = "/", environment(), &out
+	if err := withSecret(ctx, cmd, args[0], c.repo.token); err != nil {
 		return "", err
 	}
 	return strings.TrimSpace(out.String()), nil
@@ -79,7 +73,7 @@ func withSecret(ctx context.Context, cmd *exec.Cmd, verb, secret string) error {
 	if err != nil {
 		return &gitproc.Error{Verb: verb, Err: fmt.Errorf("make a pipe for git: %w", err)}
 	}
-	cmd.ExtraFiles = append([]*os.File{read}, cmd.ExtraFiles...)
+	cmd.ExtraFiles = []*os.File{read}
 	said := make(chan struct{})
 	go func() {
 		defer close(said)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
@@ -54,7 +53,7 @@ func setup(t *testing.T) *bench {
 	b.bare, err = server.Add(string(repo))
 	require.NoError(t, err)
 	server.Grant(token, string(repo), "push")
-	hub, err := github.New(github.Config{URL: server.URL, Scratch: tempdir.Open(b.temp), Mirrors: mirror.New(t.TempDir(), 1<<30)}, users{who: token})
+	hub, err := github.New(github.Config{URL: server.URL, Scratch: tempdir.Open(b.temp)}, users{who: token})
 	require.NoError(t, err)
 	b.host = hub.As(scm.Owner{UserID: who})
 	return b

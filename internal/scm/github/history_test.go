@@ -17,10 +17,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/task"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
+
+const little = 200_000 // of 1 MB that the history of these tests weighs at least
 
 // large is a repository of more than 1 MB whose host cuts the history of all above 100 kB.
 type large struct {
@@ -30,11 +31,11 @@ type large struct {
 	bytes *atomic.Int64
 }
 
-func setupLarge(t *testing.T, mirrors *mirror.Store) *large {
+func setupLarge(t *testing.T) *large {
 	t.Helper()
 	l := &large{bench: setup(t)}
 	l.grow("main", l.head("main"), 100)
-	l.host, l.bytes = l.meteredWith(github.Config{Mirrors: mirrors, History: scm.History{Whole: 100_000, Depth: 5}})
+	l.host, l.bytes = l.metered(scm.History{Whole: 100_000, Depth: 5})
 	return l
 }
 
@@ -57,43 +58,34 @@ func (l *large) box(branch scm.Branch) (work string, sent int64) {
 
 func TestALargeRepositoryIsWorkedOnByItsNewestCommits(t *testing.T) {
 	t.Parallel()
-	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var store *mirror.Store
-			if kept {
-				store = mirror.New(t.TempDir(), 1<<30)
-			}
-			l := setupLarge(t, store)
-			// each commit adds a file of 10 kB: a tree weighs what its history does; so they are removed first
-			l.shrink()
-			branch := l.ensure("t1")
-			work, sent := l.box(branch)
-			require.Less(t, sent, int64(little))
-			require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
+	l := setupLarge(t)
+	// each commit adds a file of 10 kB: a tree weighs what its history does; so they are removed first
+	l.shrink()
+	branch := l.ensure("t1")
+	work, sent := l.box(branch)
+	require.Less(t, sent, int64(little))
+	require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
 
-			for n := range 8 { // more than the history is deep
-				l.commit(work, "agent-"+strconv.Itoa(n), "agent")
-			}
-			l.bytes.Store(0)
-			head, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
-			require.NoError(t, err)
-			require.Equal(t, head, l.head("refs/heads/"+branch.Name))
-			again, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
-			require.NoError(t, err, "an answer was lost")
-			require.Equal(t, head, again)
-			ref, err := l.host.Rescue(t.Context(), repo, "t1/1", l.bundle(work, branch.Base+".."+branch.Name))
-			require.NoError(t, err)
-			require.Equal(t, head, l.head(ref))
-			require.Less(t, l.bytes.Load(), int64(little))
-			git(t, l.bare, "fsck", "--strict")
-
-			second, sent := l.box(branch)
-			require.Less(t, sent, int64(little))
-			require.Equal(t, "8", git(t, second, "rev-list", "--count", branch.Base+"..HEAD"))
-			l.leavesNothing()
-		})
+	for n := range 8 { // more than the history is deep
+		l.commit(work, "agent-"+strconv.Itoa(n), "agent")
 	}
+	l.bytes.Store(0)
+	head, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, head, l.head("refs/heads/"+branch.Name))
+	again, err := l.host.Push(t.Context(), repo, branch.Name, l.bundle(work, branch.Base+".."+branch.Name))
+	require.NoError(t, err, "an answer was lost")
+	require.Equal(t, head, again)
+	ref, err := l.host.Rescue(t.Context(), repo, "t1/1", l.bundle(work, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, head, l.head(ref))
+	require.Less(t, l.bytes.Load(), int64(little))
+	git(t, l.bare, "fsck", "--strict")
+
+	second, sent := l.box(branch)
+	require.Less(t, sent, int64(little))
+	require.Equal(t, "8", git(t, second, "rev-list", "--count", branch.Base+"..HEAD"))
+	l.leavesNothing()
 }
 
 // shrink removes the large files from the newest commits of main.
@@ -111,7 +103,7 @@ func (l *large) shrink() {
 // Somebody else's commits on the branch are no more overwritten than with the whole history.
 func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
 	t.Parallel()
-	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	l := setupLarge(t)
 	branch := l.ensure("t1")
 	work, _ := l.box(branch)
 	l.commit(work, "agent.txt", "agent")
@@ -130,7 +122,7 @@ func TestOthersCommitsAreKnownWithoutHistory(t *testing.T) {
 // Where nobody says how large a repository is, or how long its branch, the step is tried again: it is not fetched whole, nor too short.
 func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
 	t.Parallel()
-	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	l := setupLarge(t)
 	branch := l.ensure("t1")
 	for _, skip := range []int{0, 1} {
 		l.server.Break(githubtest.Fault{Call: "GET", Skip: skip, Max: 1, Status: http.StatusBadGateway, Message: "away"})
@@ -141,10 +133,10 @@ func TestNoAnswerIsNoReasonForAnotherDepth(t *testing.T) {
 	l.box(branch)
 }
 
-// What was taken back at the server, and is not on the branch, is in no later sandbox, though the mirror may have it still.
+// What was taken back at the server, and is not on the branch, is in no later sandbox.
 func TestOldCutsAreNotHandedOn(t *testing.T) {
 	t.Parallel()
-	l := setupLarge(t, mirror.New(t.TempDir(), 1<<30))
+	l := setupLarge(t)
 	l.shrink()
 	person := l.person("main")
 	before := git(t, person, "rev-parse", "HEAD")
@@ -169,22 +161,4 @@ func (l *large) read(path string) string {
 	raw, err := os.ReadFile(path)
 	require.NoError(l.t, err)
 	return string(raw)
-}
-
-// A repository that has outgrown its mirror begins another one, and tasks at once share it.
-func TestARepositoryThatBecomesLarge(t *testing.T) {
-	t.Parallel()
-	l := setupLarge(t, nil)
-	store := mirror.New(t.TempDir(), 1<<30)
-	before, _ := l.meteredWith(github.Config{Mirrors: store})
-	branch := l.ensure("t1")
-	require.NoError(t, before.Bundle(t.Context(), repo, branch.Name, branch.Base, new(bytes.Buffer)))
-	l.host, l.bytes = l.meteredWith(github.Config{Mirrors: store, History: scm.History{Whole: 100_000, Depth: 5}})
-	for n := range 3 {
-		next := l.ensure("t" + strconv.Itoa(n+2))
-		work, _ := l.box(next)
-		require.Equal(t, "5", git(t, work, "rev-list", "--count", "HEAD"))
-		l.grow("main", l.head("main"), 3)
-	}
-	l.leavesNothing()
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/localgit"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -28,8 +27,6 @@ type Config struct {
 	URL string
 	// Scratch holds throw-away copies of repositories; nil: where the system has such.
 	Scratch *tempdir.Dir
-	// Mirrors keeps what was fetched for the next time; nil: nothing is kept.
-	Mirrors *mirror.Store
 	// History is how much of it sandboxes get.
 	History scm.History
 	// HTTP makes the requests of the API; nil: a client of its own with a time limit.

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,18 +18,13 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/scm/github"
-	"github.com/omoi-dev/omoi/internal/scm/mirror"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
+	"github.com/omoi-dev/omoi/internal/task"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
-// metered is the same host through a proxy that counts what the server answers, with other mirrors or none.
-func (b *bench) metered(mirrors *mirror.Store) (*github.Host, *atomic.Int64) {
-	b.t.Helper()
-	return b.meteredWith(github.Config{Mirrors: mirrors})
-}
-
-func (b *bench) meteredWith(cfg github.Config) (*github.Host, *atomic.Int64) {
+// metered is the same host through a proxy that counts what the server answers.
+func (b *bench) metered(history scm.History) (*github.Host, *atomic.Int64) {
 	b.t.Helper()
 	to, err := url.Parse(b.server.URL)
 	require.NoError(b.t, err)
@@ -39,8 +36,7 @@ func (b *bench) meteredWith(cfg github.Config) (*github.Host, *atomic.Int64) {
 	}
 	proxy := httptest.NewServer(next)
 	b.t.Cleanup(proxy.Close)
-	cfg.URL, cfg.Scratch = proxy.URL, tempdir.Open(b.temp)
-	hub, err := github.New(cfg, users{who: token})
+	hub, err := github.New(github.Config{URL: proxy.URL, Scratch: tempdir.Open(b.temp), History: history}, users{who: token})
 	require.NoError(b.t, err)
 	return hub.As(scm.Owner{UserID: who}), &bytes
 }
@@ -88,7 +84,7 @@ func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
 	b.grow("main", b.head("main"), 400) // 4 MB
 	branch := b.conflicting()
 	b.grow("feature/anothers", b.head("main~100"), 300) // 3 MB
-	host, bytes := b.metered(nil)
+	host, bytes := b.metered(scm.History{})
 
 	status, err := host.Status(t.Context(), repo, branch)
 	require.NoError(t, err)
@@ -134,5 +130,54 @@ func TestABundleThatBuildsOnNothingOfOurs(t *testing.T) {
 	_, err := b.host.Push(t.Context(), repo, branch.Name, strings.NewReader(head+b.head("main")+" refs/heads/"+branch.Name+"\n\nPACK"))
 	require.Error(t, err)
 	require.Equal(t, branch.Base, b.head("refs/heads/"+branch.Name))
+	b.leavesNothing()
+}
+
+// Who gets a name that was another repository's gets nothing of that.
+func TestAnotherRepositoryOfTheSameNameGetsNoWork(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.grow("main", b.head("main"), 3)
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	b.commit(dir, "agent.txt", "agent")
+	require.NoError(t, os.RemoveAll(b.bare))
+	_, err := b.server.Add(string(repo))
+	require.NoError(t, err)
+	git(t, b.bare, "branch", branch.Name, "main")
+	_, err = b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Base+".."+branch.Name))
+	requireCode(t, task.CodeInvalid, err)
+	b.leavesNothing()
+}
+
+// To push, no more history is fetched than the work builds on, however small the repository is.
+func TestPushFetchesTheNewestCommitsAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.grow("main", b.head("main"), 100)
+	person := b.person("main")
+	git(t, person, "rm", "--quiet", "-r", "big")
+	git(t, person, "commit", "--quiet", "-m", "Remove what is large")
+	for n := range 60 {
+		git(t, person, "commit", "--quiet", "--allow-empty", "-m", strconv.Itoa(n))
+	}
+	git(t, person, "push", "--quiet", "origin", "main")
+	branch := b.ensure("t1")
+	dir := b.sandbox(branch.Name)
+	require.Equal(t, git(t, b.bare, "rev-list", "--count", "main"), git(t, dir, "rev-list", "--count", "HEAD"), "a sandbox has all of it")
+	for n := range 60 {
+		b.commit(dir, "agent-"+strconv.Itoa(n), "agent")
+	}
+	host, bytes := b.metered(scm.History{})
+	for _, revs := range []string{branch.Base + ".." + branch.Name, branch.Name} { // the second time as after a lost answer, with all history
+		head, err := host.Push(t.Context(), repo, branch.Name, b.bundle(dir, revs))
+		require.NoError(t, err)
+		require.Equal(t, head, b.head("refs/heads/"+branch.Name))
+	}
+	ref, err := host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, b.head("refs/heads/"+branch.Name), b.head(ref))
+	require.Less(t, bytes.Load(), int64(little))
+	git(t, b.bare, "fsck", "--strict")
 	b.leavesNothing()
 }
