@@ -25,13 +25,6 @@ type Pruner interface {
 	Prune(now time.Time) error
 }
 
-// Roller is a [Provider] that can tell of many sandboxes at once which of them live.
-type Roller interface {
-	// Living answers by id the sandboxes of an installation in which something may run. One that is left
-	// out may live all the same: Inspect knows.
-	Living(ctx context.Context, installation string) (map[string]bool, error)
-}
-
 // Reacher is a [Provider] whose sandboxes may find the API elsewhere than at its address.
 type Reacher interface {
 	// APIURL is how a program inside reaches the API that listens at configured, and in

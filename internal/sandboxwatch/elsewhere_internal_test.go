@@ -11,30 +11,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// elsewhere is a round with all its looks.
-func (w *watch) elsewhere(t *testing.T) {
-	t.Helper()
-	w.round(t.Context())
-	w.looks.Wait()
-}
-
 // Elsewhere, who talks is not looked at; who has become silent is, though its sandbox lives.
 func TestASilentAgentElsewhereIsLookedAt(t *testing.T) {
 	t.Parallel()
 	w := &world{far: true, seen: map[string]sandbox.Inspection{"box": ended()}}
 	over := watchOver(w, w)
-	over.elsewhere(t)
+	over.roundDone(t)
 	require.Zero(t, w.inspected, "it talks")
 	w.boxes[0].Silent = time.Minute
-	over.elsewhere(t)
+	over.roundDone(t)
 	require.Empty(t, w.told, "what it said last may be on its way")
-	over.elsewhere(t)
+	over.roundDone(t)
 	require.Equal(t, []string{"t box"}, w.told)
 	require.Equal(t, 2, w.inspected)
-	over.elsewhere(t)
+	over.roundDone(t)
 	require.Equal(t, 2, w.inspected, "it is told")
-	over.ended["box"] = time.Now()
-	over.elsewhere(t)
+	over.seen["box"].due = time.Now()
+	over.roundDone(t)
 	require.Len(t, w.told, 2, "the first word may have been lost")
 }
 
@@ -43,32 +36,32 @@ func TestLooksElsewhereAreFew(t *testing.T) {
 	t.Parallel()
 	w := &world{far: true, seen: map[string]sandbox.Inspection{}}
 	over := watchOver(w, w)
-	over.cfg.Far = Far{Silent: time.Second, Pause: time.Hour, Most: 2}
+	over.pace = pace{silent: time.Second, pause: time.Hour, most: 2}
 	w.boxes = nil
 	for n, id := range []string{"c", "b", "a", "d"} {
 		w.seen[id] = alive()
 		w.boxes = append(w.boxes, Box{TaskID: "t", Labels: sandbox.Labels{SandboxID: id}, Silent: time.Duration(n+1) * time.Minute})
 	}
 	for _, looked := range []int{2, 4, 4} {
-		over.elsewhere(t)
+		over.roundDone(t)
 		require.Equal(t, looked, w.inspected)
 		if looked == 2 {
-			require.Contains(t, over.looked, "d")
-			require.Contains(t, over.looked, "a")
+			require.NotZero(t, over.seen["d"].looked)
+			require.NotZero(t, over.seen["a"].looked)
 		}
 	}
-	over.looked["b"] = time.Now().Add(-2 * time.Hour)
-	over.elsewhere(t)
+	over.seen["b"].looked = time.Now().Add(-2 * time.Hour)
+	over.roundDone(t)
 	require.Equal(t, 5, w.inspected)
 	w.boxes = nil
-	over.elsewhere(t)
-	require.Empty(t, over.looked, "nothing is kept of what is over")
+	over.roundDone(t)
+	require.Empty(t, over.seen, "nothing is kept of what is over")
 }
 
 func (w *watch) underWay() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.busy)
+	return w.busy
 }
 
 func (w *world) tells() int {
@@ -94,18 +87,18 @@ func TestLooksThatHangDelayNoOthers(t *testing.T) {
 			begun := time.Now()
 			for w.tells() == 0 && time.Since(begun) < time.Hour {
 				over.round(t.Context())
-				require.LessOrEqual(t, over.underWay(), atOnce*over.cfg.Far.Most)
-				<-time.After(over.every()) // by the clock of this bubble
+				require.LessOrEqual(t, over.underWay(), roundsAtOnce*over.pace.most)
+				<-time.After(over.pace.every) // by the clock of this bubble
 				synctest.Wait()
 			}
 			soon := lookTimeout
-			if many > atOnce*over.cfg.Far.Most { // each has to be found to hang once
-				soon *= time.Duration(many/(atOnce*over.cfg.Far.Most) + 2)
+			if many > roundsAtOnce*over.pace.most { // each has to be found to hang once
+				soon *= time.Duration(many/(roundsAtOnce*over.pace.most) + 2)
 			}
 			require.Equal(t, []string{"t box"}, w.told)
 			require.Less(t, time.Since(begun), soon)
 			over.looks.Wait()
-			require.Empty(t, over.busy)
+			require.Zero(t, over.busy)
 		})
 	}
 }

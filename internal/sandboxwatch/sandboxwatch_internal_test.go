@@ -68,22 +68,22 @@ func TestAnEndIsToldOnceItIsSure(t *testing.T) {
 	w := &world{seen: map[string]sandbox.Inspection{"box": alive()}}
 	over := watchOver(w, w)
 	for range 2 {
-		over.round(t.Context())
+		over.roundDone(t)
 	}
 	require.Empty(t, w.told, "it lives")
 	w.seen["box"] = ended()
-	over.round(t.Context())
+	over.roundDone(t)
 	require.Empty(t, w.told, "what it said last may be on its way")
 	for range 3 {
-		over.round(t.Context())
+		over.roundDone(t)
 	}
 	require.Equal(t, []string{"t box"}, w.told)
-	over.ended["box"] = time.Now()
-	over.round(t.Context())
+	over.seen["box"].due = time.Now()
+	over.roundDone(t)
 	require.Len(t, w.told, 2, "the first word may have been lost")
 	w.boxes = nil
-	over.round(t.Context())
-	require.Empty(t, over.ended, "nothing is kept of what is over")
+	over.roundDone(t)
+	require.Empty(t, over.seen, "nothing is kept of what is over")
 }
 
 func TestWhatIsNotKnownIsNoEnd(t *testing.T) {
@@ -95,49 +95,24 @@ func TestWhatIsNotKnownIsNoEnd(t *testing.T) {
 		{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, Started: true},
 	} {
 		w.seen = map[string]sandbox.Inspection{"box": seen}
-		over.round(t.Context())
-		over.round(t.Context())
+		over.roundDone(t)
+		over.roundDone(t)
 	}
 	w.err = errors.New("the provider is down")
-	over.round(t.Context())
-	over.round(t.Context())
+	over.roundDone(t)
+	over.roundDone(t)
 	require.Empty(t, w.told)
 	w.err, w.seen = nil, nil
-	over.round(t.Context())
-	over.round(t.Context())
+	over.roundDone(t)
+	over.roundDone(t)
 	require.Len(t, w.told, 1, "what is not there is gone")
 }
 
-// roll is a provider that lists the living.
-type roll struct {
-	*world
-
-	living map[string]bool
-	down   error
-}
-
-func (r *roll) Living(_ context.Context, installation string) (map[string]bool, error) {
-	if installation != "mine" {
-		return nil, errors.New("not mine")
-	}
-	return r.living, r.down
-}
-
-func TestAListSparesLooksAtTheLiving(t *testing.T) {
-	t.Parallel()
-	w := &world{}
-	r := &roll{world: w, living: map[string]bool{"box": true}}
-	over := watchOver(w, r)
-	over.round(t.Context())
-	require.Zero(t, w.inspected)
-	r.living, r.down = nil, errors.New("no list")
-	over.round(t.Context())
-	require.Zero(t, w.inspected, "no list is no end")
-	r.down = nil
-	over.round(t.Context())
-	over.round(t.Context())
-	require.Equal(t, 2, w.inspected)
-	require.Len(t, w.told, 1)
+// roundDone is a round with all its looks.
+func (w *watch) roundDone(t *testing.T) {
+	t.Helper()
+	w.round(t.Context())
+	w.looks.Wait()
 }
 
 // alive and ended are what is seen of a sandbox with a living agent, and with one that has ended.

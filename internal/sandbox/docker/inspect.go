@@ -81,23 +81,6 @@ func inspection(c container.InspectResponse) sandbox.Inspection {
 	return seen
 }
 
-var _ sandbox.Roller = (*Provider)(nil)
-
-// Living are those whose containers run.
-func (p *Provider) Living(ctx context.Context, installation string) (map[string]bool, error) {
-	running, err := p.engine.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("label", labelInstallation+"="+installation), filters.Arg("label", labelRole+"="+roleSandbox),
-	)})
-	if err != nil {
-		return nil, engineError("list its containers", err)
-	}
-	living := make(map[string]bool, len(running))
-	for _, c := range running {
-		living[c.Labels[labelSandbox]] = true
-	}
-	return living, nil
-}
-
 // List returns what carries the installation's label, also what is left of a sandbox whose
 // container is gone.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
