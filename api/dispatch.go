@@ -15,7 +15,7 @@ type Dispatch interface {
 	// PauseProject and ResumeProject answer the tasks that were asked to stop, or to go on.
 	PauseProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
 	ResumeProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
-	MoveTicket(ctx context.Context, organizationID, id, phase string) (task.Ticket, error)
+	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
 	// Organizations answers all, or the one of that id.
 	Organizations(ctx context.Context, id string) ([]task.Organization, error)
 	ChangeOrganization(ctx context.Context, id string, c task.OrganizationChange) (task.Organization, error)

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -58,8 +59,8 @@ type Projects interface {
 
 // Tickets reads tickets; a task that is accepted makes them.
 type Tickets interface {
-	Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error)
-	Tickets(ctx context.Context, organizationID string, projectIDs []string, p task.PageRequest) (task.Page[task.Ticket], error)
+	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
+	Tickets(ctx context.Context, organizationID string, projectIDs []string, p task.PageRequest) (task.Page[client.Ticket], error)
 }
 
 // Sandboxes reads the ledger.

@@ -15,7 +15,7 @@ import (
 // Explaining keeps what is known of why tasks stand where they stand.
 type Explaining interface {
 	WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error)
-	Diagnoses(ctx context.Context, organizationID string, q task.DiagnosisQuery) (task.Page[task.Diagnosis], error)
+	Diagnoses(ctx context.Context, organizationID string, q task.DiagnosisQuery) (task.Page[explain.Diagnosis], error)
 }
 
 func (a *API) registerWhy() {

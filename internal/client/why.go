@@ -12,7 +12,7 @@ import (
 type Explanation = explain.Explanation
 
 // Diagnosis says what failed again and again in a task.
-type Diagnosis = task.Diagnosis
+type Diagnosis = explain.Diagnosis
 
 // Why explains where a task stands.
 func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {

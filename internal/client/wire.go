@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -22,9 +23,6 @@ type Project = task.Project
 // ProjectDeletion is the preview of a project's deletion.
 type ProjectDeletion = task.ProjectDeletion
 
-// Ticket is a piece of work.
-type Ticket = task.Ticket
-
 // Sandbox is a row of the ledger.
 type Sandbox = task.Sandbox
 
@@ -32,7 +30,7 @@ type Sandbox = task.Sandbox
 type Host = task.Host
 
 // Event is a stored fact of a sandbox.
-type Event = task.Event
+type Event = event.Event
 
 // Key is an API key without its secret.
 type Key = task.Key

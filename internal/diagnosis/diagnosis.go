@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -27,13 +28,13 @@ type Config struct {
 
 // Store keeps failures, diagnoses and webhooks.
 type Store interface {
-	TakeLooks(ctx context.Context, lease time.Duration, most int) ([]task.Look, error)
-	SettleLook(ctx context.Context, l task.Look) error
-	Case(ctx context.Context, taskID string, newest int) (task.Case, error)
-	TicketEnds(ctx context.Context, ticketID string) (task.TicketEnds, error)
-	SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptDiagnosis) (saved []string, err error)
+	TakeLooks(ctx context.Context, lease time.Duration, most int) ([]Request, error)
+	SettleLook(ctx context.Context, l Request) error
+	Case(ctx context.Context, taskID string, newest int) (supervise.DiagnosisInput, error)
+	TicketEnds(ctx context.Context, ticketID string) (supervise.TicketEnds, error)
+	SaveDiagnoses(ctx context.Context, l Request, all []KeptDiagnosis) (saved []string, err error)
 	TellNotices(ctx context.Context, most int) (sandboxIDs []string, err error)
-	TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]task.DueDelivery, error)
+	TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]DueDelivery, error)
 	SettleDelivery(ctx context.Context, id, state, problem string, again time.Duration) error
 }
 
@@ -105,7 +106,7 @@ func (s *Service) Step(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-func (s *Service) look(ctx context.Context, l task.Look) error {
+func (s *Service) look(ctx context.Context, l Request) error {
 	if !s.cfg.Enabled {
 		return s.deps.Store.SettleLook(ctx, l)
 	}
@@ -113,7 +114,7 @@ func (s *Service) look(ctx context.Context, l task.Look) error {
 	if err != nil {
 		return err
 	}
-	var found []task.Diagnosis
+	var found []explain.Diagnosis
 	if d, ok := supervise.Diagnose(c, s.cfg.Failures, s.cfg.Rules); ok {
 		found = append(found, s.ask(ctx, c, d))
 	}
@@ -128,38 +129,38 @@ func (s *Service) look(ctx context.Context, l task.Look) error {
 }
 
 // ticket looks at what a failed task and the others of its ticket have in common, once enough of them have failed.
-func (s *Service) ticket(ctx context.Context, t task.Task) (task.Diagnosis, bool, error) {
+func (s *Service) ticket(ctx context.Context, t task.Task) (explain.Diagnosis, bool, error) {
 	if t.Status != task.StatusFailed {
-		return task.Diagnosis{}, false, nil
+		return explain.Diagnosis{}, false, nil
 	}
 	ends, err := s.deps.Store.TicketEnds(ctx, t.TicketID)
 	if err != nil {
-		return task.Diagnosis{}, false, err
+		return explain.Diagnosis{}, false, err
 	}
-	var cases []task.Case
+	var cases []supervise.DiagnosisInput
 	for _, id := range supervise.TicketDue(ends, s.cfg.Failures) {
 		c, err := s.deps.Store.Case(ctx, id, s.cfg.Newest)
 		if err != nil {
-			return task.Diagnosis{}, false, err
+			return explain.Diagnosis{}, false, err
 		}
 		cases = append(cases, c)
 	}
 	if len(cases) == 0 {
-		return task.Diagnosis{}, false, nil
+		return explain.Diagnosis{}, false, nil
 	}
 	return supervise.DiagnoseTicket(ends, cases, s.cfg.Rules), true, nil
 }
 
 // keep stores what was found of a failure, and that it was looked at.
-func (s *Service) keep(ctx context.Context, l task.Look, at time.Time, found []task.Diagnosis) error {
-	all := make([]task.KeptDiagnosis, len(found))
+func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []explain.Diagnosis) error {
+	all := make([]KeptDiagnosis, len(found))
 	for n, d := range found {
 		d.ID, d.CreatedAt = task.NewID(), at
 		delivery, body, err := s.cfg.Webhook.body(d)
 		if err != nil {
 			return err
 		}
-		all[n] = task.KeptDiagnosis{Diagnosis: d, DeliveryID: delivery, Body: body}
+		all[n] = KeptDiagnosis{Diagnosis: d, DeliveryID: delivery, Body: body}
 	}
 	saved, err := s.deps.Store.SaveDiagnoses(ctx, l, all)
 	for _, d := range all {
@@ -172,7 +173,7 @@ func (s *Service) keep(ctx context.Context, l task.Look, at time.Time, found []t
 }
 
 // ask lets the model speak where it is worth it, and the budget of the period lasts.
-func (s *Service) ask(ctx context.Context, c task.Case, d task.Diagnosis) task.Diagnosis {
+func (s *Service) ask(ctx context.Context, c supervise.DiagnosisInput, d explain.Diagnosis) explain.Diagnosis {
 	if s.deps.Model == nil || !supervise.Understood(d) {
 		return d
 	}
@@ -195,7 +196,7 @@ func (s *Service) budgetNow() *supervise.Budget {
 }
 
 // body is what a webhook tells, as it is signed, and its id; empty where there is no receiver.
-func (w Webhook) body(d task.Diagnosis) (id, body string, err error) {
+func (w Webhook) body(d explain.Diagnosis) (id, body string, err error) {
 	if w.URL == "" {
 		return "", "", nil
 	}

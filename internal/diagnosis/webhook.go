@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/explain"
 )
 
 // Webhook says who is told, and with which secret it is signed.
@@ -27,10 +27,10 @@ type Webhook struct {
 
 // Notice is the body of a webhook.
 type Notice struct {
-	ID        string         `json:"id"`    // stays over repeats
-	Event     string         `json:"event"` // diagnosis
-	CreatedAt time.Time      `json:"created_at"`
-	Diagnosis task.Diagnosis `json:"diagnosis"`
+	ID        string            `json:"id"`    // stays over repeats
+	Event     string            `json:"event"` // diagnosis
+	CreatedAt time.Time         `json:"created_at"`
+	Diagnosis explain.Diagnosis `json:"diagnosis"`
 }
 
 // Headers of a webhook.
@@ -75,21 +75,21 @@ func (s *Service) Send(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break // its lease runs out, and somebody tries again
 		}
-		state, said := task.DeliveryDone, ""
+		state, said := explain.DeliveryDone, ""
 		if problem != nil {
-			state, said = task.DeliveryHeld, problem.Error()
+			state, said = explain.DeliveryHeld, problem.Error()
 			s.deps.Log.WarnContext(ctx, "webhook not taken", slog.String("delivery_id", d.ID), slog.Int("tries", d.Tries), slog.String("error", said))
-			if d.Age > task.DeliveryWindow {
-				state = task.DeliveryGivenUp
+			if d.Age > DeliveryWindow {
+				state = explain.DeliveryGivenUp
 			}
 		}
-		errs = append(errs, s.deps.Store.SettleDelivery(ctx, d.ID, state, said, task.DeliveryPause(d.Tries)))
+		errs = append(errs, s.deps.Store.SettleDelivery(ctx, d.ID, state, said, DeliveryPause(d.Tries)))
 	}
 	return errors.Join(errs...)
 }
 
 // send answers why a webhook was not taken, without its address: that may hold a secret.
-func (w Webhook) send(ctx context.Context, d task.DueDelivery) error {
+func (w Webhook) send(ctx context.Context, d DueDelivery) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, strings.NewReader(d.Body))
@@ -124,4 +124,13 @@ func bare(err error) error {
 		err = problem.Err
 	}
 	return fmt.Errorf("the receiver was not reached: %w", err)
+}
+
+// DeliveryWindow is how long a delivery is tried.
+const DeliveryWindow = 72 * time.Hour
+
+// DeliveryPause is the pause after the n-th failed try (from 1): ten seconds, doubled, at most an hour.
+func DeliveryPause(n int) time.Duration {
+	const first, doublings = 10 * time.Second, 9
+	return min(first<<min(max(n-1, 0), doublings), time.Hour)
 }

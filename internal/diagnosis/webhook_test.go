@@ -15,8 +15,8 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const secret = "a secret of the receiver"
@@ -61,13 +61,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // box keeps one webhook in memory.
 type box struct {
-	due   []task.DueDelivery
+	due   []diagnosis.DueDelivery
 	state string
 	said  string
 	pause time.Duration
 }
 
-func (b *box) TakeDeliveries(context.Context, time.Duration, int) ([]task.DueDelivery, error) {
+func (b *box) TakeDeliveries(context.Context, time.Duration, int) ([]diagnosis.DueDelivery, error) {
 	for i := range b.due {
 		b.due[i].Tries++
 	}
@@ -79,15 +79,21 @@ func (b *box) SettleDelivery(_ context.Context, _, state, problem string, pause 
 	return nil
 }
 
-func (*box) TakeLooks(context.Context, time.Duration, int) ([]task.Look, error) { return nil, nil }
-func (*box) SettleLook(context.Context, task.Look) error                        { return nil }
-func (*box) Case(context.Context, string, int) (task.Case, error)               { return task.Case{}, nil }
-func (*box) TellNotices(context.Context, int) ([]string, error)                 { return nil, nil }
-func (*box) TicketEnds(context.Context, string) (task.TicketEnds, error) {
-	return task.TicketEnds{}, nil
+func (*box) TakeLooks(context.Context, time.Duration, int) ([]diagnosis.Request, error) {
+	return nil, nil
 }
 
-func (*box) SaveDiagnoses(context.Context, task.Look, []task.KeptDiagnosis) ([]string, error) {
+func (*box) SettleLook(context.Context, diagnosis.Request) error { return nil }
+
+func (*box) Case(context.Context, string, int) (supervise.DiagnosisInput, error) {
+	return supervise.DiagnosisInput{}, nil
+}
+func (*box) TellNotices(context.Context, int) ([]string, error) { return nil, nil }
+func (*box) TicketEnds(context.Context, string) (supervise.TicketEnds, error) {
+	return supervise.TicketEnds{}, nil
+}
+
+func (*box) SaveDiagnoses(context.Context, diagnosis.Request, []diagnosis.KeptDiagnosis) ([]string, error) {
 	return nil, nil
 }
 
@@ -103,14 +109,14 @@ func sender(store diagnosis.Store, url string, private bool) *diagnosis.Service 
 func TestAWebhookIsSignedAndRepeatedUntilItIsTaken(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, http.StatusInternalServerError, http.StatusFound, http.StatusNoContent)
-	b := &box{due: []task.DueDelivery{{ID: "d1", Body: `{"id":"d1"}`}}}
+	b := &box{due: []diagnosis.DueDelivery{{ID: "d1", Body: `{"id":"d1"}`}}}
 	s := sender(b, r.url, true)
 	require.NoError(t, s.Send(t.Context()))
-	require.Equal(t, []any{task.DeliveryHeld, "the receiver answered 500", 10 * time.Second}, []any{b.state, b.said, b.pause})
+	require.Equal(t, []any{explain.DeliveryHeld, "the receiver answered 500", 10 * time.Second}, []any{b.state, b.said, b.pause})
 	require.NoError(t, s.Send(t.Context()))
 	require.Equal(t, []any{"the receiver answered 302", 20 * time.Second}, []any{b.said, b.pause}, "nobody is followed")
 	require.NoError(t, s.Send(t.Context()))
-	require.Equal(t, []any{task.DeliveryDone, ""}, []any{b.state, b.said})
+	require.Equal(t, []any{explain.DeliveryDone, ""}, []any{b.state, b.said})
 	require.Len(t, r.posts, 3)
 	for _, p := range r.posts {
 		at := p.header.Get("X-Omoi-Timestamp")
@@ -133,10 +139,10 @@ func TestTheSignatureIsTheDocumentedOne(t *testing.T) {
 func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, http.StatusOK)
-	b := &box{due: []task.DueDelivery{{ID: "d1", Body: `{}`, Age: 4 * 24 * time.Hour}}}
+	b := &box{due: []diagnosis.DueDelivery{{ID: "d1", Body: `{}`, Age: 4 * 24 * time.Hour}}}
 	require.NoError(t, sender(b, r.url, false).Send(t.Context()))
 	require.Empty(t, r.posts)
-	require.Equal(t, task.DeliveryGivenUp, b.state, "after three days nobody tries on")
+	require.Equal(t, explain.DeliveryGivenUp, b.state, "after three days nobody tries on")
 	require.Contains(t, b.said, "no public address")
 	require.NotContains(t, b.said, "in-the-address", "an address may hold a secret")
 }

@@ -13,6 +13,7 @@ import (
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	t.Parallel()
 	const secret = "the receiver's own secret"
-	told := make(chan task.Diagnosis, 10)
+	told := make(chan explain.Diagnosis, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var notice diagnosis.Notice
@@ -37,7 +38,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	}).up()
 	made := r.submit(r.repo(), script(`{"fail":"cannot find libfoo"}`), retries(0))
 	r.ends(made.ID, task.StatusFailed)
-	hears := func() (d task.Diagnosis) {
+	hears := func() (d explain.Diagnosis) {
 		r.eventually("is told by a webhook", func() bool {
 			select {
 			case d = <-told:
@@ -49,7 +50,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 		return d
 	}
 	d := hears()
-	require.Equal(t, []any{made.ID, task.DiagnosisEnded, 1, task.ClassAgentError}, []any{d.TaskID, d.Kind, d.Attempt, d.FailureClass})
+	require.Equal(t, []any{made.ID, explain.DiagnosisEnded, 1, task.ClassAgentError}, []any{d.TaskID, d.Kind, d.Attempt, d.FailureClass})
 	require.Contains(t, d.What, "cannot find libfoo")
 	require.NotEmpty(t, d.Evidence)
 	why := r.omoi("why", made.ID)

@@ -26,13 +26,13 @@ const (
 
 // Explanation says why a task stands where it stands, what shows it, and what to do next.
 type Explanation struct {
-	TaskID    string          `json:"task_id"`
-	Status    task.Status     `json:"status"`
-	State     string          `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
-	Why       string          `json:"why"`                       // one sentence, with the numbers of the events that show it
-	Next      string          `json:"next"`                      // the command to type
-	Evidence  []task.Sign     `json:"evidence" nullable:"false"` // newest first
-	Diagnosis *task.Diagnosis `json:"diagnosis"`                 // the newest; null: there is none
+	TaskID    string      `json:"task_id"`
+	Status    task.Status `json:"status"`
+	State     string      `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
+	Why       string      `json:"why"`                       // one sentence, with the numbers of the events that show it
+	Next      string      `json:"next"`                      // the command to type
+	Evidence  []Evidence  `json:"evidence" nullable:"false"` // newest first
+	Diagnosis *Diagnosis  `json:"diagnosis"`                 // the newest; null: there is none
 }
 
 // WhyFacts are all that an explanation looks at. What is not known is nil or empty.
@@ -40,11 +40,11 @@ type WhyFacts struct {
 	Task      task.Task
 	At        time.Time // by the database's clock
 	DependsOn []Dependency
-	Pulse     *task.Pulse  // of the live sandbox
-	Events    []task.Event // the newest of the newest attempt, for whoever makes signs of them
-	Signs     []task.Sign  // newest first, of the newest attempt
+	Pulse     *task.Pulse   // of the live sandbox
+	Events    []event.Event // the newest of the newest attempt, for whoever makes signs of them
+	Signs     []Evidence    // newest first, of the newest attempt
 	Opinion   *Opinion
-	Diagnosis *task.Diagnosis
+	Diagnosis *Diagnosis
 	Same      bool // its newest attempts failed one after the other, and said the same
 	Down      Outage
 	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
@@ -72,7 +72,7 @@ func Explain(f WhyFacts) Explanation {
 	t := f.Task
 	e.TaskID, e.Status, e.Diagnosis = t.ID, t.Status, f.Diagnosis
 	if e.Evidence == nil {
-		e.Evidence = []task.Sign{}
+		e.Evidence = []Evidence{}
 	}
 	if c := t.PendingCommand; c != nil && !f.begunAgain() {
 		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
@@ -241,20 +241,20 @@ func (f WhyFacts) last() *task.Attempt {
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
 // newest is the newest sign, if there is one. That a program is over says less than what it said before.
-func (f WhyFacts) newest() []task.Sign {
+func (f WhyFacts) newest() []Evidence {
 	for _, s := range f.Signs {
 		if s.Type != event.AgentShutdown {
-			return []task.Sign{s}
+			return []Evidence{s}
 		}
 	}
 	return f.Signs[:min(1, len(f.Signs))]
 }
 
 // completion is the sign with which an agent has ended its work; where there is none, the newest sign.
-func (f WhyFacts) completion() []task.Sign {
+func (f WhyFacts) completion() []Evidence {
 	for _, s := range f.Signs {
 		if event.Is(s.Type, event.Completion) && !s.Failure {
-			return []task.Sign{s}
+			return []Evidence{s}
 		}
 	}
 	return f.newest()
@@ -264,8 +264,8 @@ func (f WhyFacts) completion() []task.Sign {
 const mostShown = 3
 
 // failures are the newest signs of failure; where there is none, the newest sign.
-func (f WhyFacts) failures() []task.Sign {
-	var out []task.Sign
+func (f WhyFacts) failures() []Evidence {
+	var out []Evidence
 	for _, s := range f.Signs {
 		if s.Failure && len(out) < mostShown {
 			out = append(out, s)
@@ -278,7 +278,7 @@ func (f WhyFacts) failures() []task.Sign {
 }
 
 // withEvents adds the numbers of events to a sentence.
-func withEvents(why string, shows []task.Sign) string {
+func withEvents(why string, shows []Evidence) string {
 	if len(shows) == 0 {
 		return why
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -23,7 +24,7 @@ func about(status task.Status, change func(*explain.WhyFacts)) explain.WhyFacts 
 			ID: "T", ProjectID: "P", Status: status, Provider: "local", AttemptCount: 1, SandboxID: &box, CreatedAt: now.Add(-time.Minute),
 			Attempts: []task.Attempt{{Number: 1, SandboxID: box, SandboxState: task.SandboxRunning}},
 		},
-		Signs: []task.Sign{
+		Signs: []explain.Evidence{
 			{Attempt: 1, SandboxID: box, Sequence: 9, Type: "agent.message"},
 			{Attempt: 1, SandboxID: box, Sequence: 7, Type: "agent.tool_completed", Failure: true},
 			{Attempt: 1, SandboxID: box, Sequence: 4, Type: "agent.error", Failure: true},
@@ -62,8 +63,8 @@ func queued(reason task.Reason) func(*explain.WhyFacts) {
 
 func asleep(f *explain.WhyFacts) {
 	f.Task.QueueReason = task.Reason{Code: task.ReasonLimitReset, Until: new(time.Date(2026, 3, 4, 14, 0, 0, 0, time.UTC))}
-	shutdown := task.Sign{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}
-	f.Signs = append([]task.Sign{shutdown}, f.Signs...)
+	shutdown := explain.Evidence{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}
+	f.Signs = append([]explain.Evidence{shutdown}, f.Signs...)
 }
 
 func blocked(by task.BlockedReason, change func(*explain.WhyFacts)) func(*explain.WhyFacts) {
@@ -157,8 +158,8 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
 		"completed, and said": {about(task.StatusCompleted, func(f *explain.WhyFacts) {
-			said := task.Sign{Attempt: 1, Sequence: 11, Type: event.AgentCompleted}
-			f.Signs = append([]task.Sign{{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}, said}, f.Signs...)
+			said := explain.Evidence{Attempt: 1, Sequence: 11, Type: event.AgentCompleted}
+			f.Signs = append([]explain.Evidence{{Attempt: 1, Sequence: 12, Type: event.AgentShutdown}, said}, f.Signs...)
 		}), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{11}},
 		"failed":         {about(task.StatusFailed, broken(task.ClassAgentError)), "failed", "Failed after 1 attempt (agent_error): It broke (events 7, 4 of attempt 1).", "omoi retry T", []int64{7, 4}},
 		"failed alike":   {about(task.StatusFailed, func(f *explain.WhyFacts) { broken(task.ClassAgentError)(f); f.Same = true }), "failed", "Failed", "omoi logs T", []int64{7, 4}},
@@ -262,8 +263,8 @@ func TestNothingStandsWithoutAnAnswer(t *testing.T) {
 
 func TestDeliveriesArePausedLongerEachTime(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 10*time.Second, task.DeliveryPause(1))
-	require.Equal(t, 20*time.Second, task.DeliveryPause(2))
-	require.Equal(t, time.Hour, task.DeliveryPause(10))
-	require.Equal(t, time.Hour, task.DeliveryPause(1000))
+	require.Equal(t, 10*time.Second, diagnosis.DeliveryPause(1))
+	require.Equal(t, 20*time.Second, diagnosis.DeliveryPause(2))
+	require.Equal(t, time.Hour, diagnosis.DeliveryPause(10))
+	require.Equal(t, time.Hour, diagnosis.DeliveryPause(1000))
 }

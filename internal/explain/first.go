@@ -18,8 +18,8 @@ func firstReason(t task.Task) string {
 		if a.Outcome != "failed" || a.FailureClass != task.ClassAgentError {
 			continue
 		}
-		said := strings.Join(strings.Fields(task.InShort(a.Reason)), " ")
-		if a.Number == last.Number || said == "" || said == strings.Join(strings.Fields(task.InShort(last.Reason)), " ") {
+		said := strings.Join(strings.Fields(InShort(a.Reason)), " ")
+		if a.Number == last.Number || said == "" || said == strings.Join(strings.Fields(InShort(last.Reason)), " ") {
 			return ""
 		}
 		return fmt.Sprintf(" Attempt %d had failed otherwise: %s.", a.Number, strings.TrimRight(beginning(said, longestFirst), "."))

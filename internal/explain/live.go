@@ -83,14 +83,14 @@ func (f WhyFacts) silent(begun string) Explanation {
 func (f WhyFacts) steered(begun string) Explanation {
 	o, last := f.Opinion, f.last()
 	e := Explanation{State: StandsStuck, Next: "omoi guardian interventions " + f.Task.ID}
-	known := map[int64]task.Sign{}
+	known := map[int64]Evidence{}
 	for _, s := range f.Signs {
 		known[s.Sequence] = s
 	}
 	for _, n := range o.Evidence[:min(len(o.Evidence), mostShown)] {
 		s, ok := known[n]
 		if !ok && last != nil {
-			s = task.Sign{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
+			s = Evidence{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
 		}
 		e.Evidence = append(e.Evidence, s)
 	}

@@ -26,7 +26,7 @@ func interrupted(r task.Reason) string {
 	if r.Detail != "" {
 		return r.Detail
 	}
-	return "The agent was interrupted" + task.ByWhom(r.By) + ", and ended."
+	return "The agent was interrupted" + ByWhom(r.By) + ", and ended."
 }
 
 func exited(r task.Reason) string {
@@ -39,4 +39,27 @@ func maxDuration(r task.Reason) string {
 		text += "; the last check said: " + strings.TrimRight(r.Detail, ".")
 	}
 	return text + "."
+}
+
+// InShort is a reason with the last line alone of the output that it quotes, for where not all of it has room.
+func InShort(reason string) string {
+	how, output, quotes := strings.Cut(reason, task.EndOfOutput)
+	if !quotes {
+		return reason
+	}
+	output = strings.TrimSpace(output)
+	return strings.TrimRight(how, ". ") + ": " + strings.TrimSpace(output[strings.LastIndex(output, "\n")+1:])
+}
+
+// ByWhom says who sent a message, by the kind of its sender; empty where nobody knows.
+func ByWhom(sender string) string {
+	switch sender {
+	case task.FromPerson:
+		return " by a person"
+	case "guardian":
+		return " by the guardian"
+	case "agent":
+		return " by another agent"
+	}
+	return ""
 }

@@ -37,8 +37,8 @@ func again(ctx context.Context, events eventReader, j task.Judgement, m supervis
 }
 
 // stretch reads the events that were seen: of heartbeats only the newest was.
-func stretch(ctx context.Context, events eventReader, j task.Judgement) ([]task.Event, error) {
-	var rows []task.Event
+func stretch(ctx context.Context, events eventReader, j task.Judgement) ([]event.Event, error) {
+	var rows []event.Event
 	for after := j.FirstSeen - 1; after < j.LastSeen; {
 		page, err := events.EventsAfter(ctx, j.SandboxID, after, int(j.LastSeen-after))
 		if err != nil {
@@ -48,20 +48,20 @@ func stretch(ctx context.Context, events eventReader, j task.Judgement) ([]task.
 			break
 		}
 		for _, e := range page {
-			rows = append(rows, task.Event{SandboxID: j.SandboxID, Sequence: e.Sequence, Type: e.Type, Data: e.Data, CreatedAt: e.CreatedAt})
+			rows = append(rows, event.Event{SandboxID: j.SandboxID, Sequence: e.Sequence, Type: e.Type, Data: e.Data, CreatedAt: e.CreatedAt})
 		}
 		after = page[len(page)-1].Sequence
 	}
 	return withoutOldBeats(rows), nil
 }
 
-func withoutOldBeats(rows []task.Event) []task.Event {
-	beat := func(e task.Event) bool { return event.ClassOf(e.Type) == event.ClassHeartbeat }
+func withoutOldBeats(rows []event.Event) []event.Event {
+	beat := func(e event.Event) bool { return event.ClassOf(e.Type) == event.ClassHeartbeat }
 	newest := int64(0)
 	for _, e := range rows {
 		if beat(e) {
 			newest = e.Sequence
 		}
 	}
-	return slices.DeleteFunc(rows, func(e task.Event) bool { return beat(e) && e.Sequence != newest })
+	return slices.DeleteFunc(rows, func(e event.Event) bool { return beat(e) && e.Sequence != newest })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -38,7 +39,7 @@ type Store interface {
 	BeginGuardianCycle(ctx context.Context, id string, stale time.Duration) ([]string, error)
 	EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error
 	Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error)
-	WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error)
+	WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]event.Event, error)
 	// SaveJudgement stores a judgement once for its cycle and sandbox, and with it the step that plan answers.
 	SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, bool, error)
 	Planned(ctx context.Context, after, upto string) ([]task.Intervention, error)

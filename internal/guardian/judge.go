@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -101,7 +102,7 @@ func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.
 }
 
 // judgeOne judges one sandbox and stores what was thought, and planned, of it.
-func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched, events []task.Event, model supervise.Model) (task.Judgement, task.Intervention, error) {
+func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched, events []event.Event, model supervise.Model) (task.Judgement, task.Intervention, error) {
 	subject := g.subject(w, events)
 	asking, cancel := inTime(ctx)
 	defer cancel()
@@ -135,7 +136,7 @@ func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // subject is what package supervise is told of an attempt: without credentials that people wrote into what they
 // asked for, since a judgement is kept, and is read by a model.
-func (g *Guardian) subject(w task.Watched, events []task.Event) supervise.Subject {
+func (g *Guardian) subject(w task.Watched, events []event.Event) supervise.Subject {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)

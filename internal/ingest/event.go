@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // Sources that an event may name.
@@ -46,7 +46,7 @@ type BatchReceipt struct {
 }
 
 // StoredEvent is an event as readers get it.
-type StoredEvent = task.Event
+type StoredEvent = event.Event
 
 // MaxPage is how many bytes of data the events of one page have together; one that is
 // longer than that is a page of its own.

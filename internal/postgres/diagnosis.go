@@ -9,8 +9,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/diagnosis"
+	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -18,23 +22,25 @@ import (
 const casesTries = 5
 
 // TakeLooks takes tasks in which something failed, at most so many; nobody else takes them until lease is over.
-func (s *Store) TakeLooks(ctx context.Context, lease time.Duration, most int) ([]task.Look, error) {
+func (s *Store) TakeLooks(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
 	rows, err := s.q.TakeLooks(ctx, lease, int32(most)) //nolint:gosec // G115: a few
-	return mapAll(rows, func(r db.TakeLooksRow) task.Look { return task.Look{TaskID: r.TaskID, Changed: r.Changed} }), translate("take failures to look at", err)
+	return mapAll(rows, func(r db.TakeLooksRow) diagnosis.Request {
+		return diagnosis.Request{TaskID: r.TaskID, Changed: r.Changed}
+	}), translate("take failures to look at", err)
 }
 
 // SettleLook says that a failure was looked at; one that came meanwhile is looked at again.
-func (s *Store) SettleLook(ctx context.Context, l task.Look) error {
+func (s *Store) SettleLook(ctx context.Context, l diagnosis.Request) error {
 	return translate("settle a look at task "+l.TaskID, s.q.SettleLook(ctx, l.TaskID, l.Changed))
 }
 
 // Case answers what is known of a task that has failed: of its newest attempts so many events each.
-func (s *Store) Case(ctx context.Context, taskID string, newest int) (task.Case, error) {
+func (s *Store) Case(ctx context.Context, taskID string, newest int) (supervise.DiagnosisInput, error) {
 	row, err := s.q.CaseOf(ctx, taskID)
 	if err != nil {
-		return task.Case{}, missing(translate("read the case of task "+taskID, err), "There is no task %s.", taskID)
+		return supervise.DiagnosisInput{}, missing(translate("read the case of task "+taskID, err), "There is no task %s.", taskID)
 	}
-	c := task.Case{At: row.At.UTC(), TicketFailures: int(row.TicketFailures), Diagnoses: int(row.Diagnoses), Diagnosed: int(row.Diagnosed)}
+	c := supervise.DiagnosisInput{At: row.At.UTC(), TicketFailures: int(row.TicketFailures), Diagnoses: int(row.Diagnoses), Diagnosed: int(row.Diagnosed)}
 	if c.Task, err = s.Task(ctx, row.OrganizationID, taskID); err != nil {
 		return c, err
 	}
@@ -44,13 +50,13 @@ func (s *Store) Case(ctx context.Context, taskID string, newest int) (task.Case,
 	}
 	by, err := s.interrupters(ctx, mapAll(c.Task.Attempts, func(a task.Attempt) string { return a.SandboxID }))
 	for _, a := range c.Task.Attempts {
-		c.Tries = append(c.Tries, task.CaseTry{Attempt: a, TaskID: taskID, Feed: feeds[a.SandboxID], InterruptedBy: by[a.SandboxID]})
+		c.Tries = append(c.Tries, supervise.DiagnosedAttempt{Attempt: a, TaskID: taskID, Feed: feeds[a.SandboxID], InterruptedBy: by[a.SandboxID]})
 	}
 	return c, err
 }
 
 // feeds answers the newest events of attempts by their sandboxes, oldest first.
-func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) (map[string][]task.Event, error) {
+func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) (map[string][]event.Event, error) {
 	ids := mapAll(attempts, func(a task.Attempt) string { return a.SandboxID })
 	rows, err := s.q.SandboxHeads(ctx, ids)
 	if err != nil {
@@ -66,15 +72,15 @@ func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) 
 const endsOfTicket = 50
 
 // TicketEnds answers the newest ends of a ticket's tasks.
-func (s *Store) TicketEnds(ctx context.Context, ticketID string) (task.TicketEnds, error) {
+func (s *Store) TicketEnds(ctx context.Context, ticketID string) (supervise.TicketEnds, error) {
 	rows, err := s.q.TicketEnds(ctx, ticketID, endsOfTicket)
 	if err != nil {
-		return task.TicketEnds{}, translate("read the ends of ticket "+ticketID, err)
+		return supervise.TicketEnds{}, translate("read the ends of ticket "+ticketID, err)
 	}
 	said, err := s.q.TicketDiagnosed(ctx, ticketID)
-	return task.TicketEnds{
-		Ends: mapAll(rows, func(r db.TicketEndsRow) task.TicketEnd {
-			return task.TicketEnd{TaskID: r.TaskID, Failed: r.Failed, At: r.EndedAt.UTC()}
+	return supervise.TicketEnds{
+		Ends: mapAll(rows, func(r db.TicketEndsRow) supervise.TicketEnd {
+			return supervise.TicketEnd{TaskID: r.TaskID, Failed: r.Failed, At: r.EndedAt.UTC()}
 		}),
 		Diagnoses: int(said.Diagnoses), Upto: said.Upto.UTC(),
 	}, translate("read what was found of ticket "+ticketID, err)
@@ -82,7 +88,7 @@ func (s *Store) TicketEnds(ctx context.Context, ticketID string) (task.TicketEnd
 
 // SaveDiagnoses stores diagnoses of a failure, but those that it has, with the webhooks that tell of them and the note that
 // the failure was looked at, all or nothing. It answers the ids of those that it has stored.
-func (s *Store) SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptDiagnosis) ([]string, error) {
+func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []diagnosis.KeptDiagnosis) ([]string, error) {
 	var saved []string
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		saved = nil
@@ -101,7 +107,7 @@ func (s *Store) SaveDiagnoses(ctx context.Context, l task.Look, all []task.KeptD
 }
 
 // saveDiagnosis answers false where this end has one. What a newer diagnosis of a task replaces is told to nobody.
-func saveDiagnosis(ctx context.Context, q *db.Queries, d task.KeptDiagnosis) (bool, error) {
+func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis) (bool, error) {
 	said, err := json.Marshal(d.Diagnosis)
 	if err != nil {
 		return false, fmt.Errorf("write the diagnosis of task %s: %w", d.TaskID, err)
@@ -118,7 +124,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d task.KeptDiagnosis) (bo
 	if err != nil || n == 0 {
 		return false, err
 	}
-	if d.Kind != task.DiagnosisTicket {
+	if d.Kind != explain.DiagnosisTicket {
 		err = q.DropNotices(ctx, d.TaskID, d.ID)
 	}
 	if err == nil && d.Body != "" {
@@ -128,27 +134,27 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d task.KeptDiagnosis) (bo
 }
 
 // Diagnoses lists those of an organization, newest first.
-func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task.DiagnosisQuery) (task.Page[task.Diagnosis], error) {
+func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task.DiagnosisQuery) (task.Page[explain.Diagnosis], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
-		return task.Page[task.Diagnosis]{}, err
+		return task.Page[explain.Diagnosis]{}, err
 	}
 	rows, err := s.q.Diagnoses(ctx, db.DiagnosesParams{
 		OrganizationID: organizationID, TaskIds: query.TaskIDs, TicketIds: query.TicketIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
-	page := cutPage(mapAll(rows, diagnosisOf), query.Limit, func(d task.Diagnosis) string { return encodeCursor(d.CreatedAt, d.ID) })
+	page := cutPage(mapAll(rows, diagnosisOf), query.Limit, func(d explain.Diagnosis) string { return encodeCursor(d.CreatedAt, d.ID) })
 	return page, translate("list diagnoses", err)
 }
 
-func diagnosisOf(r db.DiagnosesRow) task.Diagnosis {
-	var d task.Diagnosis
+func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
+	var d explain.Diagnosis
 	_ = json.Unmarshal(r.Diagnosis.Said, &d) // ours
 	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
-		d.Evidence = []task.Sign{}
+		d.Evidence = []explain.Evidence{}
 	}
 	if r.DeliveryID != "" {
-		d.Webhook = &task.Delivery{ID: r.DeliveryID, State: r.DeliveryState, Tries: int(r.Tries), Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
+		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: r.DeliveryState, Tries: int(r.Tries), Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
 	}
 	return d
 }
@@ -190,7 +196,7 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	if err != nil {
 		return false, err
 	}
-	var d task.Diagnosis
+	var d explain.Diagnosis
 	if err := json.Unmarshal(said, &d); err != nil {
 		return false, fmt.Errorf("read diagnosis %s: %w", row.ID, err)
 	}
@@ -201,17 +207,17 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	if err != nil {
 		return false, err
 	}
-	return true, q.SettleNotice(ctx, db.SettleNoticeParams{Notice: task.NoticeSent, MessageID: &m.ID, ID: row.ID})
+	return true, q.SettleNotice(ctx, db.SettleNoticeParams{Notice: explain.NoticeSent, MessageID: &m.ID, ID: row.ID})
 }
 
 // diagnosisSender is who speaks in those messages.
 const diagnosisSender = "diagnosis"
 
 // TakeDeliveries takes webhooks that are due, at most so many; nobody else takes them until lease is over.
-func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]task.DueDelivery, error) {
+func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]diagnosis.DueDelivery, error) {
 	rows, err := s.q.TakeDeliveries(ctx, lease, int32(most)) //nolint:gosec // G115: a few
-	return mapAll(rows, func(r db.TakeDeliveriesRow) task.DueDelivery {
-		return task.DueDelivery{ID: r.ID, Body: r.Body, Tries: int(r.Tries), Age: age(r.Age)}
+	return mapAll(rows, func(r db.TakeDeliveriesRow) diagnosis.DueDelivery {
+		return diagnosis.DueDelivery{ID: r.ID, Body: r.Body, Tries: int(r.Tries), Age: age(r.Age)}
 	}), translate("take webhooks to send", err)
 }
 

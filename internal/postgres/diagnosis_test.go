@@ -12,9 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -42,7 +44,7 @@ func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status t
 	return ordinal + 1
 }
 
-func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []task.Diagnosis {
+func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []explain.Diagnosis {
 	tb.Helper()
 	page, err := store.Diagnoses(tb.Context(), org, task.DiagnosisQuery{TaskIDs: []string{taskID}, PageRequest: task.PageRequest{Limit: 10}})
 	require.NoError(tb, err)
@@ -64,7 +66,7 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	found := diagnosesOf(t, store, w.org, a.id)
 	require.Len(t, found, 1)
 	d := found[0]
-	require.Equal(t, []any{task.DiagnosisRepeated, 3, task.NoticeHeld}, []any{d.Kind, d.Attempt, d.Notice})
+	require.Equal(t, []any{explain.DiagnosisRepeated, 3, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Notice})
 	require.Nil(t, d.Webhook, "none is configured")
 	require.Len(t, d.Evidence, 3)
 	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Says})
@@ -81,13 +83,13 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	require.Equal(t, []string{ingest.MessageSystem, "diagnosis"}, []string{messages[0].Kind, messages[0].SenderID})
 	require.Contains(t, messages[0].Content, "3 attempts in a row failed")
 	d = diagnosesOf(t, store, w.org, a.id)[0]
-	require.Equal(t, []string{task.NoticeSent, messages[0].ID}, []string{d.Notice, d.MessageID})
+	require.Equal(t, []string{explain.NoticeSent, messages[0].ID}, []string{d.Notice, d.MessageID})
 
 	w.fails(a, live, ordinal+2, task.StatusFailed)
 	require.NoError(t, service.Step(t.Context()))
 	found = diagnosesOf(t, store, w.org, a.id)
 	require.Len(t, found, 2)
-	require.Equal(t, []any{task.DiagnosisEnded, 4}, []any{found[0].Kind, found[0].Attempt})
+	require.Equal(t, []any{explain.DiagnosisEnded, 4}, []any{found[0].Kind, found[0].Attempt})
 	require.NoError(t, service.Step(t.Context()))
 	require.Len(t, diagnosesOf(t, store, w.org, a.id), 2)
 	require.Empty(t, diagnosesOf(t, store, task.NewID(), a.id), "others see nothing")
@@ -113,17 +115,17 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	both.Wait()
 	found := diagnosesOf(t, store, w.org, a.id)
 	require.Len(t, found, 1)
-	require.Equal(t, task.DeliveryHeld, found[0].Webhook.State)
+	require.Equal(t, explain.DeliveryHeld, found[0].Webhook.State)
 	d := found[0]
 	d.ID = task.NewID()
-	saved, err := store.SaveDiagnoses(t.Context(), looks[0], []task.KeptDiagnosis{{Diagnosis: d, DeliveryID: task.NewID(), Body: "{}"}})
+	saved, err := store.SaveDiagnoses(t.Context(), looks[0], []diagnosis.KeptDiagnosis{{Diagnosis: d, DeliveryID: task.NewID(), Body: "{}"}})
 	require.NoError(t, err)
 	require.Empty(t, saved, "this failure has one")
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM deliveries`))
 
 	w.exec(`UPDATE tasks SET status = 'pending' WHERE id = $1`, a.id)
 	w.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, a.id)
-	old := task.Look{TaskID: a.id, Changed: 0}
+	old := diagnosis.Request{TaskID: a.id, Changed: 0}
 	require.NoError(t, store.SettleLook(t.Context(), old))
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`), "what came after the look is looked at")
 }
@@ -149,7 +151,7 @@ func TestEachEndIsDiagnosed(t *testing.T) {
 		for _, a := range []asked{published, early} {
 			found := diagnosesOf(t, store, w.org, a.id)
 			require.Len(t, found, n+1, a.id)
-			require.Equal(t, task.DiagnosisEnded, found[0].Kind)
+			require.Equal(t, explain.DiagnosisEnded, found[0].Kind)
 			require.NotNil(t, found[0].EndedAt)
 			require.NotNil(t, found[0].Webhook, "each is told")
 		}
@@ -166,10 +168,10 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	p := w.project(9)
 	first := w.task(p, "")
 	ticket := w.row(first.id, "ticket_id")
-	ofTicket := func() []task.Diagnosis {
+	ofTicket := func() []explain.Diagnosis {
 		page, err := store.Diagnoses(t.Context(), w.org, task.DiagnosisQuery{TicketIDs: []string{ticket}, PageRequest: task.PageRequest{Limit: 50}})
 		require.NoError(t, err)
-		return slices.DeleteFunc(page.Items, func(d task.Diagnosis) bool { return d.Kind != task.DiagnosisTicket })
+		return slices.DeleteFunc(page.Items, func(d explain.Diagnosis) bool { return d.Kind != explain.DiagnosisTicket })
 	}
 	fail := func(a asked) {
 		w.fails(a, w.running(a), 20, task.StatusFailed)
@@ -192,7 +194,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	found := ofTicket()
 	require.Len(t, found, 1)
 	d := found[0]
-	require.Equal(t, []any{third.id, 3, task.ClassAgentError, task.DeliveryHeld}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
+	require.Equal(t, []any{third.id, 3, task.ClassAgentError, explain.DeliveryHeld}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
 	require.Contains(t, d.What, "3 tasks of the ticket failed one after the other, all of them in the same way")
 	require.Len(t, d.Evidence, 3)
 	for _, sign := range d.Evidence {
@@ -203,11 +205,11 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	require.Equal(t, d, *got.Diagnosis)
 	page, err := store.Tickets(t.Context(), w.org, nil, task.PageRequest{Limit: 50})
 	require.NoError(t, err)
-	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k task.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
+	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k client.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
 	require.Len(t, diagnosesOf(t, store, w.org, third.id), 1, "its own is another")
 	f, err := store.WhyFacts(t.Context(), w.org, third.id)
 	require.NoError(t, err)
-	require.Equal(t, task.DiagnosisEnded, f.Diagnosis.Kind)
+	require.Equal(t, explain.DiagnosisEnded, f.Diagnosis.Kind)
 
 	fail(next())
 	fail(next())
@@ -238,13 +240,13 @@ func TestWebhooksAreSentAtLeastOnce(t *testing.T) {
 	require.NoError(t, service.Step(t.Context()))
 	require.NoError(t, service.Send(t.Context()))
 	found := diagnosesOf(t, store, w.org, a.id)[0].Webhook
-	require.Equal(t, []any{task.DeliveryHeld, 1, "the receiver answered 502"}, []any{found.State, found.Tries, found.Error})
+	require.Equal(t, []any{explain.DeliveryHeld, 1, "the receiver answered 502"}, []any{found.State, found.Tries, found.Error})
 	require.NoError(t, service.Send(t.Context()))
 	require.Len(t, ids, 1, "it is not due")
 	w.exec(`UPDATE deliveries SET due_at = now()`)
 	require.NoError(t, service.Send(t.Context()))
 	found = diagnosesOf(t, store, w.org, a.id)[0].Webhook
-	require.Equal(t, []any{task.DeliveryDone, 2, ""}, []any{found.State, found.Tries, found.Error})
+	require.Equal(t, []any{explain.DeliveryDone, 2, ""}, []any{found.State, found.Tries, found.Error})
 	require.NotNil(t, found.DeliveredAt)
 	require.Equal(t, []string{found.ID, found.ID}, ids, "a repeat has the same id")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -48,7 +49,7 @@ func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, as
 }
 
 // MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
-func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string) (task.Ticket, error) {
+func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		from, err := q.LockTicket(ctx, organizationID, id)
 		if err != nil {
@@ -60,7 +61,7 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 		return q.SetTicketPhase(ctx, phase, id)
 	})
 	if err != nil {
-		return task.Ticket{}, missing(translate("move ticket "+id, err), "There is no ticket %s.", id)
+		return client.Ticket{}, missing(translate("move ticket "+id, err), "There is no ticket %s.", id)
 	}
 	return s.Ticket(ctx, organizationID, id)
 }

@@ -100,7 +100,7 @@ func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 
 // WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
 // heartbeat among them, if one came lately. All of them are read in one go, each once.
-func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]task.Event, error) {
+func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]event.Event, error) {
 	in := db.WatchedEventsParams{Newest: int32(newest), Heartbeats: event.Types(event.Beat)} //nolint:gosec // G115: a few hundred
 	for _, w := range of {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
@@ -110,9 +110,9 @@ func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int
 		return nil, translate("read the newest events", err)
 	}
 	spans, err := s.q.FrozenSince(ctx, frozenLookback)
-	out := make(map[string][]task.Event, len(of))
+	out := make(map[string][]event.Event, len(of))
 	for _, r := range rows {
-		one := task.Event{SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt}
+		one := event.Event{SandboxID: r.SandboxID, Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, CreatedAt: r.CreatedAt}
 		if r.Freezes {
 			one.CreatedAt = thawedAt(r.CreatedAt, spans)
 		}

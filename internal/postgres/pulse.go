@@ -120,7 +120,7 @@ func (s *Store) interrupters(ctx context.Context, ids []string) (map[string]stri
 // readTool reads the tool call that a heartbeat names, and how old it is by now.
 func readTool(e db.NewestEventsRow, out *task.Pulse) {
 	if sign := event.Read[event.Sign](e.EventData); sign.Tool != "" {
-		out.Tool, out.ToolAge = sign.Tool, task.Millis(sign.ToolMS)+max(age(e.Age), 0)
+		out.Tool, out.ToolAge = sign.Tool, event.Millis(sign.ToolMS)+max(age(e.Age), 0)
 	}
 }
 

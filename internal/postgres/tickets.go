@@ -8,41 +8,43 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Ticket answers one ticket of an organization with the ids of its tasks.
-func (s *Store) Ticket(ctx context.Context, organizationID, id string) (task.Ticket, error) {
+func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error) {
 	row, err := s.q.TicketByID(ctx, organizationID, id)
 	if err != nil {
-		return task.Ticket{}, missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
+		return client.Ticket{}, missing(translate("read ticket "+id, err), "There is no ticket %s.", id)
 	}
-	found := []task.Ticket{ticketOf(db.ListTicketsRow(row))}
+	found := []client.Ticket{ticketOf(db.ListTicketsRow(row))}
 	err = errors.Join(s.diagnosed(ctx, found), s.blocked(ctx, found))
 	return found[0], err
 }
 
 // Tickets lists the tickets of an organization, newest first; those of nil projects are all.
-func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page task.PageRequest) (task.Page[task.Ticket], error) {
+func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page task.PageRequest) (task.Page[client.Ticket], error) {
 	at, id, err := decodeCursor(page.Cursor)
 	if err != nil {
-		return task.Page[task.Ticket]{}, err
+		return task.Page[client.Ticket]{}, err
 	}
 	rows, err := s.q.ListTickets(ctx, db.ListTicketsParams{
 		OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
 	tickets := mapAll(rows, ticketOf)
 	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets), s.blocked(ctx, tickets)); err != nil {
-		return task.Page[task.Ticket]{}, err
+		return task.Page[client.Ticket]{}, err
 	}
-	cut := cutPage(tickets, page.Limit, func(t task.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
+	cut := cutPage(tickets, page.Limit, func(t client.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return cut, nil
 }
 
 // diagnosed adds what was found of tickets.
-func (s *Store) diagnosed(ctx context.Context, tickets []task.Ticket) error {
-	rows, err := s.q.TicketDiagnoses(ctx, mapAll(tickets, func(t task.Ticket) string { return t.ID }))
+func (s *Store) diagnosed(ctx context.Context, tickets []client.Ticket) error {
+	rows, err := s.q.TicketDiagnoses(ctx, mapAll(tickets, func(t client.Ticket) string { return t.ID }))
 	for _, row := range rows {
 		d := diagnosisOf(db.DiagnosesRow(row))
 		for n := range tickets {
@@ -55,7 +57,7 @@ func (s *Store) diagnosed(ctx context.Context, tickets []task.Ticket) error {
 }
 
 // blocked adds why tickets are blocked.
-func (s *Store) blocked(ctx context.Context, tickets []task.Ticket) error {
+func (s *Store) blocked(ctx context.Context, tickets []client.Ticket) error {
 	why := map[string]string{}
 	for _, t := range tickets {
 		if t.Blocked {
@@ -82,14 +84,14 @@ func whyBlocked(row db.BlockingTasksRow) string {
 	case row.ErrorMessage == "":
 		return fmt.Sprintf("Task %s failed.", row.ID)
 	}
-	return fmt.Sprintf("Task %s failed: %s", row.ID, task.InShort(row.ErrorMessage))
+	return fmt.Sprintf("Task %s failed: %s", row.ID, explain.InShort(row.ErrorMessage))
 }
 
-func ticketOf(r db.ListTicketsRow) task.Ticket {
+func ticketOf(r db.ListTicketsRow) client.Ticket {
 	row := r.Ticket
 	var tasks []task.TicketTask
 	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds it
-	return task.Ticket{
+	return client.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
 		PhaseID: row.PhaseID, Status: task.TicketStatus(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,

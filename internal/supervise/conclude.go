@@ -14,7 +14,7 @@ const (
 )
 
 // conclude names the likely cause and the next step.
-func (d *diagnoser) conclude(out *task.Diagnosis) {
+func (d *diagnoser) conclude(out *explain.Diagnosis) {
 	out.Command, out.Confidence = explain.FailureNext(d.Task, out.FailureClass, d.endReason(), d.same), sureByClass
 	if d.endReason().OfSetup() {
 		out.Cause, out.Proposal = "The setup step failed before an agent began.", "Mend the setup step, or give it more time, then retry."
@@ -34,7 +34,7 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 		out.Cause = "Memory or disk of the sandbox did not suffice."
 		out.Proposal = "Let the task do less at a time, or raise sandbox.memory_gb and sandbox.disk_gb, then retry."
 		out.Advice = "Attempts before this one ran out of memory or disk. Work on less at a time: build and test in parts, and delete what is large and not needed."
-		out.Notice = task.NoticeHeld
+		out.Notice = explain.NoticeHeld
 	case task.ClassProviderLimit:
 		out.Cause = "The provider of the model refuses more for now."
 		out.Proposal = "Wait for the limit's reset, or give the task another credential; a retry tries once."
@@ -42,7 +42,7 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 		out.Cause = "It met a limit that a person set: time, rounds or revisions."
 		out.Proposal = "Split the task, or raise the limit that the reason names, then retry."
 		out.Advice = "Attempts before this one were stopped at a limit: " + d.reason() + ". Commit early what works, and leave out what was not asked for."
-		out.Notice = task.NoticeHeld
+		out.Notice = explain.NoticeHeld
 	case task.ClassInvalidInput:
 		out.Cause = "The task cannot work as it was given."
 		out.Proposal = "Correct what the reason names in a new task."
@@ -61,20 +61,20 @@ func (d *diagnoser) conclude(out *task.Diagnosis) {
 }
 
 // interrupted concludes about an agent that somebody stopped: neither a limit nor its work is the reason.
-func (d *diagnoser) interrupted(out *task.Diagnosis) {
+func (d *diagnoser) interrupted(out *explain.Diagnosis) {
 	by := ""
 	if n := len(d.streak); n > 0 {
-		by = task.ByWhom(d.streak[n-1].InterruptedBy)
+		by = explain.ByWhom(d.streak[n-1].InterruptedBy)
 	}
 	out.Cause = "It was interrupted" + by + ", and was not told in time how to go on."
 	out.Proposal = "Retry it, and say with omoi send what it should do otherwise."
 	out.Advice = "The attempt before this one was interrupted" + by + ". Its work is on the branch: do not repeat what it was stopped for."
-	out.Notice = task.NoticeHeld
+	out.Notice = explain.NoticeHeld
 }
 
 // agents concludes about what an agent could not do.
-func (d *diagnoser) agents(out *task.Diagnosis) {
-	out.Notice = task.NoticeHeld
+func (d *diagnoser) agents(out *explain.Diagnosis) {
+	out.Notice = explain.NoticeHeld
 	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
 	if d.Task.Agent == task.AgentCommand {
 		out.Proposal = "Look at what it printed, and mend what it works with, then retry; another command needs a new task."

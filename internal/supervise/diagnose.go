@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -21,20 +22,20 @@ const (
 
 // Diagnose says by rules what has failed in a task, once attempts have failed in a row failures times, or the task
 // itself has failed. It answers false where there is nothing to say.
-func Diagnose(c task.Case, failures int, settings Settings) (task.Diagnosis, bool) {
-	d := diagnoser{Case: c, settings: settings, streak: streakOf(c.Tries)}
+func Diagnose(c DiagnosisInput, failures int, settings Settings) (explain.Diagnosis, bool) {
+	d := diagnoser{DiagnosisInput: c, settings: settings, streak: streakOf(c.Tries)}
 	kind := d.kind(failures)
 	if kind == "" {
-		return task.Diagnosis{}, false
+		return explain.Diagnosis{}, false
 	}
 	d.look()
 	t := c.Task
-	out := task.Diagnosis{
+	out := explain.Diagnosis{
 		OrganizationID: t.OrganizationID, ProjectID: t.ProjectID, TicketID: t.TicketID, TaskID: t.ID, Attempt: d.newest(),
 		Kind: kind, EndedAt: t.CompletedAt, FailureClass: d.class(), Failures: len(d.streak), TicketFailures: c.TicketFailures,
-		Evidence: d.evidence(), SpokenBy: string(ByRules), Notice: task.NoticeNone,
+		Evidence: d.evidence(), SpokenBy: string(ByRules), Notice: explain.NoticeNone,
 	}
-	if kind == task.DiagnosisRepeated {
+	if kind == explain.DiagnosisRepeated {
 		out.EndedAt = nil
 	}
 	out.What, out.Reason = d.what(kind), d.reason()
@@ -44,18 +45,18 @@ func Diagnose(c task.Case, failures int, settings Settings) (task.Diagnosis, boo
 
 // diagnoser is a case while it is looked at.
 type diagnoser struct {
-	task.Case
+	DiagnosisInput
 
 	settings Settings
-	streak   []task.CaseTry // those in a row that failed in the same class, oldest first
-	finding  *Finding       // what was wrong with the newest of them
-	blocker  string         // an error that it did not overcome
-	same     bool           // all of them say the same
+	streak   []DiagnosedAttempt // those in a row that failed in the same class, oldest first
+	finding  *Finding           // what was wrong with the newest of them
+	blocker  string             // an error that it did not overcome
+	same     bool               // all of them say the same
 }
 
 // streakOf are the newest attempts that failed one after the other in one class. What was parked says nothing.
-func streakOf(tries []task.CaseTry) []task.CaseTry {
-	var out []task.CaseTry
+func streakOf(tries []DiagnosedAttempt) []DiagnosedAttempt {
+	var out []DiagnosedAttempt
 	for _, try := range slices.Backward(tries) {
 		switch {
 		case try.Outcome == "suspended" || try.EndedAt == nil:
@@ -80,11 +81,11 @@ func (d *diagnoser) kind(failures int) string {
 		if t.FailureClass == task.ClassReported || t.FailureClass == task.ClassBudget {
 			return ""
 		}
-		return task.DiagnosisEnded
+		return explain.DiagnosisEnded
 	case t.Status.Final() || d.fresh() < failures:
 		return ""
 	}
-	return task.DiagnosisRepeated
+	return explain.DiagnosisRepeated
 }
 
 // fresh counts the attempts of the streak of which no diagnosis has spoken.
@@ -132,14 +133,14 @@ func (d *diagnoser) look() {
 
 // SameFailures reports whether the newest attempts of a task failed one after the other and said the same.
 func SameFailures(attempts []task.Attempt) bool {
-	tries := make([]task.CaseTry, len(attempts))
+	tries := make([]DiagnosedAttempt, len(attempts))
 	for n, a := range attempts {
 		tries[n].Attempt = a
 	}
 	return sameOf(streakOf(tries))
 }
 
-func sameOf(streak []task.CaseTry) bool {
+func sameOf(streak []DiagnosedAttempt) bool {
 	for _, try := range streak {
 		if says := errorOf(try.Reason); says == "" || says != errorOf(streak[0].Reason) {
 			return false
@@ -156,7 +157,7 @@ func (d *diagnoser) reason() string {
 	if d.Task.Status == task.StatusFailed && d.Task.ErrorMessage != nil {
 		reason, _, _ = strings.Cut(cmp.Or(*d.Task.ErrorMessage, reason), "\n\n")
 	}
-	return plainText(task.InShort(reason), maxReason)
+	return plainText(explain.InShort(reason), maxReason)
 }
 
 // endReason is the condition behind the reason; none where ends of different classes are looked at together.
@@ -184,11 +185,11 @@ func (d *diagnoser) what(kind string) string {
 	}
 	what := fmt.Sprintf("%d attempts in a row failed%s", count, how)
 	switch {
-	case kind == task.DiagnosisEnded && d.newest() == 0:
+	case kind == explain.DiagnosisEnded && d.newest() == 0:
 		what = "The task failed before its first attempt"
-	case kind == task.DiagnosisEnded && count <= 1:
+	case kind == explain.DiagnosisEnded && count <= 1:
 		what = fmt.Sprintf("The task failed in attempt %d", d.newest())
-	case kind == task.DiagnosisEnded:
+	case kind == explain.DiagnosisEnded:
 		what = fmt.Sprintf("The task failed: %d attempts in a row%s", count, how)
 	}
 	what = d.withReason(what)
@@ -210,11 +211,11 @@ func (d *diagnoser) withReason(what string) string {
 }
 
 // evidence are the newest signs of failure of each try, the newest try first; where one has none, its newest sign.
-func (d *diagnoser) evidence() []task.Sign {
-	out := []task.Sign{}
+func (d *diagnoser) evidence() []explain.Evidence {
+	out := []explain.Evidence{}
 	for _, try := range slices.Backward(d.streak) {
 		signs := Signs(try.TaskID, try.Number, try.Feed)
-		bad := slices.DeleteFunc(slices.Clone(signs), func(s task.Sign) bool { return !s.Failure })
+		bad := slices.DeleteFunc(slices.Clone(signs), func(s explain.Evidence) bool { return !s.Failure })
 		if len(bad) == 0 {
 			bad = signs[:min(1, len(signs))]
 		}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // DiagnosisModel names the cause of failures by understanding them. It answers Use also beside an error.
 type DiagnosisModel interface {
-	Diagnose(ctx context.Context, c task.Case, rules task.Diagnosis) (Conclusion, error)
+	Diagnose(ctx context.Context, c DiagnosisInput, rules explain.Diagnosis) (Conclusion, error)
 }
 
 // Conclusion is what a model said of failures.
@@ -19,19 +20,19 @@ type Conclusion struct {
 	Cause      string
 	Proposal   string
 	Advice     string
-	Evidence   []task.Sign
+	Evidence   []explain.Evidence
 	Confidence float64
 	Use        ModelUse
 }
 
 // Understood reports whether a model is worth asking: the class of other failures names their cause.
-func Understood(d task.Diagnosis) bool {
+func Understood(d explain.Diagnosis) bool {
 	return d.FailureClass == task.ClassAgentError || d.FailureClass == task.ClassStopped
 }
 
 // Conclude adds what a model said to what the rules said. One that is not sure or failed leaves that as it is, and
 // what a rule found it never takes back: it has read what the agents wrote.
-func Conclude(d task.Diagnosis, c Conclusion, err error, settings Settings) task.Diagnosis {
+func Conclude(d explain.Diagnosis, c Conclusion, err error, settings Settings) explain.Diagnosis {
 	switch {
 	case err != nil:
 		d.Trouble = cut(fmt.Sprintf("The model did not diagnose: %s", err), maxText)
@@ -52,9 +53,9 @@ func Conclude(d task.Diagnosis, c Conclusion, err error, settings Settings) task
 }
 
 // firstSigns keeps each event once.
-func firstSigns(all []task.Sign) []task.Sign {
+func firstSigns(all []explain.Evidence) []explain.Evidence {
 	known := map[string]bool{}
-	out := []task.Sign{}
+	out := []explain.Evidence{}
 	for _, s := range all {
 		key := fmt.Sprint(s.SandboxID, ":", s.Sequence)
 		if !known[key] && len(out) < signsOfAll {

@@ -11,20 +11,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // tried is an attempt that has ended.
-func tried(number int, class task.FailureClass, reason string, feed ...task.Event) task.CaseTry {
+func tried(number int, class task.FailureClass, reason string, feed ...event.Event) supervise.DiagnosedAttempt {
 	ended := time.Date(2026, 11, 22, 9, number, 0, 0, time.UTC)
-	return task.CaseTry{Attempt: task.Attempt{
+	return supervise.DiagnosedAttempt{Attempt: task.Attempt{
 		Number: number, SandboxID: fmt.Sprint("box", number), EndedAt: &ended, Outcome: "failed", FailureClass: class, Reason: reason,
 	}, Feed: feed}
 }
 
-func caseOf(status task.Status, tries ...task.CaseTry) task.Case {
-	c := task.Case{Task: task.Task{ID: "T", Title: "Do it", Status: status}, Tries: tries, TicketFailures: 1}
+func caseOf(status task.Status, tries ...supervise.DiagnosedAttempt) supervise.DiagnosisInput {
+	c := supervise.DiagnosisInput{Task: task.Task{ID: "T", Title: "Do it", Status: status}, Tries: tries, TicketFailures: 1}
 	if n := len(tries); n > 0 && status == task.StatusFailed {
 		c.Task.FailureClass, c.Task.ErrorMessage, c.Task.EndReason = tries[n-1].FailureClass, &tries[n-1].Reason, tries[n-1].EndReason
 	}
@@ -32,12 +34,12 @@ func caseOf(status task.Status, tries ...task.CaseTry) task.Case {
 }
 
 // compiles is an agent that meets the same error again and again.
-func compiles(box string) []task.Event {
-	var feed []task.Event
+func compiles(box string) []event.Event {
+	var feed []event.Event
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	add := func(kind, data string) {
 		at = at.Add(10 * time.Second)
-		feed = append(feed, task.Event{SandboxID: box, Sequence: int64(len(feed) + 1), Type: kind, Data: json.RawMessage(data), CreatedAt: at})
+		feed = append(feed, event.Event{SandboxID: box, Sequence: int64(len(feed) + 1), Type: kind, Data: json.RawMessage(data), CreatedAt: at})
 	}
 	for n := range 6 {
 		add("agent.tool_use", fmt.Sprintf(`{"tool": "Bash", "tool_use_id": "c%d", "input": {"command": "make try%d"}}`, n, n))
@@ -47,21 +49,21 @@ func compiles(box string) []task.Event {
 	return feed
 }
 
-func diagnose(c task.Case) (task.Diagnosis, bool) {
+func diagnose(c supervise.DiagnosisInput) (explain.Diagnosis, bool) {
 	return supervise.Diagnose(c, 3, supervise.DefaultSettings())
 }
 
 func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
 	t.Parallel()
 	same := "The agent gave up: cannot find libfoo"
-	two := []task.CaseTry{tried(1, task.ClassAgentError, same), tried(2, task.ClassAgentError, same)}
+	two := []supervise.DiagnosedAttempt{tried(1, task.ClassAgentError, same), tried(2, task.ClassAgentError, same)}
 	_, found := diagnose(caseOf(task.StatusPending, two...))
 	require.False(t, found, "two are no series")
 
 	c := caseOf(task.StatusPending, append(two, tried(3, task.ClassAgentError, same, compiles("box3")...))...)
 	d, found := diagnose(c)
 	require.True(t, found)
-	require.Equal(t, []any{task.DiagnosisRepeated, 3, 3, task.ClassAgentError, task.NoticeHeld}, []any{d.Kind, d.Attempt, d.Failures, d.FailureClass, d.Notice})
+	require.Equal(t, []any{explain.DiagnosisRepeated, 3, 3, task.ClassAgentError, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Failures, d.FailureClass, d.Notice})
 	require.Equal(t, "3 attempts in a row failed, all of them in the same way (agent_error): The agent gave up: cannot find libfoo.", d.What)
 	require.Contains(t, d.Cause, "cannot find libfoo")
 	require.Equal(t, "omoi logs T", d.Command, "another attempt would not help")
@@ -83,9 +85,9 @@ func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
 	parked.Outcome = "suspended"
 	done := tried(2, task.ClassAgentError, "x")
 	done.Outcome = "completed"
-	fail := func(n int, class task.FailureClass) task.CaseTry { return tried(n, class, "x") }
+	fail := func(n int, class task.FailureClass) supervise.DiagnosedAttempt { return tried(n, class, "x") }
 	for name, c := range map[string]struct {
-		of    task.Case
+		of    supervise.DiagnosisInput
 		found bool
 	}{
 		"other classes":     {caseOf(task.StatusPending, fail(1, task.ClassAgentError), fail(2, task.ClassResources), fail(3, task.ClassAgentError)), false},
@@ -96,7 +98,7 @@ func TestWhatIsNoSeriesIsNotDiagnosed(t *testing.T) {
 		"its budget":        {caseOf(task.StatusFailed, fail(1, task.ClassBudget)), false},
 		"its only attempt":  {caseOf(task.StatusFailed, fail(1, task.ClassAgentError)), true},
 		"no attempt":        {caseOf(task.StatusFailed), true},
-		"ten of them":       {task.Case{Task: task.Task{Status: task.StatusFailed}, Diagnoses: 10}, false},
+		"ten of them":       {supervise.DiagnosisInput{Task: task.Task{Status: task.StatusFailed}, Diagnoses: 10}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +140,7 @@ func TestEveryClassHasANextStep(t *testing.T) {
 		require.Contains(t, d.What, "2 tasks of its ticket stand failed")
 		require.NotEmpty(t, d.Proposal, class)
 		require.True(t, strings.HasPrefix(d.Command, "omoi "), class)
-		require.Equal(t, d.Advice != "", d.Notice == task.NoticeHeld, "%s: who is told is told something", class)
+		require.Equal(t, d.Advice != "", d.Notice == explain.NoticeHeld, "%s: who is told is told something", class)
 		require.NotNil(t, d.Evidence)
 	}
 }
@@ -147,10 +149,10 @@ func TestEveryClassHasANextStep(t *testing.T) {
 func TestAModelAddsToTheRules(t *testing.T) {
 	t.Parallel()
 	s := supervise.DefaultSettings()
-	rules := task.Diagnosis{SpokenBy: "rules", Cause: "The same error came 6 times.", Confidence: 0.8, Evidence: []task.Sign{{SandboxID: "b", Sequence: 2}}}
+	rules := explain.Diagnosis{SpokenBy: "rules", Cause: "The same error came 6 times.", Confidence: 0.8, Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 2}}}
 	said := supervise.Conclusion{
 		Model: "m", Cause: "libfoo is not installed, token=abcdefgh12345", Proposal: "Install it", Advice: "Use libbar", Confidence: 0.9,
-		Evidence: []task.Sign{{SandboxID: "b", Sequence: 4}, {SandboxID: "b", Sequence: 2}},
+		Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 4}, {SandboxID: "b", Sequence: 2}},
 	}
 	d := supervise.Conclude(rules, said, nil, s)
 	require.Equal(t, "The same error came 6 times. libfoo is not installed, token=[removed].", d.Cause)
@@ -177,10 +179,10 @@ func TestABudgetBoundsWhoeverAsks(t *testing.T) {
 func TestATicketIsDueAfterFailuresInARow(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	ends := func(text string) task.TicketEnds { // the newest first; - before a task that was completed
-		var out task.TicketEnds
+	ends := func(text string) supervise.TicketEnds { // the newest first; - before a task that was completed
+		var out supervise.TicketEnds
 		for n, name := range strings.Fields(text) {
-			out.Ends = append(out.Ends, task.TicketEnd{TaskID: strings.TrimPrefix(name, "-"), Failed: name[0] != '-', At: at.Add(-time.Duration(n) * time.Minute)})
+			out.Ends = append(out.Ends, supervise.TicketEnd{TaskID: strings.TrimPrefix(name, "-"), Failed: name[0] != '-', At: at.Add(-time.Duration(n) * time.Minute)})
 		}
 		return out
 	}
@@ -203,21 +205,21 @@ func TestATicketIsDueAfterFailuresInARow(t *testing.T) {
 func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-	cases := func(classes ...task.FailureClass) (task.TicketEnds, []task.Case) {
-		var ends task.TicketEnds
-		var all []task.Case
+	cases := func(classes ...task.FailureClass) (supervise.TicketEnds, []supervise.DiagnosisInput) {
+		var ends supervise.TicketEnds
+		var all []supervise.DiagnosisInput
 		for n, class := range classes {
 			c := caseOf(task.StatusFailed, tried(1, class, "cannot find libfoo", compiles(fmt.Sprint("box", n))...))
 			c.Task.ID, c.Task.TicketID, c.TicketFailures = fmt.Sprint("T", n), "K", len(classes)
 			c.Tries[0].TaskID = c.Task.ID
 			all = append(all, c)
-			ends.Ends = append(ends.Ends, task.TicketEnd{TaskID: c.Task.ID, Failed: true, At: at})
+			ends.Ends = append(ends.Ends, supervise.TicketEnd{TaskID: c.Task.ID, Failed: true, At: at})
 		}
 		return ends, all
 	}
 	alike, of := cases(task.ClassAgentError, task.ClassAgentError, task.ClassAgentError)
 	d := supervise.DiagnoseTicket(alike, of, supervise.DefaultSettings())
-	require.Equal(t, []any{task.DiagnosisTicket, "K", "T0", 3, task.ClassAgentError, task.NoticeNone, at}, []any{d.Kind, d.TicketID, d.TaskID, d.Failures, d.FailureClass, d.Notice, *d.EndedAt})
+	require.Equal(t, []any{explain.DiagnosisTicket, "K", "T0", 3, task.ClassAgentError, explain.NoticeNone, at}, []any{d.Kind, d.TicketID, d.TaskID, d.Failures, d.FailureClass, d.Notice, *d.EndedAt})
 	require.Equal(t, "3 tasks of the ticket failed one after the other, all of them in the same way (agent_error): cannot find libfoo.", d.What)
 	require.Contains(t, d.Cause, "cannot find libfoo")
 	require.Equal(t, []string{"omoi logs T0", ""}, []string{d.Command, d.Advice})

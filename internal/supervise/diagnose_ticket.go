@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // TicketDue answers the tasks of a ticket that are to be diagnosed together, the newest first: there are some once
 // tasks have failed failures times in a row since the ticket was last diagnosed.
-func TicketDue(t task.TicketEnds, failures int) []string {
+func TicketDue(t TicketEnds, failures int) []string {
 	fresh := 0
 	for _, end := range failed(t) {
 		if end.At.After(t.Upto) {
@@ -30,15 +31,15 @@ func TicketDue(t task.TicketEnds, failures int) []string {
 }
 
 // failed are the newest ends in a row that were failures.
-func failed(t task.TicketEnds) []task.TicketEnd {
-	n := slices.IndexFunc(t.Ends, func(e task.TicketEnd) bool { return !e.Failed })
+func failed(t TicketEnds) []TicketEnd {
+	n := slices.IndexFunc(t.Ends, func(e TicketEnd) bool { return !e.Failed })
 	if n < 0 {
 		return t.Ends
 	}
 	return t.Ends[:n]
 }
 
-func tasksOf(ends []task.TicketEnd) []string {
+func tasksOf(ends []TicketEnd) []string {
 	var ids []string
 	for _, e := range ends {
 		if !slices.Contains(ids, e.TaskID) {
@@ -49,17 +50,17 @@ func tasksOf(ends []task.TicketEnd) []string {
 }
 
 // DiagnoseTicket says by rules what failed in the tasks of a ticket, of which [TicketDue] has answered cases.
-func DiagnoseTicket(t task.TicketEnds, cases []task.Case, settings Settings) task.Diagnosis {
+func DiagnoseTicket(t TicketEnds, cases []DiagnosisInput, settings Settings) explain.Diagnosis {
 	newest, ends := cases[0].Task, failed(t)
-	d := diagnoser{Case: cases[0], settings: settings}
+	d := diagnoser{DiagnosisInput: cases[0], settings: settings}
 	for _, c := range slices.Backward(cases) {
 		d.streak = append(d.streak, endOf(c))
 	}
 	d.Task.Status, d.Task.FailureClass = task.StatusFailed, commonClass(d.streak)
 	d.look()
-	out := task.Diagnosis{
+	out := explain.Diagnosis{
 		OrganizationID: newest.OrganizationID, ProjectID: newest.ProjectID, TicketID: newest.TicketID, TaskID: newest.ID, Attempt: d.newest(),
-		Kind: task.DiagnosisTicket, EndedAt: &ends[0].At, FailureClass: d.class(), Failures: len(ends), TicketFailures: d.TicketFailures,
+		Kind: explain.DiagnosisTicket, EndedAt: &ends[0].At, FailureClass: d.class(), Failures: len(ends), TicketFailures: d.TicketFailures,
 		Evidence: d.evidence(), SpokenBy: string(ByRules),
 	}
 	out.Reason = d.reason()
@@ -70,8 +71,8 @@ func DiagnoseTicket(t task.TicketEnds, cases []task.Case, settings Settings) tas
 }
 
 // endOf is the end of a task as that of its newest attempt; a task may fail before or behind its attempts.
-func endOf(c task.Case) task.CaseTry {
-	last := task.CaseTry{TaskID: c.Task.ID}
+func endOf(c DiagnosisInput) DiagnosedAttempt {
+	last := DiagnosedAttempt{TaskID: c.Task.ID}
 	for _, try := range c.Tries {
 		if try.EndedAt != nil {
 			last = try
@@ -87,7 +88,7 @@ func endOf(c task.Case) task.CaseTry {
 }
 
 // commonClass is none where tasks failed in different ones.
-func commonClass(streak []task.CaseTry) task.FailureClass {
+func commonClass(streak []DiagnosedAttempt) task.FailureClass {
 	for _, try := range streak {
 		if try.FailureClass != streak[0].FailureClass {
 			return task.ClassNone
@@ -108,8 +109,8 @@ func whatOfTicket(tasks, ends int, same bool) string {
 }
 
 // forTicket words the conclusion for a person who looks at the ticket; its agents are told of their own tasks.
-func (d *diagnoser) forTicket(out *task.Diagnosis) {
-	out.Notice, out.Advice = task.NoticeNone, ""
+func (d *diagnoser) forTicket(out *explain.Diagnosis) {
+	out.Notice, out.Advice = explain.NoticeNone, ""
 	if out.FailureClass == task.ClassNone {
 		out.Cause, out.Confidence = "Its tasks failed in different ways, so it may be what the ticket asks for.", sureByGuess
 		out.Proposal = "Look at each of its tasks, then say more clearly what the ticket asks for, or divide it in another way."

@@ -10,7 +10,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Whatever a sandbox sends, it is read and judged, and a verdict rests on events that are there.
@@ -30,7 +29,7 @@ func TestHostileEvents(t *testing.T) {
 	}
 	now := start()
 	rapid.Check(t, func(t *rapid.T) {
-		var rows []task.Event
+		var rows []event.Event
 		for i := range rapid.IntRange(0, 40).Draw(t, "events") {
 			data := map[string]json.RawMessage{}
 			for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 6).Draw(t, "fields") {
@@ -38,7 +37,7 @@ func TestHostileEvents(t *testing.T) {
 			}
 			raw, err := json.Marshal(data)
 			require.NoError(t, err)
-			rows = append(rows, task.Event{
+			rows = append(rows, event.Event{
 				Sequence: int64(i + 1), Type: rapid.SampledFrom(kinds).Draw(t, "kind"), Data: raw,
 				CreatedAt: now.Add(-time.Duration(rapid.IntRange(-5, 5000).Draw(t, "age")) * time.Second),
 			})

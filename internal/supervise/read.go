@@ -18,8 +18,8 @@ const (
 
 // Read takes stored events in, in whatever order, as of now by the clock that dated them. Of
 // heartbeats it keeps the newest, and of bodies what the rules compare.
-func (s *Subject) Read(rows []task.Event, now time.Time) {
-	rows = slices.SortedFunc(slices.Values(rows), func(a, b task.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
+func (s *Subject) Read(rows []event.Event, now time.Time) {
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b event.Event) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	r := reader{s: s, now: now, commands: map[string]string{}, said: slices.Clone(s.Said)}
 	s.Events, s.Beat, s.Seen = make([]Event, 0, len(rows)), nil, Seen{Count: len(rows)}
 	for i := range rows {
@@ -81,14 +81,14 @@ type usage struct {
 	Output int64 `json:"output_tokens"`
 }
 
-func (r *reader) row(row *task.Event) {
+func (r *reader) row(row *event.Event) {
 	var f fields
 	_ = json.Unmarshal(row.Data, &f)
 	e := Event{Sequence: row.Sequence, Type: row.Type, Age: max(r.now.Sub(row.CreatedAt), 0)}
 	if event.ClassOf(row.Type) == event.ClassHeartbeat {
 		r.s.Beat = &Beat{
 			Sequence: e.Sequence, Age: e.Age, Status: f.Status, Tool: f.Current,
-			ToolAge: task.Millis(f.ToolMS),
+			ToolAge: event.Millis(f.ToolMS),
 		}
 		return
 	}

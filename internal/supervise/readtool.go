@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 // inputs are the fields of tools' inputs that the rules look at.
@@ -59,7 +59,7 @@ func (r *reader) completed(e *Event, f *fields) bool {
 	}
 	e.Call = f.ToolUseID
 	if res.MS != nil {
-		e.Took = task.Millis(*res.MS)
+		e.Took = event.Millis(*res.MS)
 	}
 	text := cmp.Or(res.Output, strings.TrimSpace(res.Stdout+"\n"+res.Stderr))
 	if text != "" && isTest(r.commands[e.Call], r.s.TestCommand) {

@@ -5,27 +5,27 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/redact"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Signs tells of the events of a task's attempt in short, newest first, without secrets and heartbeats.
-func Signs(taskID string, attempt int, events []task.Event) []task.Sign {
+func Signs(taskID string, attempt int, events []event.Event) []explain.Evidence {
 	var s Subject
-	at := map[int64]task.Event{}
+	at := map[int64]event.Event{}
 	for _, e := range events {
 		at[e.Sequence] = e
 	}
 	s.Read(events, time.Time{}) // ages do not matter here
 	names := map[string]string{}
-	out := make([]task.Sign, len(s.Events))
+	out := make([]explain.Evidence, len(s.Events))
 	for i := range s.Events {
 		e := &s.Events[i]
 		if e.Call != "" && e.Tool != "" {
 			names[e.Call] = e.Tool
 		}
 		row := at[e.Sequence]
-		out[len(out)-1-i] = task.Sign{
+		out[len(out)-1-i] = explain.Evidence{
 			TaskID: taskID, Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, At: row.CreatedAt,
 			Says: signText(e, names[e.Call]), Failure: failure(e),
 		}

@@ -16,7 +16,7 @@ import (
 
 // tape is what an agent does, in the form in which its events are stored.
 type tape struct {
-	rows  []task.Event
+	rows  []event.Event
 	at    time.Time
 	calls int
 	said  []task.Said
@@ -34,7 +34,7 @@ func (t *tape) add(kind string, data map[string]any) *tape {
 	if err != nil {
 		panic(err)
 	}
-	t.rows = append(t.rows, task.Event{Sequence: int64(len(t.rows) + 1), Type: kind, Data: raw, CreatedAt: t.at})
+	t.rows = append(t.rows, event.Event{Sequence: int64(len(t.rows) + 1), Type: kind, Data: raw, CreatedAt: t.at})
 	return t
 }
 

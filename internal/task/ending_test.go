@@ -8,17 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestAReasonInShortQuotesTheLastLine(t *testing.T) {
+func TestSqueezedHasNoBlankLines(t *testing.T) {
 	t.Parallel()
-	const how = "The command ended with exit code 3 (exited). "
-	for reason, want := range map[string]string{
-		"It broke.": "It broke.",
-		how + task.EndOfOutput + ".\n-----\n\nno disk\n": "The command ended with exit code 3 (exited): no disk",
-		how + task.EndOfOutput + "sorry":                 "The command ended with exit code 3 (exited): sorry",
-		"The setup step broke. " + task.EndOfOutput:      "The setup step broke: ",
-	} {
-		require.Equal(t, want, task.InShort(reason))
-	}
 	require.Equal(t, "a\nb\nc", task.Squeezed("a\n\nb\n \t\n\nc"))
 	require.Equal(t, "a\n  b", task.Squeezed("a\n\n  b"), "what is indented stays so")
 }

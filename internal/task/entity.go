@@ -44,29 +44,6 @@ type OpenTask struct {
 	Status Status `json:"status"`
 }
 
-// Ticket is a piece of work that a person wants; one or more tasks belong to it.
-type Ticket struct {
-	ID          string          `json:"id"`
-	ProjectID   string          `json:"project_id"`
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	TicketType  string          `json:"ticket_type"`
-	PhaseID     string          `json:"phase_id"`
-	Status      string          `json:"status"`      // by its tasks: backlog, analyzing, building, building-done, testing, done
-	Blocked     bool            `json:"is_blocked"`  // one of them has failed, or waits for one that did
-	BlockedWhy  string          `json:"blocked_why"` // which task blocks it, and why that failed; empty: it is not blocked
-	Priority    string          `json:"priority"`
-	Context     json.RawMessage `json:"context"`
-	CreatedAt   time.Time       `json:"created_at"`
-	UpdatedAt   time.Time       `json:"updated_at"`
-	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
-	TaskIDs []string `json:"task_ids" nullable:"false"`
-	// OfCheck: it has no tasks but those of omoi check. Lists for people leave it out.
-	OfCheck bool `json:"of_check"`
-	// Diagnosis is the newest that was made of the ticket itself; null: its tasks have not failed again and again.
-	Diagnosis *Diagnosis `json:"diagnosis"`
-}
-
 // Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
 type Task struct {
 	ID             string `json:"id"`
@@ -204,20 +181,6 @@ type KeyDraft struct {
 	Name           string
 	Scopes         []string
 	ExpiresAt      *time.Time // nil: never
-}
-
-// Event is a stored fact of a sandbox.
-type Event struct {
-	ID        string          `json:"id"` // <sandbox>:<sequence>
-	SandboxID string          `json:"sandbox_id"`
-	Attempt   int             `json:"attempt"`  // 0 for a sandbox that belongs to no task
-	Sequence  int64           `json:"sequence"` // contiguous from 1 in each sandbox
-	Type      string          `json:"event_type"`
-	Source    string          `json:"source"`
-	Data      json.RawMessage `json:"event_data"`
-	Late      bool            `json:"late"` // it came after the attempt's end
-	CreatedAt time.Time       `json:"created_at"`
-	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
 }
 
 // Standing is all that a long poll asks of a task.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/explain"
 )
 
 // Limits of what one event shows.
@@ -37,7 +37,7 @@ type Lines struct {
 }
 
 // Event answers the lines of one event; none for what only machines need.
-func (l *Lines) Event(e task.Event) []string {
+func (l *Lines) Event(e event.Event) []string {
 	what, text, more := l.describe(e)
 	lines := l.newAttempt(e)
 	if what == "" {
@@ -63,7 +63,7 @@ func (l *Lines) Line(at time.Time, what, text string) string {
 
 func pad(cell string, n int) string { return cell + strings.Repeat(" ", max(n-width(cell), 0)) }
 
-func (l *Lines) newAttempt(e task.Event) []string {
+func (l *Lines) newAttempt(e event.Event) []string {
 	if e.Attempt <= l.attempt {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (l *Lines) newAttempt(e task.Event) []string {
 }
 
 // describe answers the word, the text and the lines below it.
-func (l *Lines) describe(e task.Event) (what, text string, more []string) {
+func (l *Lines) describe(e event.Event) (what, text string, more []string) {
 	d := decode(e.Data)
 	switch e.Type {
 	case event.AgentStarted:
@@ -103,7 +103,7 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 	case event.AgentCompleted:
 		return l.completed(d)
 	case event.AgentError, event.AgentFailed, event.AgentStreamError, event.IterationFailed:
-		return l.Red("error"), OneLine(task.InShort(d.text("error")), textWidth), nil
+		return l.Red("error"), OneLine(explain.InShort(d.text("error")), textWidth), nil
 	case event.AgentAssistantMessage, event.AgentToolCompleted, event.AgentSubagentCompleted, event.AgentSkillCompleted,
 		event.AgentSystemMessage, event.AgentUserMessage:
 		return "", "", nil // what they tell stands in their neighbours
@@ -114,11 +114,11 @@ func (l *Lines) describe(e task.Event) (what, text string, more []string) {
 // Brief is what an event tells in one line; empty for what stands in its neighbours.
 func Brief(kind string, raw json.RawMessage) string {
 	l := &Lines{Heartbeats: true}
-	_, text, _ := l.describe(task.Event{Type: kind, Data: raw})
+	_, text, _ := l.describe(event.Event{Type: kind, Data: raw})
 	return OneLine(text, briefWidth)
 }
 
-func (l *Lines) rest(e task.Event, d data) (what, text string, more []string) {
+func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	switch e.Type {
 	case event.AgentWaiting:
 		return "waiting", l.waits(), nil
@@ -276,7 +276,7 @@ func (l *Lines) waits() string {
 }
 
 // Waits tells whether an event says that the agent waits for a message.
-func Waits(e task.Event) bool {
+func Waits(e event.Event) bool {
 	switch e.Type {
 	case event.AgentWaiting:
 		return true

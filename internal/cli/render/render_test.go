@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 func TestCleanLeavesNothingThatATerminalObeys(t *testing.T) {
@@ -82,7 +82,7 @@ func TestEventLines(t *testing.T) {
 	} {
 		start := time.Now()
 		lines := &render.Lines{Start: start, Task: "456789ab", Live: true}
-		e := task.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
+		e := event.Event{Attempt: 1, Type: c.kind, Data: json.RawMessage(c.data), CreatedAt: start.Add(1500 * time.Millisecond)}
 		got := strings.Join(lines.Event(e), "\n")
 		if c.want == "" {
 			require.Empty(t, got, c.kind)
@@ -109,7 +109,7 @@ func TestBrief(t *testing.T) {
 func TestEventLinesTellAttemptsAndLateness(t *testing.T) {
 	t.Parallel()
 	lines := &render.Lines{Start: time.Now()}
-	e := task.Event{Attempt: 1, Type: "agent.message", Data: json.RawMessage(`{"content":"x"}`), SandboxID: "abcdefghijklmnopqrstuvwxyz"}
+	e := event.Event{Attempt: 1, Type: "agent.message", Data: json.RawMessage(`{"content":"x"}`), SandboxID: "abcdefghijklmnopqrstuvwxyz"}
 	require.Len(t, lines.Event(e), 1)
 	e.Attempt, e.Late = 2, true
 	got := lines.Event(e)

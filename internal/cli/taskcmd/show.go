@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -184,7 +185,7 @@ func whyAttempt(t client.Task, a client.Attempt) string {
 	case a.Reason == string(task.FactPublished) && t.PullURL == nil && !committed(t, a):
 		return "no commits, nothing to publish"
 	case a.Reason != "":
-		return task.InShort(a.Reason)
+		return explain.InShort(a.Reason)
 	}
 	return a.StopReason
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -21,10 +22,10 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	failed.Why = "Failed after 1 attempt: No compiler. Begin again with `omoi retry " + idA + "`."
 	found := client.Ticket{
 		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA}, BlockedWhy: "Task " + idA + " failed: No compiler.",
-		Diagnosis: &task.Diagnosis{
-			Kind: task.DiagnosisTicket, TaskID: idA, What: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
+		Diagnosis: &explain.Diagnosis{
+			Kind: explain.DiagnosisTicket, TaskID: idA, What: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
 			Proposal: "Install one.", Command: "omoi why " + idA, SpokenBy: "rules", Confidence: 0.8,
-			Evidence: []task.Sign{{TaskID: idB, Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no compiler"}},
+			Evidence: []explain.Evidence{{TaskID: idB, Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no compiler"}},
 		},
 	}
 	mux := http.NewServeMux()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/explain"
 )
 
 func newWhy(s *session) *cobra.Command {
@@ -32,7 +32,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
 	s.showSigns(e.Evidence)
 	if d := e.Diagnosis; d != nil {
-		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign task.Sign) bool { return slices.Contains(e.Evidence, sign) })
+		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign explain.Evidence) bool { return slices.Contains(e.Evidence, sign) })
 		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // it stands above already
 			d.What = strings.Replace(d.What, ": "+d.Reason, "", 1)
 		}
@@ -42,18 +42,18 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	return nil
 }
 
-func (s *session) showSigns(signs []task.Sign) {
+func (s *session) showSigns(signs []explain.Evidence) {
 	for _, sign := range signs {
 		s.showSign(fmt.Sprintf("event %d of attempt %d", sign.Sequence, sign.Attempt), sign)
 	}
 }
 
-func (s *session) showSign(which string, sign task.Sign) {
+func (s *session) showSign(which string, sign explain.Evidence) {
 	s.say("  %s", strings.TrimRight(fmt.Sprintf("%s  %s  %s", which, sign.Type, render.OneLine(sign.Says, 160)), " "))
 }
 
 // showSignsOfTasks names the task of each, too.
-func (s *session) showSignsOfTasks(signs []task.Sign) {
+func (s *session) showSignsOfTasks(signs []explain.Evidence) {
 	for _, sign := range signs {
 		s.showSign(fmt.Sprintf("event %d of attempt %d of task %s", sign.Sequence, sign.Attempt, render.Short(sign.TaskID)), sign)
 	}
@@ -61,7 +61,7 @@ func (s *session) showSignsOfTasks(signs []task.Sign) {
 
 func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
 	of, showSigns := fmt.Sprintf(" of attempt %d", d.Attempt), s.showSigns
-	if d.Kind == task.DiagnosisTicket {
+	if d.Kind == explain.DiagnosisTicket {
 		of, showSigns = "", s.showSignsOfTasks
 	}
 	s.say("Diagnosis%s, by %s, sure by %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
@@ -70,7 +70,7 @@ func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
 	}
 	s.say("  Proposed: %s (%s)", short(d.Proposal), short(d.Command))
 	showSigns(d.Evidence)
-	if w := d.Webhook; w != nil && w.State != task.DeliveryDone {
+	if w := d.Webhook; w != nil && w.State != explain.DeliveryDone {
 		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d tries. %s", w.State, w.Tries, render.OneLine(w.Error, 160)), " "))
 	}
 }

@@ -23,11 +23,11 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
 		TaskID: idA, Status: task.StatusFailed, State: explain.StandsFailed, Why: "Failed after 1 attempt (event 7 of attempt 1).", Next: "omoi retry " + idA,
-		Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
-		Diagnosis: &task.Diagnosis{
+		Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+		Diagnosis: &explain.Diagnosis{
 			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
-			Evidence: []task.Sign{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
-			Webhook:  &task.Delivery{State: task.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
+			Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+			Webhook:  &explain.Delivery{State: explain.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
 		},
 	}
 	got := f.omoi("why", "-")
@@ -55,7 +55,7 @@ func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
 		State: explain.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
-		Diagnosis: &task.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", Reason: "There is no key", SpokenBy: "rules"},
+		Diagnosis: &explain.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", Reason: "There is no key", SpokenBy: "rules"},
 	}
 	got := f.omoi("why", "-").out
 	require.Equal(t, 1, strings.Count(got, "There is no key"), got)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -26,7 +27,7 @@ type Note struct {
 }
 
 // Of makes a trajectory of a task's stored events.
-func Of(t *task.Task, events []task.Event, note Note) (Trajectory, error) {
+func Of(t *task.Task, events []event.Event, note Note) (Trajectory, error) {
 	events = attempt(events, &note)
 	if len(events) == 0 {
 		return Trajectory{}, errors.New("there are no such events; omoi logs shows what there is")
@@ -53,13 +54,13 @@ func Of(t *task.Task, events []task.Event, note Note) (Trajectory, error) {
 }
 
 // attempt are the events of one attempt.
-func attempt(events []task.Event, note *Note) []task.Event {
+func attempt(events []event.Event, note *Note) []event.Event {
 	if note.Attempt == 0 && len(events) > 0 {
 		for i := range events {
 			note.Attempt = max(note.Attempt, events[i].Attempt)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(events), func(e task.Event) bool {
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {
 		return e.Attempt != note.Attempt || note.Until > 0 && e.Sequence > note.Until
 	})
 }
@@ -128,7 +129,7 @@ func shorten(v map[string]any) {
 var folder = regexp.MustCompile(`/[A-Za-z0-9_./-]*?/(?:workspace|work)(/|\b)`)
 
 // cleaner takes out what names the place where a trajectory was recorded.
-func cleaner(t *task.Task, events []task.Event) func(json.RawMessage) json.RawMessage {
+func cleaner(t *task.Task, events []event.Event) func(json.RawMessage) json.RawMessage {
 	pairs := []string{t.ID, "task"}
 	for i := range events {
 		if id := events[i].SandboxID; id != "" && !slices.Contains(pairs, id) {

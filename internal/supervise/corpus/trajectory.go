@@ -138,8 +138,8 @@ func (t *Trajectory) Bytes() ([]byte, error) {
 // window is how many events the guardian looks at, by default: of heartbeats only the newest.
 const window = 200
 
-func seen(rows []task.Event) []task.Event {
-	var list []task.Event
+func seen(rows []event.Event) []event.Event {
+	var list []event.Event
 	beat := false
 	for _, row := range slices.Backward(rows) {
 		isBeat := event.ClassOf(row.Type) == event.ClassHeartbeat
@@ -155,11 +155,11 @@ func seen(rows []task.Event) []task.Event {
 }
 
 // rows are the events as they would be stored at the speed of real work.
-func (t *Trajectory) rows() []task.Event {
+func (t *Trajectory) rows() []event.Event {
 	speed := max(t.Speed, 1)
-	rows := make([]task.Event, len(t.Events))
+	rows := make([]event.Event, len(t.Events))
 	for i, e := range t.Events {
-		rows[i] = task.Event{
+		rows[i] = event.Event{
 			Sequence: e.Sequence, Type: e.Type, Data: slowed(e.Data, speed),
 			CreatedAt: time.Time{}.Add(time.Duration(float64(e.MS) * speed * float64(time.Millisecond))),
 		}
@@ -198,7 +198,7 @@ func stretch(v map[string]any, speed float64) {
 }
 
 // said are the messages of people: who recorded the trajectory vouches for them.
-func said(rows []task.Event) []task.Said {
+func said(rows []event.Event) []task.Said {
 	var list []task.Said
 	for _, row := range rows {
 		if m := event.Read[event.Delivery](row.Data); row.Type == event.AgentMessageInjected && m.Kind == "user_message" {
@@ -209,7 +209,7 @@ func said(rows []task.Event) []task.Said {
 }
 
 // subject is the attempt as the guardian sees it after its first n events.
-func (t *Trajectory) subject(rows []task.Event, n int) supervise.Subject {
+func (t *Trajectory) subject(rows []event.Event, n int) supervise.Subject {
 	var x task.Execution
 	_ = json.Unmarshal(t.Task.Execution, &x) // checked when the task was made
 	s := supervise.Subject{

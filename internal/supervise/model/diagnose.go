@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 var _ supervise.DiagnosisModel = (*Model)(nil)
@@ -26,7 +26,7 @@ Name the one cause that explains most, the next step for the person (what to cha
 Answer by calling ` + diagnosisTool + ` once.`
 
 // Diagnose asks why attempts have failed.
-func (m *Model) Diagnose(ctx context.Context, c task.Case, rules task.Diagnosis) (supervise.Conclusion, error) {
+func (m *Model) Diagnose(ctx context.Context, c supervise.DiagnosisInput, rules explain.Diagnosis) (supervise.Conclusion, error) {
 	var out supervise.Conclusion
 	question := m.asking(diagnosisSystem, diagnosisPrompt(c, rules, m.settings.Lines), diagnosisForm())
 	use, err := m.ask(ctx, question, func(answer *reply) error { return concluded(answer, c, &out) })
@@ -68,7 +68,7 @@ type shownSign struct {
 }
 
 // diagnosisPrompt shows a case: of each try its end and its newest events, lines of them in all.
-func diagnosisPrompt(c task.Case, rules task.Diagnosis, lines int) string {
+func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines int) string {
 	var b strings.Builder
 	t := c.Task
 	section(&b, "TASK", map[string]any{
@@ -113,7 +113,7 @@ type diagnosisAnswer struct {
 }
 
 // concluded reads an answer and holds it against the form.
-func concluded(m *reply, c task.Case, out *supervise.Conclusion) error {
+func concluded(m *reply, c supervise.DiagnosisInput, out *supervise.Conclusion) error {
 	var a diagnosisAnswer
 	if err := m.decode(diagnosisTool, &a); err != nil {
 		return err
@@ -122,7 +122,7 @@ func concluded(m *reply, c task.Case, out *supervise.Conclusion) error {
 	return a.conclude(c, out)
 }
 
-func (a *diagnosisAnswer) conclude(c task.Case, out *supervise.Conclusion) error {
+func (a *diagnosisAnswer) conclude(c supervise.DiagnosisInput, out *supervise.Conclusion) error {
 	switch {
 	case a.Cause == nil, a.Proposal == nil, a.Advice == nil, a.Confidence == nil, a.Evidence == nil:
 		return errors.New("a required field is missing")
@@ -131,7 +131,7 @@ func (a *diagnosisAnswer) conclude(c task.Case, out *supervise.Conclusion) error
 	case strings.TrimSpace(*a.Cause) == "", strings.TrimSpace(*a.Proposal) == "":
 		return errors.New("cause and proposal must not be empty")
 	}
-	known := map[[2]int64]task.Sign{}
+	known := map[[2]int64]explain.Evidence{}
 	for _, try := range c.Tries {
 		for _, s := range supervise.Signs(try.TaskID, try.Number, try.Feed) {
 			known[[2]int64{int64(s.Attempt), s.Sequence}] = s

@@ -13,7 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
-	"github.com/omoi-dev/omoi/internal/task"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
 )
 
@@ -29,7 +28,7 @@ func subject(text string) supervise.Subject {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	s := supervise.Subject{Title: "Speed up the parser", Description: "Make it faster.", Attempt: 2}
 	said := json.RawMessage(`{"content":` + quoted(text) + `}`)
-	s.Read([]task.Event{
+	s.Read([]event.Event{
 		{Sequence: 1, Type: event.AgentStarted, Data: json.RawMessage(`{}`), CreatedAt: now.Add(-time.Minute)},
 		{Sequence: 2, Type: "agent.message", Data: said, CreatedAt: now},
 	}, now)

@@ -11,7 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise/corpus"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
@@ -72,8 +71,8 @@ func (r *recorder) record(ctx context.Context, file string) (string, error) {
 }
 
 // watch takes the events in until the task has ended, or until it is to be stopped.
-func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]task.Event, error) {
-	var events []task.Event
+func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]event.Event, error) {
+	var events []event.Event
 	next, sent := "", 0
 	var began time.Time
 	for {
@@ -96,7 +95,7 @@ func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]task.Ev
 }
 
 // answer says the next thing once the agent waits for it.
-func (r *recorder) answer(ctx context.Context, events []task.Event, s *scenario, sent int) (int, error) {
+func (r *recorder) answer(ctx context.Context, events []event.Event, s *scenario, sent int) (int, error) {
 	waits, box := 0, ""
 	for i := range events {
 		if events[i].Type == event.AgentWaiting {

@@ -1,4 +1,4 @@
-package task_test
+package event_test
 
 import (
 	"math"
@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/event"
 )
 
 func TestWhatAnAgentTellsOfTimeStaysWithinBounds(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 1500*time.Millisecond, task.Millis(1500))
-	require.Zero(t, task.Millis(-1e300))
+	require.Equal(t, 1500*time.Millisecond, event.Millis(1500))
+	require.Zero(t, event.Millis(-1e300))
 	for _, huge := range []float64{1e13, 1e300, math.MaxFloat64} {
-		require.Equal(t, 365*24*time.Hour, task.Millis(huge))
+		require.Equal(t, 365*24*time.Hour, event.Millis(huge))
 	}
 }
