@@ -3,14 +3,14 @@ package activities
 import (
 	"context"
 
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Conductor looks at the agents of organizations together.
 type Conductor interface {
 	// Begin answers the organizations with agents at work, in the order of their ids.
-	Begin(ctx context.Context, cycleID string) ([]task.ConductedOrganization, error)
+	Begin(ctx context.Context, cycleID string) ([]conductor.ActiveOrganization, error)
 	// Conduct looks at the organizations of a stretch, at each once in a cycle. from is where a try
 	// before came to; note is told how far this one is.
 	Conduct(ctx context.Context, s contract.SandboxRange, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error)

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Conducting reads what the conductor found, and the open work that new work is compared with.
 type Conducting interface {
-	ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.ConductorAnalysis], error)
-	Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Duplicate], error)
+	ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[conductor.Analysis], error)
+	Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[conductor.Duplicate], error)
 	ConductorAge(ctx context.Context) (time.Duration, error)
-	ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error)
-	OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error)
+	ConductorHour(ctx context.Context, organizationID string) (conductor.Hour, error)
+	OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error)
 }
 
 func (a *API) registerConductor() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -43,7 +44,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64)
 // alike compares a draft with the open work of its project, by counting words.
 func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most int) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
-	open, err := a.deps.Store.OpenWork(ctx, task.WorkQuery{
+	open, err := a.deps.Store.OpenWork(ctx, conductor.WorkQuery{
 		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
 	})
 	if err != nil {
@@ -59,7 +60,7 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 }
 
 // compare names all who are alike by least or more, the most alike first.
-func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork, least float64) {
+func compare(report *client.DuplicateReport, d task.Draft, open []conductor.OpenWork, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
 	for _, o := range open {
 		theirs := supervise.WorkOf(o.Title, o.Description)
@@ -75,7 +76,7 @@ func compare(report *client.DuplicateReport, d task.Draft, open []task.OpenWork,
 	}
 }
 
-func candidate(o task.OpenWork, likeness float64) client.Candidate {
+func candidate(o conductor.OpenWork, likeness float64) client.Candidate {
 	text := []rune(o.Description)
 	return client.Candidate{
 		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]), Status: string(o.Status), Similarity: likeness,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -16,9 +17,9 @@ const tagGuardian = "guardian"
 // Supervision reads what the guardian thought and did. An id of another organization is
 // [task.CodeNotFound].
 type Supervision interface {
-	Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Judgement], error)
-	Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Intervention], error)
-	Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error)
+	Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Analysis], error)
+	Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Intervention], error)
+	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
 	Monitored
 	Actions
 	Explaining
@@ -27,12 +28,12 @@ type Supervision interface {
 
 // Actions keeps what people do by the guardian's routes.
 type Actions interface {
-	CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error)
-	OverridePriority(ctx context.Context, call task.GuardianCall, taskID, priority string) (task.GuardianAction, error)
-	Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error)
-	GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]task.GuardianAction, error)
-	GuardianAction(ctx context.Context, organizationID, id string) (task.GuardianAction, error)
-	RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error)
+	CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error)
+	OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error)
+	Reallocate(ctx context.Context, call guardian.Call, from, to string, n int) (guardian.Action, error)
+	GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]guardian.Action, error)
+	GuardianAction(ctx context.Context, organizationID, id string) (guardian.Action, error)
+	RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error)
 }
 
 func (a *API) registerGuardian() {
@@ -61,7 +62,7 @@ func (in *guardianListIn) query() (task.GuardianQuery, error) {
 	return task.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}, filterIDs("task", in.TaskIDs)
 }
 
-func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.Judgement], error) {
+func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.GuardianAnalysis], error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err
@@ -83,15 +84,15 @@ func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Interve
 }
 
 // authority is what a caller may do by who he is: what he asks for may lower it.
-func authority(who caller, said client.Authorship) (task.GuardianCall, error) {
-	call := task.GuardianCall{OrganizationID: who.organization, By: who.name, Claimed: said.By, Reason: said.Reason}
-	levels := []int{task.AuthorityWatchdog, task.AuthorityMonitor, task.AuthorityGuardian} // of the scopes
-	call.Authority = task.AuthorityWorker
+func authority(who caller, said client.Authorship) (guardian.Call, error) {
+	call := guardian.Call{OrganizationID: who.organization, By: who.name, Claimed: said.By, Reason: said.Reason}
+	levels := []int{guardian.AuthorityWatchdog, guardian.AuthorityMonitor, guardian.AuthorityGuardian} // of the scopes
+	call.Authority = guardian.AuthorityWorker
 	if who.scope >= 0 {
 		call.Authority = levels[who.scope]
 	}
 	if said.Authority != nil {
-		if *said.Authority < task.AuthorityWorker || *said.Authority > task.AuthoritySystem {
+		if *said.Authority < guardian.AuthorityWorker || *said.Authority > guardian.AuthoritySystem {
 			return call, task.Invalid("authority", "The authority is a number from 1 to 5.")
 		}
 		call.Authority = min(call.Authority, *said.Authority)
@@ -104,9 +105,9 @@ func authority(who caller, said client.Authorship) (task.GuardianCall, error) {
 	switch {
 	case said.Reason == "":
 		return call, task.Invalid("reason", "The field reason must say why.")
-	case call.Authority < task.AuthorityGuardian:
+	case call.Authority < guardian.AuthorityGuardian:
 		return call, task.Errorf(task.CodeForbidden, "This asks for the authority of a guardian (4); yours is that of a %s (%d). A key with the scope admin has it.",
-			task.AuthorityName(call.Authority), call.Authority)
+			guardian.AuthorityName(call.Authority), call.Authority)
 	}
 	return call, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -81,7 +82,7 @@ func TestAuthorityComesFromWhoOneIs(t *testing.T) {
 
 	done := ok[client.GuardianAction](w.call(http.MethodPost, route, body(`, "authority": 5`), authorization, admin), http.StatusOK)
 	require.Equal(t, "cancel_task", done.Type)
-	require.Equal(t, task.AuthorityGuardian, done.Authority, "asking for more gives no more")
+	require.Equal(t, guardian.AuthorityGuardian, done.Authority, "asking for more gives no more")
 	require.Equal(t, "GUARDIAN", done.AuthorityName)
 	require.NotContains(t, done.InitiatedBy, "chief")
 	var audit map[string]any
@@ -233,7 +234,7 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 		return page.Items[0]
 	}
 	step := list()
-	require.Equal(t, []any{task.LevelNudge, "sent", "accepted", false}, []any{step.Level, step.State, step.MessageState, step.Shadow})
+	require.Equal(t, []any{guardian.LevelNudge, "sent", "accepted", false}, []any{step.Level, step.State, step.MessageState, step.Shadow})
 	withdraw := guardianRoutes + "/interventions/" + step.ID + "/withdraw"
 	ok[client.Intervention](w.call(http.MethodPost, withdraw, nil), http.StatusOK)
 	require.Equal(t, []any{"withdrawn", "expired"}, []any{list().State, list().MessageState})

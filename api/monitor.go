@@ -8,23 +8,24 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Monitored reads who is at work and what is thought of him.
 type Monitored interface {
-	Active(ctx context.Context, organizationID string) ([]task.ActiveSandbox, error)
+	Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error)
 	ActiveLife(ctx context.Context, organizationID string) ([]task.Life, error)
 	// Resolve answers the active sandbox that an id of a sandbox, an agent or a task speaks of.
 	Resolve(ctx context.Context, organizationID, id string) (string, error)
-	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error)
-	Cycles(ctx context.Context) (task.GuardianCycles, error)
+	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error)
+	Cycles(ctx context.Context) (guardian.Cycles, error)
 	Steered(ctx context.Context, organizationID string) (int64, error)
 }
 
 // Judge judges agents at work.
 type Judge interface {
-	JudgeNow(ctx context.Context, sandboxID string, force bool) (task.Judgement, error)
+	JudgeNow(ctx context.Context, sandboxID string, force bool) (guardian.Analysis, error)
 }
 
 // Schedules looks at schedules of Temporal and changes them.
@@ -113,7 +114,7 @@ type share struct{ n, sum float64 }
 
 // sumUp says how a fleet does. Rules look at everybody and speak of faults only, so whom they have caught stands for
 // himself; the others that were judged stand for all others, where they are half of them or more.
-func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
+func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 	var caught, others share
 	h.Trouble = newestTrouble(judged)
 	for _, j := range judged {
@@ -139,7 +140,7 @@ func sumUp(h *client.MonitorHealth, judged []task.Judgement) {
 }
 
 // newestTrouble is why the model did not speak of the agent that was last judged without it.
-func newestTrouble(judged []task.Judgement) string {
+func newestTrouble(judged []guardian.Analysis) string {
 	var newest time.Time
 	trouble := ""
 	for _, j := range judged {
@@ -217,7 +218,7 @@ func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAna
 }
 
 // analysisOf is a judgement in the form of the replaced system.
-func analysisOf(j task.Judgement) client.AgentAnalysis {
+func analysisOf(j guardian.Analysis) client.AgentAnalysis {
 	var said struct {
 		Recommendation string  `json:"recommendation"`
 		Summary        string  `json:"summary"`

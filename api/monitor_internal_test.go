@@ -8,25 +8,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
 // thought are n judgements by a rule or by a model.
-func thought(n int, by string, score float64) []task.Judgement {
-	all := make([]task.Judgement, n)
+func thought(n int, by string, score float64) []guardian.Analysis {
+	all := make([]guardian.Analysis, n)
 	for i := range all {
-		all[i] = task.Judgement{SpokenBy: by, AlignmentScore: &score, NeedsSteering: score < 0.5, SteeringType: "guidance"}
+		all[i] = guardian.Analysis{SpokenBy: by, AlignmentScore: &score, NeedsSteering: score < 0.5, SteeringType: "guidance"}
 	}
 	return all
 }
 
 func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
 	t.Parallel()
-	bad, good := func(n int) []task.Judgement { return thought(n, "rules", 0.2) }, func(n int) []task.Judgement { return thought(n, "model", 0.95) }
+	bad, good := func(n int) []guardian.Analysis { return thought(n, "rules", 0.2) }, func(n int) []guardian.Analysis { return thought(n, "model", 0.95) }
 	known := func(score float64) *float64 { return &score }
 	for name, c := range map[string]struct {
 		active int
-		judged []task.Judgement
+		judged []guardian.Analysis
 		word   string
 		mean   *float64
 	}{
@@ -56,7 +56,7 @@ func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
 
 func TestHealthSaysWhyNoModelSpoke(t *testing.T) {
 	t.Parallel()
-	judged := []task.Judgement{
+	judged := []guardian.Analysis{
 		{JudgedAt: time.Unix(1, 0), Analysis: json.RawMessage(`{"trouble": "older"}`)},
 		{JudgedAt: time.Unix(3, 0), Analysis: json.RawMessage(`{"trouble": "newer"}`)},
 		{JudgedAt: time.Unix(2, 0), Analysis: json.RawMessage(`{"trouble": "between"}`)},

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
 // resolver is a store that takes every id for that of a sandbox.
@@ -25,7 +25,7 @@ type panel struct {
 	all       atomic.Int32
 }
 
-func (p *panel) JudgeNow(ctx context.Context, id string, _ bool) (task.Judgement, error) {
+func (p *panel) JudgeNow(ctx context.Context, id string, _ bool) (guardian.Analysis, error) {
 	now := p.now.Add(1)
 	defer p.now.Add(-1)
 	for most := p.most.Load(); now > most && !p.most.CompareAndSwap(most, now); most = p.most.Load() {
@@ -35,9 +35,9 @@ func (p *panel) JudgeNow(ctx context.Context, id string, _ bool) (task.Judgement
 	}
 	select {
 	case <-p.full:
-		return task.Judgement{SandboxID: id}, nil
+		return guardian.Analysis{SandboxID: id}, nil
 	case <-ctx.Done():
-		return task.Judgement{}, ctx.Err()
+		return guardian.Analysis{}, ctx.Err()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,6 +26,7 @@ func (a *API) document() huma.Config {
 	c.Formats = formats(c.Formats)
 	c.CreateHooks = nil // no $schema fields: answers keep their wire form
 	c.Transformers = []huma.Transformer{a.transform}
+	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
 		"login":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
@@ -33,6 +35,22 @@ func (a *API) document() huma.Config {
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[task.Choice](), reflect.TypeFor[bool]())
 	c.Components.Responses = problems(c.Components.Schemas)
 	return c
+}
+
+// nameOfSchema returns the name of a type in the document. Types of some packages are named with their package, for
+// example GuardianAnalysis.
+func nameOfSchema(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	for _, owner := range []string{"Guardian", "Conductor"} {
+		if _, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+strings.ToLower(owner)+"."); found {
+			inner = strings.TrimRight(inner, "]")
+			return strings.TrimSuffix(name, inner) + owner + inner
+		}
+	}
+	return name
 }
 
 func securityOf(want access) []map[string][]string {

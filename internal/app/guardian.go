@@ -55,7 +55,7 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
 		Store: c.store, Model: makes, Counter: c.metrics, Log: c.log,
-		Wake: func(iv task.Intervention) {
+		Wake: func(iv guardian.Intervention) {
 			c.bus.Wake(live.Messages(iv.SandboxID))
 			c.bus.Wake(live.Relay)
 		},

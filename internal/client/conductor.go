@@ -3,14 +3,14 @@ package client
 import (
 	"context"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/conductor"
 )
 
 // ConductorAnalysis is what the conductor thought of an organization's agents together.
-type ConductorAnalysis = task.ConductorAnalysis
+type ConductorAnalysis = conductor.Analysis
 
 // Duplicate is a pair of tasks about the same work.
-type Duplicate = task.Duplicate
+type Duplicate = conductor.Duplicate
 
 // ConductorStatus says how the conductor runs.
 type ConductorStatus struct {

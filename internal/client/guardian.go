@@ -7,20 +7,21 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Judgement is what the guardian thought of an attempt.
-type Judgement = task.Judgement
+// GuardianAnalysis is what the guardian thought of an attempt.
+type GuardianAnalysis = guardian.Analysis
 
 // Intervention is what was decided about an attempt, and what became of it.
-type Intervention = task.Intervention
+type Intervention = guardian.Intervention
 
 // Schedule is a schedule as Temporal has it.
 type Schedule = task.Schedule
 
 // GuardianAction is what a person did by the guardian's routes.
-type GuardianAction = task.GuardianAction
+type GuardianAction = guardian.Action
 
 // CancelAction is the body of POST /api/v1/guardian/intervention/cancel-task. Unknown fields are ignored here.
 type CancelAction struct {
@@ -68,15 +69,15 @@ type RevertedAction struct {
 
 // MonitorStatus is the answer of GET /api/v1/monitor/intelligent/status.
 type MonitorStatus struct {
-	Running   bool                `json:"running"` // the schedule is there and not paused
-	Resting   bool                `json:"resting"` // paused, since nobody is at work
-	CycleID   *string             `json:"current_cycle_id"`
-	Config    MonitorConfig       `json:"config"`
-	Timing    MonitorTiming       `json:"timing"`
-	Metrics   MonitorMetrics      `json:"metrics"`
-	Schedule  Schedule            `json:"schedule"`
-	LastCycle *task.GuardianCycle `json:"last_cycle,omitempty"` // absent: it never ran, or who asks is no admin
-	Conductor ConductorStatus     `json:"conductor"`
+	Running   bool            `json:"running"` // the schedule is there and not paused
+	Resting   bool            `json:"resting"` // paused, since nobody is at work
+	CycleID   *string         `json:"current_cycle_id"`
+	Config    MonitorConfig   `json:"config"`
+	Timing    MonitorTiming   `json:"timing"`
+	Metrics   MonitorMetrics  `json:"metrics"`
+	Schedule  Schedule        `json:"schedule"`
+	LastCycle *guardian.Cycle `json:"last_cycle,omitempty"` // absent: it never ran, or who asks is no admin
+	Conductor ConductorStatus `json:"conductor"`
 }
 
 // MonitorConfig are the settings of the supervision.
@@ -184,8 +185,8 @@ func (f GuardianFilter) query() url.Values {
 }
 
 // Judgements lists what the guardian thought, newest first.
-func (c *Client) Judgements(ctx context.Context, f GuardianFilter) (Page[Judgement], error) {
-	return answer[Page[Judgement]](ctx, c, call{path: prefix + "/guardian/analyses", query: f.query()})
+func (c *Client) Judgements(ctx context.Context, f GuardianFilter) (Page[GuardianAnalysis], error) {
+	return answer[Page[GuardianAnalysis]](ctx, c, call{path: prefix + "/guardian/analyses", query: f.query()})
 }
 
 // Interventions lists what was decided about attempts, newest first.

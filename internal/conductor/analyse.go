@@ -10,14 +10,14 @@ import (
 )
 
 // analyse looks at the agents of one organization, and stores what it thinks.
-func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Comparer) (task.ConductorAnalysis, error) {
+func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Comparer) (Analysis, error) {
 	found, err := c.deps.Store.ConductedAgents(ctx, organizationID, c.cfg.Fresh, c.cfg.Newest)
 	if err != nil || len(found) == 0 { // they have ended meanwhile
-		return task.ConductorAnalysis{}, err
+		return Analysis{}, err
 	}
 	pairs, err := c.compare(ctx, organizationID, found, model)
 	if err != nil {
-		return task.ConductorAnalysis{}, err
+		return Analysis{}, err
 	}
 	fleet := supervise.Conduct(agentsOf(found), pairs.same())
 	a, err := recordOf(cycleID, organizationID, fleet)
@@ -36,7 +36,7 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 	return a, err
 }
 
-func agentsOf(found []task.Conducted) []supervise.Agent {
+func agentsOf(found []ActiveAgent) []supervise.Agent {
 	agents := make([]supervise.Agent, len(found))
 	for n, f := range found {
 		agents[n] = supervise.Agent{
@@ -47,8 +47,8 @@ func agentsOf(found []task.Conducted) []supervise.Agent {
 	return agents
 }
 
-func recordOf(cycleID, organizationID string, f supervise.Fleet) (task.ConductorAnalysis, error) {
-	a := task.ConductorAnalysis{
+func recordOf(cycleID, organizationID string, f supervise.Fleet) (Analysis, error) {
+	a := Analysis{
 		ID: task.NewID(), CycleID: cycleID, OrganizationID: organizationID, Coherence: f.Coherence, AtMost: f.AtMost, Status: f.Status,
 		Agents: f.Agents, Judged: f.Judged, Duplicates: f.Duplicates, Terminations: f.Ended, Coordinations: f.Coordination,
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what a conductor is told. Zero values mean the defaults named here.
@@ -27,11 +26,11 @@ type Config struct {
 
 // Store is the part of the store that the conductor needs.
 type Store interface {
-	ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]task.ConductedOrganization, error)
-	ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]task.Conducted, error)
-	Compared(ctx context.Context, organizationID string, taskIDs []string) ([]task.Duplicate, error)
+	ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]ActiveOrganization, error)
+	ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]ActiveAgent, error)
+	Compared(ctx context.Context, organizationID string, taskIDs []string) ([]Duplicate, error)
 	// SaveConducted stores an analysis once for its cycle and organization, with its pairs.
-	SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error)
+	SaveConducted(ctx context.Context, a Analysis, pairs []Duplicate) (saved bool, err error)
 	EndConductorCycle(ctx context.Context, keep time.Duration) error
 }
 
@@ -72,7 +71,7 @@ func New(cfg Config, deps Deps) *Conductor {
 }
 
 // Begin answers the organizations with agents at work, in the order of their ids.
-func (c *Conductor) Begin(ctx context.Context, cycleID string) ([]task.ConductedOrganization, error) {
+func (c *Conductor) Begin(ctx context.Context, cycleID string) ([]ActiveOrganization, error) {
 	return c.deps.Store.ConductedOrganizations(ctx, cycleID, "", "")
 }
 
@@ -100,7 +99,7 @@ func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from c
 }
 
 // one looks at an organization, unless a try before has.
-func (c *Conductor) one(ctx context.Context, cycleID string, org task.ConductedOrganization, model supervise.Comparer, sum *contract.Conducted) error {
+func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Comparer, sum *contract.Conducted) error {
 	if org.InCycle {
 		sum.Analysed++
 		return nil

@@ -105,7 +105,7 @@ func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Condu
 }
 
 // newest is the newest analysis of an organization.
-func (w *world) newest(org int) task.ConductorAnalysis {
+func (w *world) newest(org int) conductor.Analysis {
 	w.t.Helper()
 	page, err := w.store.ConductorAnalyses(w.t.Context(), w.orgs[org], task.PageRequest{Limit: 1})
 	require.NoError(w.t, err)
@@ -113,7 +113,7 @@ func (w *world) newest(org int) task.ConductorAnalysis {
 	return page.Items[0]
 }
 
-func (w *world) duplicates(org int, taskID string) []task.Duplicate {
+func (w *world) duplicates(org int, taskID string) []conductor.Duplicate {
 	w.t.Helper()
 	q := task.GuardianQuery{PageRequest: task.PageRequest{Limit: 10}}
 	if taskID != "" {
@@ -152,7 +152,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	links := w.duplicates(0, b)
 	require.Len(t, links, 1)
 	require.Equal(t, []string{a, b, boxA, boxB}, []string{links[0].TaskID, links[0].OtherID, links[0].SandboxID, links[0].OtherBox})
-	require.Equal(t, task.SpokenByWords, links[0].SpokenBy)
+	require.Equal(t, conductor.SpokenByWords, links[0].SpokenBy)
 	require.JSONEq(t, `{"files": ["src/cart.go"]}`, string(links[0].Resources))
 	require.Equal(t, got.ID, *links[0].AnalysisID)
 	require.Empty(t, w.duplicates(1, ""))
@@ -180,7 +180,7 @@ type dying struct {
 
 var errKilled = errors.New("killed")
 
-func (d *dying) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (bool, error) {
+func (d *dying) SaveConducted(ctx context.Context, a conductor.Analysis, pairs []conductor.Duplicate) (bool, error) {
 	saved, err := d.Store.SaveConducted(ctx, a, pairs)
 	if !saved || err != nil {
 		return saved, err
@@ -252,13 +252,13 @@ func TestAModelIsAskedOnceOfWhatWordsLeaveOpen(t *testing.T) {
 	require.Positive(t, asked)
 	links := w.duplicates(0, first)
 	require.Len(t, links, 1)
-	require.Equal(t, []string{task.SpokenByModel, "The login by Google."}, []string{links[0].SpokenBy, links[0].Work})
+	require.Equal(t, []string{conductor.SpokenByModel, "The login by Google."}, []string{links[0].SpokenBy, links[0].Work})
 	require.Positive(t, w.count(`SELECT count(*) FROM detected_duplicates WHERE NOT is_duplicate AND spoken_by = 'model'`))
 
 	w.cycle(c, "two")
 	require.Len(t, k.asked, asked, "what it has said stands")
 	w.cycle(w.conductor(nil), "three")
-	require.True(t, w.duplicates(0, first)[0].SpokenBy == task.SpokenByModel, "words take nothing of it back")
+	require.True(t, w.duplicates(0, first)[0].SpokenBy == conductor.SpokenByModel, "words take nothing of it back")
 	require.NotContains(t, fmt.Sprint(k.asked), "Translate")
 }
 

@@ -10,13 +10,12 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // pair is two agents that may do the same, and what was said of them.
 type pair struct {
 	link supervise.Link // by places among the organization's agents
-	row  task.Duplicate
+	row  Duplicate
 	old  bool // a model has said it before
 }
 
@@ -34,10 +33,10 @@ func (all pairs) same() []supervise.Link {
 }
 
 // rows are what is stored: duplicates, and what a model has told apart now.
-func (all pairs) rows() []task.Duplicate {
-	var rows []task.Duplicate
+func (all pairs) rows() []Duplicate {
+	var rows []Duplicate
 	for _, p := range all {
-		if p.row.Same || p.row.SpokenBy == task.SpokenByModel && !p.old {
+		if p.row.Same || p.row.SpokenBy == SpokenByModel && !p.old {
 			rows = append(rows, p.row)
 		}
 	}
@@ -52,7 +51,7 @@ const (
 )
 
 // compare finds who does the same in one project: by words, and by a model where there is one.
-func (c *Conductor) compare(ctx context.Context, organizationID string, found []task.Conducted, model supervise.Comparer) (pairs, error) {
+func (c *Conductor) compare(ctx context.Context, organizationID string, found []ActiveAgent, model supervise.Comparer) (pairs, error) {
 	least, each := supervise.SimilarityThreshold, 1
 	if model != nil {
 		least, each = likely, perWork
@@ -71,7 +70,7 @@ func (c *Conductor) compare(ctx context.Context, organizationID string, found []
 }
 
 // byWords compares the works of each project.
-func byWords(found []task.Conducted, least float64, each int) pairs {
+func byWords(found []ActiveAgent, least float64, each int) pairs {
 	projects := map[string][]int{}
 	for n, f := range found {
 		projects[f.ProjectID] = append(projects[f.ProjectID], n)
@@ -91,10 +90,10 @@ func byWords(found []task.Conducted, least float64, each int) pairs {
 	return all
 }
 
-func rowOf(a, b task.Conducted, likeness float64) task.Duplicate {
-	return task.Duplicate{
+func rowOf(a, b ActiveAgent, likeness float64) Duplicate {
+	return Duplicate{
 		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.SimilarityThreshold,
-		SpokenBy: task.SpokenByWords, Similarity: likeness, Resources: resources(a.Files, b.Files),
+		SpokenBy: SpokenByWords, Similarity: likeness, Resources: resources(a.Files, b.Files),
 	}
 }
 
@@ -112,7 +111,7 @@ func resources(a, b []string) json.RawMessage {
 }
 
 // remember takes what a model has said before: tasks at work do not change.
-func (c *Conductor) remember(ctx context.Context, organizationID string, found []task.Conducted, all pairs) error {
+func (c *Conductor) remember(ctx context.Context, organizationID string, found []ActiveAgent, all pairs) error {
 	ids := make([]string, len(found))
 	for n, f := range found {
 		ids[n] = f.TaskID
@@ -121,7 +120,7 @@ func (c *Conductor) remember(ctx context.Context, organizationID string, found [
 	if err != nil {
 		return err
 	}
-	known := make(map[[2]string]task.Duplicate, len(said))
+	known := make(map[[2]string]Duplicate, len(said))
 	for _, d := range said {
 		known[keyOf(d)] = d
 	}
@@ -135,13 +134,13 @@ func (c *Conductor) remember(ctx context.Context, organizationID string, found [
 	return nil
 }
 
-func keyOf(d task.Duplicate) [2]string {
+func keyOf(d Duplicate) [2]string {
 	return [2]string{min(d.TaskID, d.OtherID), max(d.TaskID, d.OtherID)}
 }
 
 // ask asks the model about the most alike of whom it has not spoken. What it cannot say, or is
 // not sure of, words have said.
-func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []task.Conducted, all pairs) {
+func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []ActiveAgent, all pairs) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
 	var group errgroup.Group
@@ -163,7 +162,7 @@ func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []t
 	_ = group.Wait() // none fails
 }
 
-func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []task.Conducted, p *pair) error {
+func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []ActiveAgent, p *pair) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // said already
 	}
@@ -172,14 +171,14 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 		return err
 	}
 	if same, sure := said.Says(c.cfg.Confidence); sure {
-		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, task.SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
+		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
 		p.link.Similarity = said.Similarity
 	}
 	return nil
 }
 
 // toldOf is a work without credentials that people wrote into what they asked for.
-func toldOf(f task.Conducted) supervise.WorkText {
+func toldOf(f ActiveAgent) supervise.WorkText {
 	return supervise.WorkText{
 		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.PhaseID, Focus: f.Focus, Files: f.Files,
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
@@ -149,6 +150,6 @@ func TestClaudeIsTurnedRound(t *testing.T) {
 	var steps []apiclient.Intervention
 	require.NoError(t, json.Unmarshal([]byte(r.omoi("guardian", "interventions", made.ID, "--json").stdout), &steps))
 	require.Len(t, steps, 2)
-	require.Equal(t, []any{task.LevelInterrupt, false, task.LevelNudge, false}, []any{steps[0].Level, steps[0].Shadow, steps[1].Level, steps[1].Shadow})
+	require.Equal(t, []any{guardian.LevelInterrupt, false, guardian.LevelNudge, false}, []any{steps[0].Level, steps[0].Shadow, steps[1].Level, steps[1].Shadow})
 	r.noLeaks()
 }

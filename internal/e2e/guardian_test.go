@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -37,7 +38,7 @@ func TestAnAgentThatLoopsIsNudgedOnce(t *testing.T) {
 	var told []apiclient.Intervention
 	require.NoError(t, json.Unmarshal([]byte(r.omoi("guardian", "interventions", made.ID, "--json").stdout), &told))
 	told = told[len(told)-1:] // the oldest: what came behind it was only noted
-	require.Equal(t, task.LevelNudge, told[0].Level)
+	require.Equal(t, guardian.LevelNudge, told[0].Level)
 	require.False(t, told[0].Shadow)
 	require.Contains(t, r.omoi("show", made.ID).stdout, "nudge")
 	status := r.omoi("guardian", "status")

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // eventReader reads what a judgement rested on.
@@ -19,7 +19,7 @@ type eventReader interface {
 
 // again makes a stored judgement again: of the same events, as of the same moment, by the same
 // numbers. It proves that what is stored suffices. m may be another model than the one that spoke; nil: the rules alone speak.
-func again(ctx context.Context, events eventReader, j task.Judgement, m supervise.Model) (supervise.Analysis, error) {
+func again(ctx context.Context, events eventReader, j guardian.Analysis, m supervise.Model) (supervise.Analysis, error) {
 	var subject supervise.Subject
 	var rules supervise.Settings
 	if err := json.Unmarshal(j.Subject, &subject); err != nil {
@@ -37,7 +37,7 @@ func again(ctx context.Context, events eventReader, j task.Judgement, m supervis
 }
 
 // stretch reads the events that were seen: of heartbeats only the newest was.
-func stretch(ctx context.Context, events eventReader, j task.Judgement) ([]event.Event, error) {
+func stretch(ctx context.Context, events eventReader, j guardian.Analysis) ([]event.Event, error) {
 	var rows []event.Event
 	for after := j.FirstSeen - 1; after < j.LastSeen; {
 		page, err := events.EventsAfter(ctx, j.SandboxID, after, int(j.LastSeen-after))

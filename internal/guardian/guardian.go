@@ -9,7 +9,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what a guardian is told. Zero values mean the defaults named here.
@@ -37,21 +36,21 @@ func DefaultLadder() Ladder {
 // Store is the part of the store that the guardian needs.
 type Store interface {
 	BeginGuardianCycle(ctx context.Context, id string, stale time.Duration) ([]string, error)
-	EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error
-	Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error)
-	WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]event.Event, error)
+	EndGuardianCycle(ctx context.Context, c Cycle, keep time.Duration) error
+	Watched(ctx context.Context, q WatchQuery) ([]Watched, error)
+	WatchedEvents(ctx context.Context, of []Watched, newest int) (map[string][]event.Event, error)
 	// SaveJudgement stores a judgement once for its cycle and sandbox, and with it the step that plan answers.
-	SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, bool, error)
-	Planned(ctx context.Context, after, upto string) ([]task.Intervention, error)
+	SaveJudgement(ctx context.Context, j Analysis, iv Intervention, plan func([]PastIntervention) (PlannedIntervention, bool)) (Intervention, bool, error)
+	Planned(ctx context.Context, after, upto string) ([]Intervention, error)
 	// CarryOut carries a planned step out, once however often it is called.
-	CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error)
-	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error)
+	CarryOut(ctx context.Context, iv Intervention) (Intervention, error)
+	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]Analysis, error)
 }
 
 // Counter is told of what the guardian did.
 type Counter interface {
 	Judged(verdict, spokenBy string)
-	Intervened(level task.Level, shadow bool)
+	Intervened(level Level, shadow bool)
 }
 
 // Deps are what a guardian works with; all but Store may be left out.
@@ -59,7 +58,7 @@ type Deps struct {
 	Store Store
 	// Model makes the model of one cycle, with the cycle's budget; nil: the rules alone speak.
 	Model   func() supervise.Model
-	Wake    func(iv task.Intervention) // tells who waits for messages or commands that there is one
+	Wake    func(iv Intervention) // tells who waits for messages or commands that there is one
 	Counter Counter
 	Log     *slog.Logger
 }
@@ -93,7 +92,7 @@ func (g *Guardian) Begin(ctx context.Context, cycleID string) ([]string, error) 
 
 // End notes what a cycle came to.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
-	return g.deps.Store.EndGuardianCycle(ctx, task.GuardianCycle{
+	return g.deps.Store.EndGuardianCycle(ctx, Cycle{
 		ID: r.ID, Active: r.Active, Judged: r.Judged, Standing: r.Standing, Failed: r.Failed, Acted: r.Acted,
 	}, g.cfg.Keep)
 }

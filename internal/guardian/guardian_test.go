@@ -28,16 +28,16 @@ type dying struct {
 
 var errKilled = errors.New("killed")
 
-func (d *dying) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, bool, error) {
+func (d *dying) SaveJudgement(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (guardian.Intervention, bool, error) {
 	if d.left.Add(-1) < 0 {
 		d.die()
-		return task.Intervention{}, false, errKilled
+		return guardian.Intervention{}, false, errKilled
 	}
 	return d.Store.SaveJudgement(ctx, j, iv, plan)
 }
 
 // CarryOut dies after it was carried out, before anybody knows.
-func (d *dying) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
+func (d *dying) CarryOut(ctx context.Context, iv guardian.Intervention) (guardian.Intervention, error) {
 	if d.left.Add(-1) < 0 {
 		d.die()
 		return iv, errKilled
@@ -371,7 +371,7 @@ func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
 	require.NoError(t, err)
 	done, err := w.store.CarryOut(t.Context(), planned[0])
 	require.NoError(t, err)
-	require.Equal(t, task.InterventionWithdrawn, done.State)
+	require.Equal(t, guardian.InterventionWithdrawn, done.State)
 	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
 }
 

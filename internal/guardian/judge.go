@@ -26,7 +26,7 @@ const pageOf = 25
 func (g *Guardian) Judge(ctx context.Context, s contract.SandboxRange, from contract.Judged, note func(contract.Judged)) (contract.Judged, error) {
 	sum, after := from, cmp.Or(from.Upto, s.After)
 	for {
-		page, err := g.deps.Store.Watched(ctx, task.WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})
+		page, err := g.deps.Store.Watched(ctx, WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})
 		if err != nil {
 			return sum, err
 		}
@@ -48,8 +48,8 @@ func (g *Guardian) Judge(ctx context.Context, s contract.SandboxRange, from cont
 }
 
 // judgePage reads the events of the sandboxes that are to be judged, in one go, and judges them.
-func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []task.Watched, sum *contract.Judged) error {
-	due := make([]task.Watched, 0, len(page))
+func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched, sum *contract.Judged) error {
+	due := make([]Watched, 0, len(page))
 	for _, w := range page {
 		switch {
 		case w.InCycle:
@@ -69,7 +69,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []task.Wa
 	}
 	model := g.models.Of(cycleID)
 	var judged, failed atomic.Int64
-	g.each(model, due, func(w task.Watched) {
+	g.each(model, due, func(w Watched) {
 		if _, _, err := g.judgeOne(ctx, cycleID, w, events[w.SandboxID], model); err != nil {
 			g.log.WarnContext(ctx, "not judged", slog.String("sandbox_id", w.SandboxID), slog.String("error", err.Error()))
 			failed.Add(1)
@@ -83,7 +83,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []task.Wa
 }
 
 // each calls fn for every one, side by side where a model has to be waited for.
-func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.Watched)) {
+func (g *Guardian) each(model supervise.Model, all []Watched, fn func(Watched)) {
 	if model == nil {
 		for _, w := range all {
 			fn(w)
@@ -102,17 +102,17 @@ func (g *Guardian) each(model supervise.Model, all []task.Watched, fn func(task.
 }
 
 // judgeOne judges one sandbox and stores what was thought, and planned, of it.
-func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w task.Watched, events []event.Event, model supervise.Model) (task.Judgement, task.Intervention, error) {
+func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w Watched, events []event.Event, model supervise.Model) (Analysis, Intervention, error) {
 	subject := g.subject(w, events)
 	asking, cancel := inTime(ctx)
 	defer cancel()
 	analysis := supervise.Analyze(asking, subject, g.cfg.Rules, model)
 	j, err := g.record(cycleID, w, subject, analysis)
 	if err != nil {
-		return j, task.Intervention{}, err
+		return j, Intervention{}, err
 	}
 	iv := g.intervention(w, j, analysis)
-	planned, saved, err := g.deps.Store.SaveJudgement(ctx, j, iv, func(past []task.Past) (task.Step, bool) {
+	planned, saved, err := g.deps.Store.SaveJudgement(ctx, j, iv, func(past []PastIntervention) (PlannedIntervention, bool) {
 		return g.step(w, analysis, past), analysis.Recommendation != ""
 	})
 	if err == nil && saved && g.deps.Counter != nil {
@@ -136,7 +136,7 @@ func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // subject is what package supervise is told of an attempt: without credentials that people wrote into what they
 // asked for, since a judgement is kept, and is read by a model.
-func (g *Guardian) subject(w task.Watched, events []event.Event) supervise.Subject {
+func (g *Guardian) subject(w Watched, events []event.Event) supervise.Subject {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
@@ -152,18 +152,18 @@ func (g *Guardian) subject(w task.Watched, events []event.Event) supervise.Subje
 	return s
 }
 
-func hidden(said []task.Said) []task.Said {
-	out := make([]task.Said, 0, len(said))
+func hidden(said []supervise.Said) []supervise.Said {
+	out := make([]supervise.Said, 0, len(said))
 	for _, s := range said {
-		out = append(out, task.Said{ID: s.ID, Text: redact.Scrub(s.Text, nil)})
+		out = append(out, supervise.Said{ID: s.ID, Text: redact.Scrub(s.Text, nil)})
 	}
 	return out
 }
 
 // record is the judgement as it is stored. The events are in the store already, and do not change.
-func (g *Guardian) record(cycleID string, w task.Watched, s supervise.Subject, a supervise.Analysis) (task.Judgement, error) {
+func (g *Guardian) record(cycleID string, w Watched, s supervise.Subject, a supervise.Analysis) (Analysis, error) {
 	s.Events = nil
-	j := task.Judgement{
+	j := Analysis{
 		ID: task.NewID(), CycleID: cycleID, SandboxID: w.SandboxID, OrganizationID: w.OrganizationID, TaskID: w.TaskID, Attempt: w.Attempt,
 		SpokenBy: string(a.SpokenBy), Verdict: string(a.Verdict), AlignmentScore: a.AlignmentScore, NeedsSteering: a.NeedsSteering,
 		SteeringType: a.SteeringType, CurrentFocus: a.CurrentFocus, Confidence: a.Confidence,

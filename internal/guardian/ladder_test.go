@@ -13,13 +13,13 @@ import (
 func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 	t.Parallel()
 	l := guardian.Ladder{Nudge: 0.6, Interrupt: 0.75, Replace: 0.9, CoolDown: 10 * time.Minute, Cap: 4}
-	past := func(age time.Duration, levels ...task.Level) (out []task.Past) {
+	past := func(age time.Duration, levels ...guardian.Level) (out []guardian.PastIntervention) {
 		for _, level := range levels {
-			out = append(out, task.Past{Level: level, Age: age})
+			out = append(out, guardian.PastIntervention{Level: level, Age: age})
 		}
 		return out
 	}
-	taken := func(levels ...task.Level) []task.Past {
+	taken := func(levels ...guardian.Level) []guardian.PastIntervention {
 		out := past(11*time.Minute, levels...)
 		out[0].Taken = true
 		return out
@@ -30,31 +30,31 @@ func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 		emergency    bool
 		ends         bool // by an interrupt
 		replacements int
-		past         []task.Past
-		want         task.Level
+		past         []guardian.PastIntervention
+		want         guardian.Level
 	}{
-		"too weak":                          {confidence: 0.59, want: task.LevelObserve},
-		"first":                             {confidence: 0.95, want: task.LevelNudge},
-		"cooling down":                      {confidence: 0.95, past: past(young, task.LevelNudge), want: task.LevelObserve},
-		"second":                            {confidence: 0.8, past: past(old, task.LevelNudge), want: task.LevelInterrupt},
-		"second, less sure":                 {confidence: 0.7, past: past(old, task.LevelNudge), want: task.LevelNudge},
-		"third":                             {confidence: 0.9, past: past(old, task.LevelInterrupt, task.LevelNudge), want: task.LevelReplace},
-		"third after a nudge between":       {confidence: 0.9, past: past(old, task.LevelNudge, task.LevelInterrupt), want: task.LevelReplace},
-		"third, less sure":                  {confidence: 0.8, past: past(old, task.LevelInterrupt, task.LevelNudge), want: task.LevelObserve},
-		"too many":                          {confidence: 0.95, past: past(old, task.LevelNudge, task.LevelNudge, task.LevelNudge, task.LevelNudge), want: task.LevelObserve},
-		"replaced too often":                {confidence: 0.95, replacements: 2, past: past(old, task.LevelInterrupt), want: task.LevelObserve},
-		"an emergency":                      {confidence: 0.95, emergency: true, want: task.LevelInterrupt},
-		"an emergency, less sure":           {confidence: 0.7, emergency: true, want: task.LevelNudge},
-		"an emergency that cools down":      {confidence: 0.95, emergency: true, past: past(young, task.LevelInterrupt), want: task.LevelObserve},
-		"an emergency after a replacement":  {confidence: 0.95, emergency: true, past: past(old, task.LevelReplace), want: task.LevelReplace},
-		"an emergency after the first step": {confidence: 0.95, emergency: true, past: past(old, task.LevelNudge), want: task.LevelInterrupt},
-		"deaf, first":                       {confidence: 0.95, ends: true, want: task.LevelNudge},
-		"deaf, second":                      {confidence: 0.95, ends: true, past: past(old, task.LevelNudge), want: task.LevelReplace},
-		"deaf, second, less sure":           {confidence: 0.8, ends: true, past: past(old, task.LevelNudge), want: task.LevelNudge},
-		"deaf, cooling down":                {confidence: 0.95, ends: true, past: past(young, task.LevelNudge), want: task.LevelObserve},
-		"deaf, replaced too often":          {confidence: 0.95, ends: true, replacements: 2, past: past(old, task.LevelNudge), want: task.LevelNudge},
-		"deaf, an emergency":                {confidence: 0.95, ends: true, emergency: true, want: task.LevelReplace},
-		"it took the nudge":                 {confidence: 0.95, ends: true, past: taken(task.LevelNudge), want: task.LevelInterrupt},
+		"too weak":                          {confidence: 0.59, want: guardian.LevelObserve},
+		"first":                             {confidence: 0.95, want: guardian.LevelNudge},
+		"cooling down":                      {confidence: 0.95, past: past(young, guardian.LevelNudge), want: guardian.LevelObserve},
+		"second":                            {confidence: 0.8, past: past(old, guardian.LevelNudge), want: guardian.LevelInterrupt},
+		"second, less sure":                 {confidence: 0.7, past: past(old, guardian.LevelNudge), want: guardian.LevelNudge},
+		"third":                             {confidence: 0.9, past: past(old, guardian.LevelInterrupt, guardian.LevelNudge), want: guardian.LevelReplace},
+		"third after a nudge between":       {confidence: 0.9, past: past(old, guardian.LevelNudge, guardian.LevelInterrupt), want: guardian.LevelReplace},
+		"third, less sure":                  {confidence: 0.8, past: past(old, guardian.LevelInterrupt, guardian.LevelNudge), want: guardian.LevelObserve},
+		"too many":                          {confidence: 0.95, past: past(old, guardian.LevelNudge, guardian.LevelNudge, guardian.LevelNudge, guardian.LevelNudge), want: guardian.LevelObserve},
+		"replaced too often":                {confidence: 0.95, replacements: 2, past: past(old, guardian.LevelInterrupt), want: guardian.LevelObserve},
+		"an emergency":                      {confidence: 0.95, emergency: true, want: guardian.LevelInterrupt},
+		"an emergency, less sure":           {confidence: 0.7, emergency: true, want: guardian.LevelNudge},
+		"an emergency that cools down":      {confidence: 0.95, emergency: true, past: past(young, guardian.LevelInterrupt), want: guardian.LevelObserve},
+		"an emergency after a replacement":  {confidence: 0.95, emergency: true, past: past(old, guardian.LevelReplace), want: guardian.LevelReplace},
+		"an emergency after the first step": {confidence: 0.95, emergency: true, past: past(old, guardian.LevelNudge), want: guardian.LevelInterrupt},
+		"deaf, first":                       {confidence: 0.95, ends: true, want: guardian.LevelNudge},
+		"deaf, second":                      {confidence: 0.95, ends: true, past: past(old, guardian.LevelNudge), want: guardian.LevelReplace},
+		"deaf, second, less sure":           {confidence: 0.8, ends: true, past: past(old, guardian.LevelNudge), want: guardian.LevelNudge},
+		"deaf, cooling down":                {confidence: 0.95, ends: true, past: past(young, guardian.LevelNudge), want: guardian.LevelObserve},
+		"deaf, replaced too often":          {confidence: 0.95, ends: true, replacements: 2, past: past(old, guardian.LevelNudge), want: guardian.LevelNudge},
+		"deaf, an emergency":                {confidence: 0.95, ends: true, emergency: true, want: guardian.LevelReplace},
+		"it took the nudge":                 {confidence: 0.95, ends: true, past: taken(guardian.LevelNudge), want: guardian.LevelInterrupt},
 	} {
 		step := l.Step(c.confidence, c.emergency, !c.ends, c.replacements, c.past)
 		require.Equal(t, c.want, step.Level, name)

@@ -15,25 +15,25 @@ import (
 )
 
 // step is what the ladder says of an analysis.
-func (g *Guardian) step(w task.Watched, a supervise.Analysis, past []task.Past) task.Step {
+func (g *Guardian) step(w Watched, a supervise.Analysis, past []PastIntervention) PlannedIntervention {
 	return g.cfg.Ladder.Step(a.Confidence, a.SteeringType == supervise.Emergency, outlivesInterrupt(w), w.Replacements, past)
 }
 
 // outlivesInterrupt reports whether an agent goes on after an interrupt with what it is told.
-func outlivesInterrupt(w task.Watched) bool {
+func outlivesInterrupt(w Watched) bool {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
 	return w.Agent == task.AgentClaude || w.Agent == task.AgentCommand && w.Mode != task.ModeValidation && execution.ReadsMessages
 }
 
 // intervention is what may come of a judgement; the ladder says how hard, or whether at all.
-func (g *Guardian) intervention(w task.Watched, j task.Judgement, a supervise.Analysis) task.Intervention {
+func (g *Guardian) intervention(w Watched, j Analysis, a supervise.Analysis) Intervention {
 	kind := cmp.Or(a.SteeringType, supervise.Guidance)
 	live := g.cfg.AutoSteering
 	if w.AutoSteering != nil {
 		live = *w.AutoSteering
 	}
-	return task.Intervention{
+	return Intervention{
 		AnalysisID: j.ID, OrganizationID: w.OrganizationID, TaskID: w.TaskID, SandboxID: w.SandboxID, Attempt: w.Attempt,
 		SteeringType: kind, Content: fmt.Sprintf("[GUARDIAN INTERVENTION - %s] %s", kind, a.Recommendation),
 		Confidence: a.Confidence, Shadow: !live,
@@ -54,7 +54,7 @@ func (g *Guardian) carryOut(ctx context.Context, s contract.SandboxRange) (acted
 		}
 		g.log.InfoContext(ctx, "intervention", slog.String("intervention_id", done.ID), slog.String("task_id", done.TaskID),
 			slog.String("level", string(done.Level)), slog.String("state", done.State))
-		if done.State == task.InterventionSent {
+		if done.State == InterventionSent {
 			acted++
 			g.wake(done)
 		}
@@ -62,7 +62,7 @@ func (g *Guardian) carryOut(ctx context.Context, s contract.SandboxRange) (acted
 	return acted, nil
 }
 
-func (g *Guardian) wake(iv task.Intervention) {
+func (g *Guardian) wake(iv Intervention) {
 	if g.deps.Wake != nil {
 		g.deps.Wake(iv)
 	}
@@ -70,7 +70,7 @@ func (g *Guardian) wake(iv task.Intervention) {
 
 // JudgeNow judges one active sandbox outside of the cycles. Unless force is set a judgement that
 // still stands is answered instead. What is planned is carried out.
-func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (task.Judgement, error) {
+func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (Analysis, error) {
 	if !force {
 		found, err := g.deps.Store.NewestJudgements(ctx, []string{sandboxID}, g.fresh())
 		if err != nil || len(found) > 0 {
@@ -78,23 +78,23 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 		}
 	}
 	cycle := "asked-" + task.NewID()
-	found, err := g.deps.Store.Watched(ctx, task.WatchQuery{CycleID: cycle, Only: sandboxID, Limit: 1})
+	found, err := g.deps.Store.Watched(ctx, WatchQuery{CycleID: cycle, Only: sandboxID, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = task.Errorf(task.CodeNotFound, "No agent is at work in sandbox %s now.", sandboxID)
 	}
 	if err != nil {
-		return task.Judgement{}, err
+		return Analysis{}, err
 	}
 	events, err := g.deps.Store.WatchedEvents(ctx, found, g.cfg.Newest)
 	if err != nil {
-		return task.Judgement{}, err
+		return Analysis{}, err
 	}
 	var model supervise.Model
 	if g.deps.Model != nil {
 		model = g.deps.Model()
 	}
 	j, iv, err := g.judgeOne(ctx, cycle, found[0], events[sandboxID], model)
-	if err == nil && iv.State == task.InterventionPlanned {
+	if err == nil && iv.State == InterventionPlanned {
 		iv, err = g.deps.Store.CarryOut(ctx, iv)
 		g.wake(iv)
 	}
@@ -103,9 +103,9 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 
 func (g *Guardian) fresh() time.Duration { return max(g.cfg.Fresh, 0) }
 
-func first(found []task.Judgement) task.Judgement {
+func first(found []Analysis) Analysis {
 	if len(found) == 0 {
-		return task.Judgement{}
+		return Analysis{}
 	}
 	return found[0]
 }

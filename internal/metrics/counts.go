@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -149,7 +150,7 @@ func (c counts) ActivityCutOff(activity string) { c.add(ActivitiesCut, 1, activi
 func (c counts) Judged(verdict, spokenBy string) { c.add(GuardianAnalyses, 1, verdict, spokenBy) }
 
 // Intervened counts a step of the guardian, also one of which nobody is told.
-func (c counts) Intervened(level task.Level, shadow bool) {
+func (c counts) Intervened(level guardian.Level, shadow bool) {
 	mode := "live"
 	if shadow {
 		mode = "shadow"

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -53,7 +54,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.ActivityCutOff("StartAgent")
 	m.AttemptEnded("failed", task.ClassInfrastructure)
 	m.Judged("unknown", "none")
-	m.Intervened(task.LevelNudge, true)
+	m.Intervened(guardian.LevelNudge, true)
 	m.Conducted("unknown")
 	m.Linked("words")
 	m.Show(func(context.Context) (metrics.State, error) {

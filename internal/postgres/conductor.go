@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -13,16 +14,16 @@ import (
 
 // ConductedOrganizations answers those with agents at work behind after and up to upto, in the
 // order of their ids; both may be empty.
-func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]task.ConductedOrganization, error) {
+func (s *Store) ConductedOrganizations(ctx context.Context, cycleID, after, upto string) ([]conductor.ActiveOrganization, error) {
 	rows, err := s.q.ConductedOrganizations(ctx, db.ConductedOrganizationsParams{CycleID: cycleID, After: orNull(after), Upto: orNull(upto)})
-	return mapAll(rows, func(r db.ConductedOrganizationsRow) task.ConductedOrganization {
-		return task.ConductedOrganization{ID: r.OrganizationID, Agents: int(r.Agents), InCycle: r.InCycle}
+	return mapAll(rows, func(r db.ConductedOrganizationsRow) conductor.ActiveOrganization {
+		return conductor.ActiveOrganization{ID: r.OrganizationID, Agents: int(r.Agents), InCycle: r.InCycle}
 	}), translate("list organizations with agents at work", err)
 }
 
 // ConductedAgents answers whoever is at work in an organization, with the files that their newest
 // events say they have changed, and judgements no older than fresh.
-func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]task.Conducted, error) {
+func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fresh time.Duration, newest int) ([]conductor.ActiveAgent, error) {
 	rows, err := s.q.ConductedAgents(ctx, fresh, organizationID)
 	if err != nil || len(rows) == 0 {
 		return nil, translate("read agents at work", err)
@@ -36,8 +37,8 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	for _, f := range files {
 		by[f.SandboxID] = append(by[f.SandboxID], f.Path)
 	}
-	return mapAll(rows, func(r db.ConductedAgentsRow) task.Conducted {
-		return task.Conducted{
+	return mapAll(rows, func(r db.ConductedAgentsRow) conductor.ActiveAgent {
+		return conductor.ActiveAgent{
 			SandboxID: r.SandboxID, TaskID: r.TaskID, ProjectID: r.ProjectID, PhaseID: r.PhaseID, Title: r.Title, Description: r.Description,
 			Known: r.Known, Caught: r.Caught, Score: r.Score, Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
 		}
@@ -45,14 +46,14 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 }
 
 // Compared answers what a model has said before of pairs of these tasks.
-func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []string) ([]task.Duplicate, error) {
+func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []string) ([]conductor.Duplicate, error) {
 	rows, err := s.q.ToldApart(ctx, organizationID, taskIDs)
 	return mapAll(rows, duplicateOf), translate("read compared pairs", err)
 }
 
 // SaveConducted stores an analysis once for its cycle and organization, and with it the pairs that
 // were found or told apart; it reports whether it did.
-func (s *Store) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pairs []task.Duplicate) (saved bool, err error) {
+func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs []conductor.Duplicate) (saved bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.InsertConducted(ctx, conductedParams(a))
 		if saved = n > 0; err != nil || !saved {
@@ -68,7 +69,7 @@ func (s *Store) SaveConducted(ctx context.Context, a task.ConductorAnalysis, pai
 	return saved, translate("store the analysis of organization "+a.OrganizationID, err)
 }
 
-func conductedParams(a task.ConductorAnalysis) db.InsertConductedParams {
+func conductedParams(a conductor.Analysis) db.InsertConductedParams {
 	return db.InsertConductedParams{
 		ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost, SystemStatus: a.Status,
 		NumAgents: int32(a.Agents), Judged: int32(a.Judged), DuplicateCount: int32(a.Duplicates), //nolint:gosec // G115: counts of sandboxes
@@ -77,7 +78,7 @@ func conductedParams(a task.ConductorAnalysis) db.InsertConductedParams {
 }
 
 // linkDuplicate writes a pair in the one order of its ids.
-func linkDuplicate(ctx context.Context, q *db.Queries, a task.ConductorAnalysis, p task.Duplicate) error {
+func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p conductor.Duplicate) error {
 	if p.TaskID > p.OtherID {
 		p.TaskID, p.OtherID, p.SandboxID, p.OtherBox = p.OtherID, p.TaskID, p.OtherBox, p.SandboxID
 	}
@@ -90,7 +91,7 @@ func linkDuplicate(ctx context.Context, q *db.Queries, a task.ConductorAnalysis,
 }
 
 // tellConducted tells whoever listens on the bus, under the name of the replaced system.
-func tellConducted(ctx context.Context, q *db.Queries, a task.ConductorAnalysis) error {
+func tellConducted(ctx context.Context, q *db.Queries, a conductor.Analysis) error {
 	payload, err := json.Marshal(map[string]any{"coherence_score": a.Coherence, "system_status": a.Status, "duplicate_count": a.Duplicates})
 	if err != nil {
 		return fmt.Errorf("encode what the conductor found: %w", err)
@@ -116,18 +117,18 @@ func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
 }
 
 // ConductorAnalyses lists what the conductor thought of an organization, newest first.
-func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.ConductorAnalysis], error) {
+func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[conductor.Analysis], error) {
 	at, id, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return task.Page[task.ConductorAnalysis]{}, err
+		return task.Page[conductor.Analysis]{}, err
 	}
 	rows, err := s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(p)})
-	page := cutPage(mapAll(rows, conductedOf), p.Limit, func(a task.ConductorAnalysis) string { return encodeCursor(a.CreatedAt, a.ID) })
+	page := cutPage(mapAll(rows, conductedOf), p.Limit, func(a conductor.Analysis) string { return encodeCursor(a.CreatedAt, a.ID) })
 	return page, translate("list analyses of the conductor", err)
 }
 
-func conductedOf(r db.ConductorAnalysis) task.ConductorAnalysis {
-	return task.ConductorAnalysis{
+func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
+	return conductor.Analysis{
 		ID: r.ID, CycleID: r.CycleID, OrganizationID: r.OrganizationID, Coherence: r.CoherenceScore, AtMost: r.CoherenceAtMost, Status: r.SystemStatus,
 		Agents: int(r.NumAgents), Judged: int(r.Judged), Duplicates: int(r.DuplicateCount), Terminations: int(r.TerminationCount),
 		Coordinations: int(r.CoordinationCount), Details: r.Details, CreatedAt: r.CreatedAt.UTC(),
@@ -135,24 +136,24 @@ func conductedOf(r db.ConductorAnalysis) task.ConductorAnalysis {
 }
 
 // Duplicates lists pairs of tasks about the same work, newest first; of one task, or of all.
-func (s *Store) Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Duplicate], error) {
+func (s *Store) Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[conductor.Duplicate], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[task.Duplicate]{}, err
+		return task.Page[conductor.Duplicate]{}, err
 	}
 	rows, err := s.q.Duplicates(ctx, db.DuplicatesParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
-	page := cutPage(mapAll(rows, func(r db.DuplicatesRow) task.Duplicate {
+	page := cutPage(mapAll(rows, func(r db.DuplicatesRow) conductor.Duplicate {
 		d := duplicateOf(r.DetectedDuplicate)
 		d.Title, d.OtherTitle, d.Status, d.OtherState = r.Title1, r.Title2, task.Status(r.Status1), task.Status(r.Status2)
 		return d
-	}), q.Limit, func(d task.Duplicate) string { return encodeCursor(d.SeenAt, d.ID) })
+	}), q.Limit, func(d conductor.Duplicate) string { return encodeCursor(d.SeenAt, d.ID) })
 	return page, translate("list duplicates", err)
 }
 
-func duplicateOf(r db.DetectedDuplicate) task.Duplicate {
-	return task.Duplicate{
+func duplicateOf(r db.DetectedDuplicate) conductor.Duplicate {
+	return conductor.Duplicate{
 		ID: r.ID, AnalysisID: r.ConductorAnalysisID, TaskID: r.Task1ID, OtherID: r.Task2ID, SandboxID: r.Agent1ID, OtherBox: r.Agent2ID,
 		SpokenBy: r.SpokenBy, Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: int(r.Cycles),
 		CreatedAt: r.CreatedAt.UTC(), SeenAt: r.SeenAt.UTC(), Same: r.IsDuplicate,
@@ -160,9 +161,9 @@ func duplicateOf(r db.DetectedDuplicate) task.Duplicate {
 }
 
 // ConductorHour sums up what was found in an organization in the last hour.
-func (s *Store) ConductorHour(ctx context.Context, organizationID string) (task.ConductorHour, error) {
+func (s *Store) ConductorHour(ctx context.Context, organizationID string) (conductor.Hour, error) {
 	r, err := s.q.ConductorHour(ctx, organizationID)
-	out := task.ConductorHour{Duplicates: int(r.Duplicates)}
+	out := conductor.Hour{Duplicates: int(r.Duplicates)}
 	if r.Coherence >= 0 {
 		out.Coherence = &r.Coherence
 	}
@@ -170,11 +171,11 @@ func (s *Store) ConductorHour(ctx context.Context, organizationID string) (task.
 }
 
 // OpenWork answers tasks that have not ended, newest first.
-func (s *Store) OpenWork(ctx context.Context, q task.WorkQuery) ([]task.OpenWork, error) {
+func (s *Store) OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error) {
 	rows, err := s.q.OpenWork(ctx, db.OpenWorkParams{
 		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
 	})
-	return mapAll(rows, func(r db.OpenWorkRow) task.OpenWork {
-		return task.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Description: r.Description, Status: task.Status(r.Status)}
+	return mapAll(rows, func(r db.OpenWorkRow) conductor.OpenWork {
+		return conductor.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Description: r.Description, Status: task.Status(r.Status)}
 	}), translate("read tasks that have not ended", err)
 }

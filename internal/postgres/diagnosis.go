@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -62,8 +63,8 @@ func (s *Store) feeds(ctx context.Context, attempts []task.Attempt, newest int) 
 	if err != nil {
 		return nil, translate("read the newest events of attempts", err)
 	}
-	of := mapAll(rows, func(r db.SandboxHeadsRow) task.Watched {
-		return task.Watched{SandboxID: r.ID, PartitionMonth: r.PartitionMonth, Head: r.LastSequence}
+	of := mapAll(rows, func(r db.SandboxHeadsRow) guardian.Watched {
+		return guardian.Watched{SandboxID: r.ID, PartitionMonth: r.PartitionMonth, Head: r.LastSequence}
 	})
 	return s.WatchedEvents(ctx, of, newest)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -49,7 +50,7 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	require.Zero(t, frozen, "a sandbox elsewhere is never frozen")
 	w.exec(`UPDATE tasks SET provider = 'daytona'`)
 	require.InDelta(t, 11*3600, used().WallClockS, 60, "nor is its task's clock stopped")
-	watched, err := w.store.Watched(t.Context(), task.WatchQuery{Only: live.SandboxID, Limit: 1})
+	watched, err := w.store.Watched(t.Context(), guardian.WatchQuery{Only: live.SandboxID, Limit: 1})
 	require.NoError(t, err)
 	require.InDelta(t, 10*3600, watched[0].Age.Seconds(), 60)
 	elsewhere, err := w.store.SandboxesElsewhere(t.Context())
@@ -82,7 +83,7 @@ func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
 		w.exec(`UPDATE sandboxes SET provider = $1`, provider)
 		var month time.Time
 		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT partition_month FROM sandboxes`).Scan(&month))
-		found, err := w.store.WatchedEvents(t.Context(), []task.Watched{{SandboxID: live.SandboxID, PartitionMonth: month, Head: 10}}, 10)
+		found, err := w.store.WatchedEvents(t.Context(), []guardian.Watched{{SandboxID: live.SandboxID, PartitionMonth: month, Head: 10}}, 10)
 		require.NoError(t, err)
 		require.Len(t, found[live.SandboxID], 1, provider)
 		require.InDelta(t, hours*3600, time.Since(found[live.SandboxID][0].CreatedAt).Seconds(), 60, provider)

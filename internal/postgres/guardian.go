@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +30,7 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 }
 
 // EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
-func (s *Store) EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep time.Duration) error {
+func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep time.Duration) error {
 	err := s.q.EndGuardianCycle(ctx, db.EndGuardianCycleParams{
 		ID: c.ID, Active: int32(c.Active), Judged: int32(c.Judged), Standing: int32(c.Standing), //nolint:gosec // G115: counts of sandboxes
 		Failed: int32(c.Failed), Acted: int32(c.Acted), //nolint:gosec // G115: likewise
@@ -43,14 +45,14 @@ func (s *Store) EndGuardianCycle(ctx context.Context, c task.GuardianCycle, keep
 }
 
 // Watched answers active sandboxes in the order of their ids.
-func (s *Store) Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched, error) {
+func (s *Store) Watched(ctx context.Context, q guardian.WatchQuery) ([]guardian.Watched, error) {
 	rows, err := s.q.WatchedSandboxes(ctx, db.WatchedSandboxesParams{
 		CycleID: q.CycleID, After: q.After, Upto: q.Upto, One: q.Only, Most: int32(q.Limit), //nolint:gosec // G115: a page
 	})
 	if err != nil {
 		return nil, translate("read active sandboxes", err)
 	}
-	out := make([]task.Watched, 0, len(rows))
+	out := make([]guardian.Watched, 0, len(rows))
 	for _, row := range rows {
 		w, err := watched(row)
 		if err != nil {
@@ -62,24 +64,24 @@ func (s *Store) Watched(ctx context.Context, q task.WatchQuery) ([]task.Watched,
 }
 
 // readSaid fills in what people said to the agents.
-func (s *Store) readSaid(ctx context.Context, all []task.Watched) error {
+func (s *Store) readSaid(ctx context.Context, all []guardian.Watched) error {
 	if len(all) == 0 {
 		return nil
 	}
-	at := make(map[string]*task.Watched, len(all))
+	at := make(map[string]*guardian.Watched, len(all))
 	for i := range all {
 		at[all[i].SandboxID] = &all[i]
 	}
 	rows, err := s.q.WordsOfPeople(ctx, slices.Collect(maps.Keys(at)))
 	for _, r := range rows {
 		w := at[r.SandboxID]
-		w.Said = append(w.Said, task.Said{ID: r.ID, Text: r.Words})
+		w.Said = append(w.Said, supervise.Said{ID: r.ID, Text: r.Words})
 	}
 	return translate("read what people said to agents", err)
 }
 
-func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
-	w := task.Watched{
+func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
+	w := guardian.Watched{
 		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
 		PartitionMonth: row.PartitionMonth, Head: row.LastSequence, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
 		Agent: row.Agent, PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
@@ -100,7 +102,7 @@ func watched(row db.WatchedSandboxesRow) (task.Watched, error) {
 
 // WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
 // heartbeat among them, if one came lately. All of them are read in one go, each once.
-func (s *Store) WatchedEvents(ctx context.Context, of []task.Watched, newest int) (map[string][]event.Event, error) {
+func (s *Store) WatchedEvents(ctx context.Context, of []guardian.Watched, newest int) (map[string][]event.Event, error) {
 	in := db.WatchedEventsParams{Newest: int32(newest), Heartbeats: event.Types(event.Beat)} //nolint:gosec // G115: a few hundred
 	for _, w := range of {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
@@ -144,9 +146,9 @@ func later(a, b time.Time) time.Time {
 // SaveJudgement stores a judgement, unless its cycle has one of the sandbox, and in the same
 // transaction what plan makes of it: a step up the ladder, or none. plan is told of what was done
 // about the attempt before, newest first; it may be called again.
-func (s *Store) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (planned task.Intervention, saved bool, err error) {
+func (s *Store) SaveJudgement(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (planned guardian.Intervention, saved bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
-		planned, saved = task.Intervention{}, false
+		planned, saved = guardian.Intervention{}, false
 		if j.NeedsSteering {
 			if err := q.LockSteering(ctx, j.SandboxID); err != nil {
 				return err
@@ -165,7 +167,7 @@ func (s *Store) SaveJudgement(ctx context.Context, j task.Judgement, iv task.Int
 	return planned, saved, translate("store the judgement of sandbox "+j.SandboxID, err)
 }
 
-func analysisParams(j task.Judgement) db.InsertAnalysisParams {
+func analysisParams(j guardian.Analysis) db.InsertAnalysisParams {
 	return db.InsertAnalysisParams{
 		ID: j.ID, CycleID: j.CycleID, SandboxID: j.SandboxID, OrganizationID: j.OrganizationID, TaskID: j.TaskID,
 		Attempt: int32(j.Attempt), SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore, //nolint:gosec // G115: at most task.MaxAttempts
@@ -175,20 +177,20 @@ func analysisParams(j task.Judgement) db.InsertAnalysisParams {
 }
 
 // planIntervention writes down what is to be done, if anything is.
-func planIntervention(ctx context.Context, q *db.Queries, iv task.Intervention, plan func([]task.Past) (task.Step, bool)) (task.Intervention, error) {
+func planIntervention(ctx context.Context, q *db.Queries, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (guardian.Intervention, error) {
 	rows, err := q.PastInterventions(ctx, iv.SandboxID, iv.Shadow)
 	if err != nil {
-		return task.Intervention{}, err
+		return guardian.Intervention{}, err
 	}
-	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) task.Past {
-		return task.Past{Level: task.Level(r.Level), Age: age(r.Age), Taken: r.Taken}
+	step, ok := plan(mapAll(rows, func(r db.PastInterventionsRow) guardian.PastIntervention {
+		return guardian.PastIntervention{Level: guardian.Level(r.Level), Age: age(r.Age), Taken: r.Taken}
 	}))
 	if !ok {
-		return task.Intervention{}, nil
+		return guardian.Intervention{}, nil
 	}
-	iv.ID, iv.Level, iv.Reason, iv.State = task.DerivedID("intervention", iv.AnalysisID), step.Level, step.Reason, task.InterventionPlanned
-	if iv.Shadow || step.Level == task.LevelObserve {
-		iv.State = task.InterventionRecorded
+	iv.ID, iv.Level, iv.Reason, iv.State = task.DerivedID("intervention", iv.AnalysisID), step.Level, step.Reason, guardian.InterventionPlanned
+	if iv.Shadow || step.Level == guardian.LevelObserve {
+		iv.State = guardian.InterventionRecorded
 	}
 	err = q.InsertIntervention(ctx, db.InsertInterventionParams{
 		ID: iv.ID, AnalysisID: iv.AnalysisID, OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, SandboxID: iv.SandboxID,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -23,15 +24,15 @@ const (
 // acting is one action in its transaction.
 type acting struct {
 	q      *db.Queries
-	call   task.GuardianCall
+	call   guardian.Call
 	kind   string
 	target string
 	event  string // how the bus calls it
 }
 
 // act writes an action down, with what was before and after, and tells the bus.
-func (s *Store) act(ctx context.Context, call task.GuardianCall, do func(a *acting) (before, after, more map[string]any, commandID string, err error)) (task.GuardianAction, error) {
-	var done task.GuardianAction
+func (s *Store) act(ctx context.Context, call guardian.Call, do func(a *acting) (before, after, more map[string]any, commandID string, err error)) (guardian.Action, error) {
+	var done guardian.Action
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		a := &acting{q: q, call: call}
 		before, after, audit, commandID, err := do(a)
@@ -51,10 +52,10 @@ func (s *Store) act(ctx context.Context, call task.GuardianCall, do func(a *acti
 	return done, translate("carry out an action of the guardian", err)
 }
 
-func (a *acting) write(ctx context.Context, audit map[string]any, commandID string) (task.GuardianAction, error) {
+func (a *acting) write(ctx context.Context, audit map[string]any, commandID string) (guardian.Action, error) {
 	raw, err := json.Marshal(audit)
 	if err != nil {
-		return task.GuardianAction{}, err
+		return guardian.Action{}, err
 	}
 	row, err := a.q.InsertAction(ctx, db.InsertActionParams{
 		ID: task.NewID(), OrganizationID: a.call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
@@ -62,7 +63,7 @@ func (a *acting) write(ctx context.Context, audit map[string]any, commandID stri
 		AuditLog: raw, CommandID: orNull(commandID),
 	})
 	if err != nil {
-		return task.GuardianAction{}, err
+		return guardian.Action{}, err
 	}
 	return actionOf(row), tellAction(ctx, a.q, row, a.event)
 }
@@ -80,7 +81,7 @@ func tellAction(ctx context.Context, q *db.Queries, row db.GuardianAction, event
 }
 
 // CancelByGuardian declares a task failed and stops its sandbox. [task.CodeConflict]: it has ended.
-func (s *Store) CancelByGuardian(ctx context.Context, call task.GuardianCall, taskID string) (task.GuardianAction, error) {
+func (s *Store) CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error) {
 	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
 		a.kind, a.target, a.event = actCancel, taskID, "guardian.intervention.started"
 		reason := "EMERGENCY CANCELLATION: " + call.Reason
@@ -103,7 +104,7 @@ func (s *Store) CancelByGuardian(ctx context.Context, call task.GuardianCall, ta
 }
 
 // OverridePriority changes the priority of a task.
-func (s *Store) OverridePriority(ctx context.Context, call task.GuardianCall, taskID, priority string) (task.GuardianAction, error) {
+func (s *Store) OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error) {
 	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
 		a.kind, a.target, a.event = actPriority, taskID, "guardian.intervention.completed"
 		row, err := a.q.LockTask(ctx, call.OrganizationID, taskID)
@@ -128,7 +129,7 @@ func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority strin
 
 // Reallocate lets one project run n tasks fewer at a time and another n more. from and to are ids
 // of projects, or of tasks or sandboxes in them. [task.CodeExhausted]: it has not so many.
-func (s *Store) Reallocate(ctx context.Context, call task.GuardianCall, from, to string, n int) (task.GuardianAction, error) {
+func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to string, n int) (guardian.Action, error) {
 	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
 		a.kind, a.target, a.event = actReallocate, from+"→"+to, "guardian.resource.reallocated"
 		sides, err := lockSides(ctx, a.q, call.OrganizationID, from, to)
@@ -200,7 +201,7 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 }
 
 // GuardianActions lists what people did by the guardian's routes, newest first.
-func (s *Store) GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]task.GuardianAction, error) {
+func (s *Store) GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]guardian.Action, error) {
 	rows, err := s.q.Actions(ctx, db.ActionsParams{
 		OrganizationID: organizationID, ActionTypes: kinds, TargetEntities: targets, MaxRows: int32(limit), //nolint:gosec // G115: at most 1,000
 	})
@@ -208,14 +209,14 @@ func (s *Store) GuardianActions(ctx context.Context, organizationID string, kind
 }
 
 // GuardianAction answers one of them.
-func (s *Store) GuardianAction(ctx context.Context, organizationID, id string) (task.GuardianAction, error) {
+func (s *Store) GuardianAction(ctx context.Context, organizationID, id string) (guardian.Action, error) {
 	row, err := s.q.ActionByID(ctx, organizationID, id)
 	return actionOf(row), missing(translate("read action "+id, err), "There is no action %s.", id)
 }
 
-func actionOf(r db.GuardianAction) task.GuardianAction {
-	return task.GuardianAction{
-		ID: r.ID, Type: r.ActionType, Target: r.TargetEntity, Authority: int(r.AuthorityLevel), AuthorityName: task.AuthorityName(int(r.AuthorityLevel)),
+func actionOf(r db.GuardianAction) guardian.Action {
+	return guardian.Action{
+		ID: r.ID, Type: r.ActionType, Target: r.TargetEntity, Authority: int(r.AuthorityLevel), AuthorityName: guardian.AuthorityName(int(r.AuthorityLevel)),
 		Reason: r.Reason, InitiatedBy: r.InitiatedBy, ApprovedBy: r.ApprovedBy, ExecutedAt: utc(r.ExecutedAt), RevertedAt: r.RevertedAt,
 		Audit: r.AuditLog, CreatedAt: r.CreatedAt.UTC(),
 	}
@@ -223,8 +224,8 @@ func actionOf(r db.GuardianAction) task.GuardianAction {
 
 // RevertAction takes an action back as far as that is possible, and says how far it was. One that
 // was taken back is [task.CodeNotFound].
-func (s *Store) RevertAction(ctx context.Context, call task.GuardianCall, id string) (task.Reverted, error) {
-	var out task.Reverted
+func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error) {
+	var out guardian.RevertedAction
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		row, err := q.LockAction(ctx, call.OrganizationID, id)
 		if err != nil {
@@ -248,7 +249,7 @@ func (s *Store) RevertAction(ctx context.Context, call task.GuardianCall, id str
 	return out, translate("take back action "+id, err)
 }
 
-func revert(ctx context.Context, q *db.Queries, call task.GuardianCall, row db.GuardianAction) (task.Reverted, error) {
+func revert(ctx context.Context, q *db.Queries, call guardian.Call, row db.GuardianAction) (guardian.RevertedAction, error) {
 	audit := readObject(row.AuditLog)
 	switch row.ActionType {
 	case actCancel:
@@ -260,47 +261,47 @@ func revert(ctx context.Context, q *db.Queries, call task.GuardianCall, row db.G
 }
 
 // revertCancel lets the task begin again. What its attempt did not save is gone with its sandbox.
-func revertCancel(ctx context.Context, q *db.Queries, call task.GuardianCall, taskID string) (task.Reverted, error) {
+func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID string) (guardian.RevertedAction, error) {
 	args, err := json.Marshal(map[string]string{"reason": call.Reason})
 	if err != nil {
-		return task.Reverted{}, err
+		return guardian.RevertedAction{}, err
 	}
 	_, _, err = askTask(ctx, q, task.Ask{
 		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskRetry, Reason: call.Reason, Sender: call.By, Args: args,
 	})
 	if err != nil {
-		return task.Reverted{}, err
+		return guardian.RevertedAction{}, err
 	}
-	return task.Reverted{
+	return guardian.RevertedAction{
 		Undone:    []string{"The task begins again, on the same branch."},
 		NotUndone: []string{"The attempt that was ended does not go on: its sandbox is removed. What was saved of its work is in the receipt of the task."},
 	}, nil
 }
 
-func revertPriority(ctx context.Context, q *db.Queries, call task.GuardianCall, taskID string, audit object) (task.Reverted, error) {
+func revertPriority(ctx context.Context, q *db.Queries, call guardian.Call, taskID string, audit object) (guardian.RevertedAction, error) {
 	row, err := q.LockTask(ctx, call.OrganizationID, taskID)
 	if err != nil {
-		return task.Reverted{}, missing(translate("lock the task", err), "There is no task %s.", taskID)
+		return guardian.RevertedAction{}, missing(translate("lock the task", err), "There is no task %s.", taskID)
 	}
 	was, became := audit.text("old_priority"), audit.text("new_priority")
 	if row.Priority != became {
-		return task.Reverted{NotUndone: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
+		return guardian.RevertedAction{NotUndone: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
 	}
-	return task.Reverted{Undone: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
+	return guardian.RevertedAction{Undone: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
 }
 
-func revertReallocation(ctx context.Context, q *db.Queries, call task.GuardianCall, audit object) (task.Reverted, error) {
+func revertReallocation(ctx context.Context, q *db.Queries, call guardian.Call, audit object) (guardian.RevertedAction, error) {
 	sides, err := lockSides(ctx, q, call.OrganizationID, audit.text("to_project"), audit.text("from_project"))
 	if err != nil {
-		return task.Reverted{}, err
+		return guardian.RevertedAction{}, err
 	}
 	var n int
 	if err := json.Unmarshal(audit["capacity_transferred"], &n); err != nil {
-		return task.Reverted{}, err
+		return guardian.RevertedAction{}, err
 	}
 	if int(sides[0].MaxSlots) < n {
-		return task.Reverted{NotUndone: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
+		return guardian.RevertedAction{NotUndone: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
 	}
-	return task.Reverted{Undone: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
+	return guardian.RevertedAction{Undone: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
 		moveSlots(ctx, q, sides, n)
 }

@@ -4,31 +4,32 @@ import (
 	"context"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Judgements lists what the guardian thought, newest first.
-func (s *Store) Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Judgement], error) {
+func (s *Store) Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Analysis], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[task.Judgement]{}, err
+		return task.Page[guardian.Analysis]{}, err
 	}
 	rows, err := s.q.Analyses(ctx, db.AnalysesParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
-	page := cutPage(mapAll(rows, judgementOf), q.Limit, func(j task.Judgement) string { return encodeCursor(j.JudgedAt, j.ID) })
+	page := cutPage(mapAll(rows, judgementOf), q.Limit, func(j guardian.Analysis) string { return encodeCursor(j.JudgedAt, j.ID) })
 	return page, translate("list analyses", err)
 }
 
 // NewestJudgements answers the newest judgement of each of these sandboxes, where there is one no older than fresh.
-func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]task.Judgement, error) {
+func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error) {
 	rows, err := s.q.NewestAnalyses(ctx, sandboxIDs, fresh)
 	return mapAll(rows, judgementOf), translate("read the newest analyses", err)
 }
 
-func judgementOf(r db.GuardianAnalysis) task.Judgement {
-	return task.Judgement{
+func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
+	return guardian.Analysis{
 		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: int(r.Attempt),
 		SpokenBy: r.SpokenBy, Verdict: r.Verdict, AlignmentScore: r.AlignmentScore, NeedsSteering: r.NeedsSteering,
 		SteeringType: r.SteeringType, CurrentFocus: r.CurrentFocus, Confidence: r.Confidence, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen,
@@ -37,19 +38,19 @@ func judgementOf(r db.GuardianAnalysis) task.Judgement {
 }
 
 // Interventions lists what was decided about attempts, newest first, with its receipts.
-func (s *Store) Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[task.Intervention], error) {
+func (s *Store) Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Intervention], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[task.Intervention]{}, err
+		return task.Page[guardian.Intervention]{}, err
 	}
 	rows, err := s.q.Interventions(ctx, db.InterventionsParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
 	})
-	page := cutPage(mapAll(rows, withReceipts), q.Limit, func(i task.Intervention) string { return encodeCursor(i.PlannedAt, i.ID) })
+	page := cutPage(mapAll(rows, withReceipts), q.Limit, func(i guardian.Intervention) string { return encodeCursor(i.PlannedAt, i.ID) })
 	return page, translate("list interventions", err)
 }
 
-func withReceipts(r db.InterventionsRow) task.Intervention {
+func withReceipts(r db.InterventionsRow) guardian.Intervention {
 	iv := interventionOf(r.Intervention)
 	iv.MessageState, iv.CommandState = r.MessageState, r.CommandState
 	return iv
@@ -62,9 +63,9 @@ func (s *Store) Steered(ctx context.Context, organizationID string) (int64, erro
 }
 
 // Active answers the sandboxes in which agents of an organization are at work, and the phase of each one's task.
-func (s *Store) Active(ctx context.Context, organizationID string) ([]task.ActiveSandbox, error) {
+func (s *Store) Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error) {
 	rows, err := s.q.ActiveOf(ctx, organizationID)
-	return mapAll(rows, func(r db.ActiveOfRow) task.ActiveSandbox { return task.ActiveSandbox(r) }), translate("list active sandboxes", err)
+	return mapAll(rows, func(r db.ActiveOfRow) guardian.ActiveSandbox { return guardian.ActiveSandbox(r) }), translate("list active sandboxes", err)
 }
 
 // Resolve answers the active sandbox that an id speaks of: that of a sandbox first, then that of
@@ -87,16 +88,16 @@ func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (str
 }
 
 // Cycles answers the runs of the guardian taken together.
-func (s *Store) Cycles(ctx context.Context) (task.GuardianCycles, error) {
+func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 	counts, err := s.q.CycleCounts(ctx)
 	if err != nil {
-		return task.GuardianCycles{}, translate("count cycles", err)
+		return guardian.Cycles{}, translate("count cycles", err)
 	}
-	out := task.GuardianCycles{LastAge: age(counts.LastAge), Total: counts.Total, Succeeded: counts.Succeeded, Failed: counts.Failed}
+	out := guardian.Cycles{LastAge: age(counts.LastAge), Total: counts.Total, Succeeded: counts.Succeeded, Failed: counts.Failed}
 	last, err := s.q.LastCycle(ctx)
 	if len(last) > 0 {
 		c := last[0]
-		out.Last = &task.GuardianCycle{
+		out.Last = &guardian.Cycle{
 			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: int(c.Active), Judged: int(c.Judged),
 			Standing: int(c.Standing), Failed: int(c.Failed), Acted: int(c.Acted),
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -16,7 +17,7 @@ const guardianName = "intelligent_guardian"
 
 // Planned answers the interventions that wait to be carried out in sandboxes behind after and up
 // to upto.
-func (s *Store) Planned(ctx context.Context, after, upto string) ([]task.Intervention, error) {
+func (s *Store) Planned(ctx context.Context, after, upto string) ([]guardian.Intervention, error) {
 	rows, err := s.q.PlannedInterventions(ctx, after, upto)
 	return mapAll(rows, interventionOf), translate("read planned interventions", err)
 }
@@ -24,29 +25,29 @@ func (s *Store) Planned(ctx context.Context, after, upto string) ([]task.Interve
 // CarryOut carries out a planned intervention in the transaction that settles it, so that who
 // calls again, withdraws it or lets it expire finds all of it or nothing. What cannot be done now
 // is settled as refused.
-func (s *Store) CarryOut(ctx context.Context, iv task.Intervention) (task.Intervention, error) {
+func (s *Store) CarryOut(ctx context.Context, iv guardian.Intervention) (guardian.Intervention, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		found, err := q.LockIntervention(ctx, iv.ID)
 		if err != nil {
 			return err
 		}
-		if iv = interventionOf(found); iv.State != task.InterventionPlanned {
+		if iv = interventionOf(found); iv.State != guardian.InterventionPlanned {
 			return nil
 		}
-		iv.State = task.InterventionSent
+		iv.State = guardian.InterventionSent
 		if err = takeStep(ctx, q, &iv); err != nil {
 			if !final(err) {
 				return err
 			}
-			iv.State, iv.Reason = task.InterventionRefused, task.MessageOf(err)
+			iv.State, iv.Reason = guardian.InterventionRefused, task.MessageOf(err)
 		}
 		return s.settleIntervention(ctx, q, iv)
 	})
 	return iv, translate("carry out intervention "+iv.ID, err)
 }
 
-func takeStep(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
-	if iv.Level == task.LevelReplace {
+func takeStep(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
+	if iv.Level == guardian.LevelReplace {
 		asked, err := askReplace(ctx, q, *iv)
 		iv.CommandID, iv.CommandState = asked.Command.ID, string(asked.Command.State)
 		return err
@@ -55,13 +56,13 @@ func takeStep(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
 }
 
 // tell puts the words of an intervention into the agent's inbox.
-func tell(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
+func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	hash := sha256.Sum256([]byte(iv.Content))
 	m := ingest.NewMessage{
 		SandboxID: iv.SandboxID, Kind: ingest.MessageNudge, Content: iv.Content, SenderKind: ingest.SenderGuardian, SenderID: guardianName,
 		Once: ingest.MessageKey{Scope: "guardian:" + iv.SandboxID, Key: iv.ID, BodyHash: hash[:]},
 	}
-	if iv.Level == task.LevelInterrupt {
+	if iv.Level == guardian.LevelInterrupt {
 		m.Kind = ingest.MessageInterrupt
 	}
 	if err := checkMessage(&m); err != nil {
@@ -75,7 +76,7 @@ func tell(ctx context.Context, q *db.Queries, iv *task.Intervention) error {
 	if refusal != "" {
 		return ingest.Refused(refusal, message(stored))
 	}
-	if iv.Level == task.LevelInterrupt {
+	if iv.Level == guardian.LevelInterrupt {
 		return goOn(ctx, q, m)
 	}
 	return nil
@@ -97,13 +98,13 @@ func final(err error) bool {
 	return slices.Contains([]task.Code{task.CodeConflict, task.CodeGone, task.CodeNotFound, task.CodeExhausted, task.CodeInvalid}, task.CodeOf(err))
 }
 
-func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv task.Intervention) error {
+func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv guardian.Intervention) error {
 	reason := ""
-	if iv.State != task.InterventionSent {
+	if iv.State != guardian.InterventionSent {
 		reason = storable(iv.Reason)
 	}
 	n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{
-		ID: iv.ID, State: iv.State, Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: task.InterventionPlanned,
+		ID: iv.ID, State: iv.State, Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: guardian.InterventionPlanned,
 	})
 	if err == nil && n > 0 {
 		err = tellSteering(ctx, q, iv)
@@ -112,7 +113,7 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv task.I
 }
 
 // tellSteering writes what readers of the bus are told.
-func tellSteering(ctx context.Context, q *db.Queries, iv task.Intervention) error {
+func tellSteering(ctx context.Context, q *db.Queries, iv guardian.Intervention) error {
 	payload, err := json.Marshal(map[string]any{
 		"intervention_id": iv.ID, "task_id": iv.TaskID, "sandbox_id": iv.SandboxID, "level": iv.Level, "steering_type": iv.SteeringType,
 		"state": iv.State, "actor_type": ingest.SenderGuardian, "actor_id": guardianName,
@@ -126,7 +127,7 @@ func tellSteering(ctx context.Context, q *db.Queries, iv task.Intervention) erro
 }
 
 // askReplace gives the command that ends the attempt and begins the next one.
-func askReplace(ctx context.Context, q *db.Queries, iv task.Intervention) (task.Asked, error) {
+func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (task.Asked, error) {
 	args, err := json.Marshal(map[string]string{
 		"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
 	})
@@ -140,10 +141,10 @@ func askReplace(ctx context.Context, q *db.Queries, iv task.Intervention) (task.
 	return asked, err
 }
 
-func interventionOf(r db.Intervention) task.Intervention {
-	return task.Intervention{
+func interventionOf(r db.Intervention) guardian.Intervention {
+	return guardian.Intervention{
 		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
-		Attempt: int(r.Attempt), Level: task.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
+		Attempt: int(r.Attempt), Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
 		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: deref(r.MessageID), CommandID: deref(r.CommandID),
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}
@@ -151,8 +152,8 @@ func interventionOf(r db.Intervention) task.Intervention {
 
 // Withdraw takes an intervention back whose message no agent has been given yet; else it is
 // [task.CodeConflict], and says why.
-func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (task.Intervention, error) {
-	var out task.Intervention
+func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error) {
+	var out guardian.Intervention
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		rows, err := q.Interventions(ctx, db.InterventionsParams{OrganizationID: organizationID, ID: &id, MaxRows: 1})
 		if err != nil {
@@ -163,7 +164,7 @@ func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (ta
 		}
 		out = withReceipts(rows[0])
 		reason := "withdrawn by " + by
-		if out.State == task.InterventionSent && out.MessageID != "" {
+		if out.State == guardian.InterventionSent && out.MessageID != "" {
 			n, err := q.WithdrawMessage(ctx, storable(reason), out.MessageID)
 			if err != nil {
 				return err
@@ -171,14 +172,14 @@ func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (ta
 			if n == 0 {
 				return task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState)
 			}
-		} else if out.State != task.InterventionPlanned {
+		} else if out.State != guardian.InterventionPlanned {
 			return task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State)
 		}
-		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: task.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
+		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: guardian.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
 		if err == nil && n == 0 {
 			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.")
 		}
-		out.State, out.Reason = task.InterventionWithdrawn, out.Reason+"; "+reason
+		out.State, out.Reason = guardian.InterventionWithdrawn, out.Reason+"; "+reason
 		return err
 	})
 	return out, translate("withdraw intervention "+id, err)

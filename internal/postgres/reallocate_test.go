@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // reallocates moves a place in the background, until it waits for a lock of session.
@@ -19,7 +19,7 @@ func (w world) reallocates(session pgx.Tx, from, to string) <-chan error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	go func() {
 		defer cancel()
-		_, err := postgres.New(w.pool, postgres.Config{}).Reallocate(ctx, task.GuardianCall{OrganizationID: w.org, By: "anna", Reason: "r", Authority: task.AuthorityGuardian}, from, to, 1)
+		_, err := postgres.New(w.pool, postgres.Config{}).Reallocate(ctx, guardian.Call{OrganizationID: w.org, By: "anna", Reason: "r", Authority: guardian.AuthorityGuardian}, from, to, 1)
 		done <- err
 	}()
 	holder := session.Conn().PgConn().PID()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -58,7 +59,7 @@ func (s *Store) whyLife(ctx context.Context, f *explain.WhyFacts) error {
 	return err
 }
 
-func opinionOf(j task.Judgement) *explain.Opinion {
+func opinionOf(j guardian.Analysis) *explain.Opinion {
 	var said struct {
 		Summary  string  `json:"summary"`
 		Evidence []int64 `json:"evidence"`

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Bounds of what is kept of an event.
@@ -34,7 +33,7 @@ type reader struct {
 	s        *Subject
 	now      time.Time
 	commands map[string]string // of shells, by call
-	said     []task.Said       // that no event has told of yet
+	said     []Said            // that no event has told of yet
 	result   string            // tool_use_id of the newest result
 }
 
@@ -155,7 +154,7 @@ const (
 // in the words of the store, and once.
 func (r *reader) told(e *Event, f *fields) {
 	e.Text, e.Sender = cut(f.Content, maxText), senderOf(f)
-	i := slices.IndexFunc(r.said, func(m task.Said) bool {
+	i := slices.IndexFunc(r.said, func(m Said) bool {
 		return m.ID == f.Message || f.Message == "" && cut(m.Text, maxText) == e.Text // old agents tell no id
 	})
 	if i >= 0 {

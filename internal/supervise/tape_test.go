@@ -11,7 +11,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // tape is what an agent does, in the form in which its events are stored.
@@ -19,7 +18,7 @@ type tape struct {
 	rows  []event.Event
 	at    time.Time
 	calls int
-	said  []task.Said
+	said  []supervise.Said
 }
 
 func start() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }
@@ -84,7 +83,7 @@ func (t *tape) edit(path string, lines ...string) *tape {
 func (t *tape) say(text string) *tape { return t.add("agent.message", map[string]any{"content": text}) }
 
 func (t *tape) told(text string) *tape {
-	t.said = append(t.said, task.Said{ID: fmt.Sprint("m", len(t.said)), Text: text})
+	t.said = append(t.said, supervise.Said{ID: fmt.Sprint("m", len(t.said)), Text: text})
 	return t.claims(text)
 }
 

@@ -3,8 +3,6 @@ package supervise
 import (
 	"context"
 	"time"
-
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Subject is one attempt of a task as the guardian sees it. Whoever builds it fills in the
@@ -26,7 +24,7 @@ type Subject struct {
 	WaitsForMessages bool   `json:"waits_for_messages,omitempty"`
 	Limits           Limits `json:"limits"` // see [LimitsOf]
 	// Said is what people said to the agent. Its own events cannot vouch for that: they only tell when.
-	Said []task.Said `json:"said,omitempty"`
+	Said []Said `json:"said,omitempty"`
 
 	Age       time.Duration `json:"age"` // since the attempt's start
 	CostUSD   float64       `json:"cost_usd"`
@@ -244,4 +242,10 @@ type Context struct {
 // It answers with the opinion in Model, and Use also beside an error.
 type Model interface {
 	Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error)
+}
+
+// Said is what a person said to an agent that has taken it up, as the store knows it.
+type Said struct {
+	ID   string `json:"id"`
+	Text string `json:"text"` // its beginning
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	records "github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -65,11 +66,11 @@ func events(numbers []int64) string {
 
 // nudged looks for what was sent: by the analysis before, or by a cycle that came first.
 func (k *kit) nudged(ctx context.Context) (string, error) {
-	var sent task.Intervention
+	var sent client.Intervention
 	err := waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Interventions(ctx, client.GuardianFilter{TaskID: k.newest()})
 		for _, iv := range page.Items {
-			if iv.State == task.InterventionSent && iv.MessageID != "" {
+			if iv.State == records.InterventionSent && iv.MessageID != "" {
 				sent = iv
 				return true, nil
 			}

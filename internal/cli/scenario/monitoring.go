@@ -66,7 +66,7 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 	if _, err := k.askedToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
 		return "", err
 	}
-	var last client.Judgement
+	var last client.GuardianAnalysis
 	err = waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Judgements(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
 		if len(page.Items) > 0 {
@@ -81,7 +81,7 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 }
 
 // judgedWords say what a cycle made of a sandbox, and by whose word.
-func judgedWords(j client.Judgement) string {
+func judgedWords(j client.GuardianAnalysis) string {
 	if j.SpokenBy == "none" {
 		return "Its cycle has looked at it: no rule has found anything, and no model has said anything (" + j.Verdict + ")."
 	}

@@ -52,6 +52,6 @@ func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
 func TestACycleWithoutAnOpinionIsNobodysWord(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "Its cycle has looked at it: no rule has found anything, and no model has said anything (unknown).",
-		judgedWords(client.Judgement{SpokenBy: "none", Verdict: "unknown"}))
-	require.Equal(t, "Its cycle has judged it: steer, says a rule.", judgedWords(client.Judgement{SpokenBy: "rules", Verdict: "steer"}))
+		judgedWords(client.GuardianAnalysis{SpokenBy: "none", Verdict: "unknown"}))
+	require.Equal(t, "Its cycle has judged it: steer, says a rule.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
 }

@@ -151,7 +151,7 @@ func (s *session) guardianAnalyses() *cobra.Command {
 	return cmd
 }
 
-func (s *session) showJudgements(all []client.Judgement) {
+func (s *session) showJudgements(all []client.GuardianAnalysis) {
 	if len(all) == 0 {
 		s.hint("The guardian has not analyzed this task. Next: omoi guardian status")
 		return
@@ -164,7 +164,7 @@ func (s *session) showJudgements(all []client.Judgement) {
 		})
 	}
 	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
-	switch i := slices.IndexFunc(all, func(j client.Judgement) bool { return j.Trouble() != "" }); {
+	switch i := slices.IndexFunc(all, func(j client.GuardianAnalysis) bool { return j.Trouble() != "" }); {
 	case i >= 0:
 		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].Trouble(), longestTrouble))
 	case all[0].SpokenBy == string(supervise.ByNone):
@@ -175,7 +175,7 @@ func (s *session) showJudgements(all []client.Judgement) {
 // longestTrouble is how much is shown of why a model did not speak.
 const longestTrouble = 200
 
-func summaryOf(j client.Judgement) string {
+func summaryOf(j client.GuardianAnalysis) string {
 	var said struct {
 		Summary string `json:"summary"`
 	}
@@ -205,7 +205,7 @@ func (s *session) guardianAnalyze() *cobra.Command {
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
-			s.row("Model", render.OneLine(client.Judgement{Analysis: a.Details}.Trouble(), longestTrouble))
+			s.row("Model", render.OneLine(client.GuardianAnalysis{Analysis: a.Details}.Trouble(), longestTrouble))
 			s.row("Of", moment(&a.CreatedAt))
 		})
 	})

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
 func TestGuardianStatusCountsInWords(t *testing.T) {
 	t.Parallel()
-	status, health := client.MonitorStatus{LastCycle: &task.GuardianCycle{Judged: 3}, Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Judged: 1, Status: "not_run"}
+	status, health := client.MonitorStatus{LastCycle: &guardian.Cycle{Judged: 3}, Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Judged: 1, Status: "not_run"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, status) })
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/health", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, health) })
@@ -43,12 +43,12 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
 	t.Parallel()
 	said := json.RawMessage(`{"summary": "Nothing stands out.", "trouble": "The model did not judge: it answered 500"}`)
-	old := client.Judgement{JudgedAt: time.Unix(5, 0), Verdict: "unknown", SpokenBy: "none", Analysis: json.RawMessage(`{"trouble": "The model did not judge: it was away"}`)}
-	newest := client.Judgement{JudgedAt: time.Unix(9, 0), Verdict: "unknown", SpokenBy: "none", Analysis: said}
+	old := client.GuardianAnalysis{JudgedAt: time.Unix(5, 0), Verdict: "unknown", SpokenBy: "none", Analysis: json.RawMessage(`{"trouble": "The model did not judge: it was away"}`)}
+	newest := client.GuardianAnalysis{JudgedAt: time.Unix(9, 0), Verdict: "unknown", SpokenBy: "none", Analysis: said}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/tasks/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, client.Task{ID: idA}) })
 	mux.HandleFunc("GET /api/v1/guardian/analyses", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Page[client.Judgement]{Items: []client.Judgement{newest, old}})
+		answer(w, http.StatusOK, client.Page[client.GuardianAnalysis]{Items: []client.GuardianAnalysis{newest, old}})
 	})
 	mux.HandleFunc("POST /api/v1/monitor/intelligent/analyze/{id}", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.AgentAnalysis{Verdict: "unknown", SpokenBy: "none", Details: said})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -109,9 +110,9 @@ func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
 	require.Contains(t, f.omoi("guardian", "interventions").err, "nothing to do")
 	f.steps = []client.Intervention{
-		{ID: idA, TaskID: idA, Attempt: 1, Level: task.LevelNudge, State: "sent", MessageState: "taken_up", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
-		{ID: idB, TaskID: idA, Attempt: 1, Level: task.LevelInterrupt, State: "recorded", Shadow: true},
-		{ID: idC, TaskID: idA, Attempt: 1, Level: task.LevelObserve, State: "recorded", Shadow: true},
+		{ID: idA, TaskID: idA, Attempt: 1, Level: guardian.LevelNudge, State: "sent", MessageState: "taken_up", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
+		{ID: idB, TaskID: idA, Attempt: 1, Level: guardian.LevelInterrupt, State: "recorded", Shadow: true},
+		{ID: idC, TaskID: idA, Attempt: 1, Level: guardian.LevelObserve, State: "recorded", Shadow: true},
 	}
 	got := f.omoi("guardian", "interventions", "-")
 	require.Zero(t, got.code, got.err)

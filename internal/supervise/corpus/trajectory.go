@@ -198,11 +198,11 @@ func stretch(v map[string]any, speed float64) {
 }
 
 // said are the messages of people: who recorded the trajectory vouches for them.
-func said(rows []event.Event) []task.Said {
-	var list []task.Said
+func said(rows []event.Event) []supervise.Said {
+	var list []supervise.Said
 	for _, row := range rows {
 		if m := event.Read[event.Delivery](row.Data); row.Type == event.AgentMessageInjected && m.Kind == "user_message" {
-			list = append(list, task.Said{ID: m.MessageID, Text: m.Content})
+			list = append(list, supervise.Said{ID: m.MessageID, Text: m.Content})
 		}
 	}
 	return list

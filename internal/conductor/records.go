@@ -1,13 +1,15 @@
-package task
+package conductor
 
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Conducted is an agent at work, as the conductor finds it. What the guardian thought of it
+// ActiveAgent is an agent at work, as the conductor finds it. What the guardian thought of it
 // lately is there if Known.
-type Conducted struct {
+type ActiveAgent struct {
 	SandboxID   string
 	TaskID      string
 	ProjectID   string
@@ -24,16 +26,16 @@ type Conducted struct {
 	Files       []string // that it has changed lately
 }
 
-// ConductedOrganization is one with agents at work.
-type ConductedOrganization struct {
+// ActiveOrganization is one with agents at work.
+type ActiveOrganization struct {
 	ID      string
 	Agents  int
 	InCycle bool // the cycle that asks has looked at it
 }
 
-// ConductorAnalysis is what the conductor thought of an organization's agents together, once in
+// Analysis is what the conductor thought of an organization's agents together, once in
 // a cycle.
-type ConductorAnalysis struct {
+type Analysis struct {
 	ID             string          `json:"id"`
 	CycleID        string          `json:"cycle_id"`
 	OrganizationID string          `json:"organization_id"`
@@ -65,8 +67,8 @@ type Duplicate struct {
 	OtherBox   string          `json:"agent2_id"`
 	Title      string          `json:"task1_title"`
 	OtherTitle string          `json:"task2_title"`
-	Status     Status          `json:"task1_status"`
-	OtherState Status          `json:"task2_status"`
+	Status     task.Status     `json:"task1_status"`
+	OtherState task.Status     `json:"task2_status"`
 	SpokenBy   string          `json:"spoken_by"` // words or model
 	Similarity float64         `json:"similarity_score"`
 	Work       string          `json:"work_description"` // a model's; empty where words spoke
@@ -78,25 +80,8 @@ type Duplicate struct {
 	Same bool `json:"-"` // false: a model has told them apart
 }
 
-// ConductorHour sums up what the conductor found in an organization in the last hour.
-type ConductorHour struct {
+// Hour sums up what the conductor found in an organization in the last hour.
+type Hour struct {
 	Coherence  *float64 // the mean; nil: it could never say
 	Duplicates int
-}
-
-// OpenWork is a task that has not ended, as new ones are compared with it.
-type OpenWork struct {
-	TaskID, TicketID string
-	Title            string
-	Description      string // its beginning
-	Status           Status
-}
-
-// WorkQuery selects tasks that have not ended: of the project of one of the three, and not the
-// one that the key has made.
-type WorkQuery struct {
-	OrganizationID            string
-	ProjectID, TicketID, Repo string
-	IdempotencyKey            string
-	Limit                     int
 }
