@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what activities are told once. Zero values mean the defaults named here.
@@ -29,7 +29,7 @@ type Config struct {
 
 	AgentHeartbeat time.Duration // default 30 s
 	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
-	ModelPrices    string        // of the configuration; see [task.ParseModelPrices]
+	ModelPrices    string        // of the configuration; see [cost.ParseModelPrices]
 	PricesDate     string        // of those; empty: not said
 	ClaudeBin      string        // Claude Code on this machine; empty: sandboxes bring their own
 	AuthorName     string        // of the agent's commits; default omoi
@@ -58,7 +58,7 @@ type Config struct {
 	Namespace string // of Temporal
 
 	// Retention is how long data of ended tasks is kept.
-	Retention task.Retention
+	Retention retention.Policy
 	// Secrets are values that must never leave in an error; they are cut out of every text.
 	Secrets []string
 }

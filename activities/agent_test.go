@@ -16,6 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 func (b *bench) agentConfig() agentconfig.Config {
@@ -230,7 +231,7 @@ func TestALaterAttemptIsToldOfTheEarlierTranscript(t *testing.T) {
 	row := b.store.rows[boxID]
 	row.Attempt = 3
 	b.store.rows[boxID] = row
-	b.store.transcripts = map[int]task.TranscriptInfo{
+	b.store.transcripts = map[int]transcript.Info{
 		1: {RunID: "run-1", SessionID: "s1", Attempt: 1}, 2: {RunID: "run-2", SessionID: "s2", Attempt: 2}, 3: {RunID: "run-3"},
 	}
 	b.running()

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // errLost is a call whose effect was had and whose answer was lost.
@@ -65,7 +67,7 @@ type fakeStore struct {
 	frozen time.Duration
 
 	wait     time.Duration // of an attempt that is to begin
-	story    task.Story
+	story    receipt.PullRequestData
 	doubts   []task.Reason // as they were noted
 	troubles []task.Reason // as they were noted
 	adopted  []string      // sandboxes that were listed and orphans
@@ -100,7 +102,7 @@ type fakeStore struct {
 
 	branch, base string // as noted
 
-	transcripts map[int]task.TranscriptInfo // by attempt
+	transcripts map[int]transcript.Info // by attempt
 
 	saved task.Unpublished
 
@@ -147,13 +149,13 @@ func (s *fakeStore) LoadEvents(context.Context, contract.LoadEventsInput) (contr
 
 func (s *fakeStore) Work(context.Context, string) (task.Work, error) { return s.work, nil }
 
-func (s *fakeStore) EarlierTranscript(_ context.Context, _ string, attempt int) (task.TranscriptInfo, bool, error) {
+func (s *fakeStore) EarlierTranscript(_ context.Context, _ string, attempt int) (transcript.Info, bool, error) {
 	for n := attempt - 1; n > 0; n-- {
 		if found, ok := s.transcripts[n]; ok {
 			return found, true, nil
 		}
 	}
-	return task.TranscriptInfo{}, false, nil
+	return transcript.Info{}, false, nil
 }
 
 func (s *fakeStore) SaveBranch(_ context.Context, _, branch, base string) error {

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // Tasks is the part of the store that the life of a task needs. runID is the caller's
@@ -24,9 +26,9 @@ type Tasks interface {
 	// Work describes the task for git and agent; feedback is that of its live attempt.
 	Work(ctx context.Context, taskID string) (task.Work, error)
 	// EarlierTranscript is the newest transcript that an attempt before this one left, if there is one.
-	EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error)
+	EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error)
 	// Story tells how a task was done so far.
-	Story(ctx context.Context, organizationID, taskID string) (task.Story, error)
+	Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error)
 	// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
 	// SavedPiece answers a piece of work that [Texts] has stored, as it was in the sandbox, counted from 0; an empty one is behind the end.

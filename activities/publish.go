@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -52,7 +53,7 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 	return a.scrub(a.pullBody(work, story, files)) + receiptBlock(work, story, files) // scrubbed as text it would be JSON no more
 }
 
-func (a *Activities) pullBody(work task.Work, story task.Story, files []changedFile) string {
+func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, files []changedFile) string {
 	var b strings.Builder
 	b.WriteString("Resolves #" + work.TicketID + ".\n")
 	section(&b, "What was asked", askedText(work, story))
@@ -106,7 +107,7 @@ func fileLines(files []changedFile) string {
 }
 
 // testLine says what is known of tests: nothing is made of an agent's silence, nor of its word alone.
-func testLine(command string, story task.Story) string {
+func testLine(command string, story receipt.PullRequestData) string {
 	name := "No test command is configured"
 	if command != "" {
 		name = code(command)

@@ -6,11 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // boxLines say what is known of each sandbox by now: the last one is deleted only after its work is out.
-func boxLines(story task.Story) string {
+func boxLines(story receipt.PullRequestData) string {
 	var lines, receipts []string
 	for n, one := range story.All() {
 		round := ""
@@ -55,7 +56,7 @@ func goneWords(b task.Sandbox) string {
 }
 
 // receiptBlock is what machines read: JSON in a comment. A comment cannot end in it, since JSON is written without ">".
-func receiptBlock(work task.Work, story task.Story, files []changedFile) string {
+func receiptBlock(work task.Work, story receipt.PullRequestData, files []changedFile) string {
 	type box struct {
 		ID       string     `json:"id"`
 		Task     string     `json:"task_id"`
@@ -77,7 +78,7 @@ func receiptBlock(work task.Work, story task.Story, files []changedFile) string 
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
 		"earlier_task_ids": tasks, "attempts": attemptsOf(work, story), "files": shown(files), "files_changed": len(files),
-		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "tests_said": story.TestsSaid, "changed_nothing": story.ChangedNothing, "interventions": append([]task.Spoken{}, sum.Spoken...),
+		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "tests_said": story.TestsSaid, "changed_nothing": story.ChangedNothing, "interventions": append([]receipt.Spoken{}, sum.Spoken...),
 		"cost_usd": sum.Receipt.CostUSD, "cost_unknown": sum.Receipt.CostUnknown, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
 		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})

@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/cost"
+	"github.com/omoi-dev/omoi/internal/feedback"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // scrubbed is a story whose words hold no secret. They are looked for before signs are put between the letters.
-func (a *Activities) scrubbed(story task.Story) task.Story {
+func (a *Activities) scrubbed(story receipt.PullRequestData) receipt.PullRequestData {
 	story.Output, story.Task.Description = a.scrub(story.Output), a.scrub(story.Task.Description)
 	story.Task.Reviews, story.Earlier = slices.Clone(story.Task.Reviews), slices.Clone(story.Earlier)
 	for n, r := range story.Task.Reviews {
@@ -24,20 +27,20 @@ func (a *Activities) scrubbed(story task.Story) task.Story {
 }
 
 // askedText is what was asked first, and then by the feedback that began the later tasks of a pull request.
-func askedText(work task.Work, story task.Story) string {
+func askedText(work task.Work, story receipt.PullRequestData) string {
 	if len(story.Earlier) == 0 {
 		return quoted(plainText(work.Description, maxPullText), maxPullText)
 	}
 	share := maxPullText / (len(story.Earlier) + 1)
 	parts := []string{quoted(plainText(story.Earlier[0].Task.Description, share), share)}
 	for n, one := range story.All()[1:] {
-		parts = append(parts, roundTitle(n+1)+quoted(agentText(task.Revised(one.Task.Description), share), share))
+		parts = append(parts, roundTitle(n+1)+quoted(agentText(feedback.Revised(one.Task.Description), share), share))
 	}
 	return strings.Join(parts, "\n\n")
 }
 
 // doneText is what the agents said at their ends, task by task.
-func doneText(story task.Story) string {
+func doneText(story receipt.PullRequestData) string {
 	share := maxPullOutput * 2 / (len(story.Earlier) + 2) //nolint:mnd // one task has all of it, and many have twice of that together
 	var parts []string
 	for n, one := range story.All() {
@@ -53,7 +56,7 @@ func doneText(story task.Story) string {
 }
 
 // wordsOf are an agent's last words, with a note where there is nothing else of its work.
-func wordsOf(one task.Story, share int) string {
+func wordsOf(one receipt.PullRequestData, share int) string {
 	words := quoted(agentText(one.Output, share), share)
 	if !one.ChangedNothing {
 		return words
@@ -63,7 +66,7 @@ func wordsOf(one task.Story, share int) string {
 
 func roundTitle(n int) string { return fmt.Sprintf("### After feedback, round %d\n\n", n) }
 
-func (a *Activities) madeLines(work task.Work, story task.Story) string {
+func (a *Activities) madeLines(work task.Work, story receipt.PullRequestData) string {
 	var lines []string
 	for n, one := range story.Earlier {
 		lines = append(lines, taskLine(one.Task.ID)+roundWords(n))
@@ -98,7 +101,7 @@ func roundWords(n int) string {
 }
 
 // attemptsOf counts the attempts of all tasks of a pull request; the newest task's are those that the work knows of.
-func attemptsOf(work task.Work, story task.Story) int {
+func attemptsOf(work task.Work, story receipt.PullRequestData) int {
 	sum := work.Attempt
 	for _, one := range story.Earlier {
 		sum += one.Task.AttemptCount
@@ -106,7 +109,7 @@ func attemptsOf(work task.Work, story task.Story) int {
 	return sum
 }
 
-func attemptWords(work task.Work, story task.Story) string {
+func attemptWords(work task.Work, story receipt.PullRequestData) string {
 	words := []string{strconv.Itoa(attemptsOf(work, story))}
 	if n := len(story.Earlier); n > 0 {
 		words[0] += fmt.Sprintf(" in %d tasks", n+1)
@@ -139,7 +142,7 @@ func failedOf(attempts []task.Attempt) []task.Attempt {
 	return failed
 }
 
-func interventionWords(story task.Story) string {
+func interventionWords(story receipt.PullRequestData) string {
 	sum := story.Sum()
 	var words []string
 	for _, s := range sum.Spoken {
@@ -161,12 +164,12 @@ func interventionWords(story task.Story) string {
 }
 
 // costWords are what all tasks of a pull request have cost.
-func costWords(sum task.Story) string {
+func costWords(sum receipt.PullRequestData) string {
 	var in, out int64
 	for _, at := range sum.Task.Attempts {
 		in, out = in+at.InputTokens, out+at.OutputTokens
 	}
-	words := []string{fmt.Sprintf("models %s (%d tokens in, %d out)", task.CostText(sum.Receipt.CostUSD, sum.Receipt.CostUnknown, "%.4f USD"), in, out)}
+	words := []string{fmt.Sprintf("models %s (%d tokens in, %d out)", cost.Text(sum.Receipt.CostUSD, sum.Receipt.CostUnknown, "%.4f USD"), in, out)}
 	for _, c := range sum.Receipt.Costs {
 		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
 	}

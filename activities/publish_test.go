@@ -12,10 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/feedback"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (s *fakeStore) Story(context.Context, string, string) (task.Story, error) { return s.story, nil }
+func (s *fakeStore) Story(context.Context, string, string) (receipt.PullRequestData, error) {
+	return s.story, nil
+}
 
 // published opens the pull request of a task and answers its text.
 func published(t *testing.T, b *bench) string {
@@ -38,9 +42,9 @@ func TestPullTellsTheStory(t *testing.T) {
 		{Number: 1, FailureClass: task.ClassInfrastructure}, {Number: 2, InputTokens: 10, OutputTokens: 5},
 	}}
 	b.store.work.Execution.TestCommand, b.store.work.Attempt = "make test", 2
-	b.store.story = task.Story{
-		Task: made, Receipt: task.NewReceipt(made, boxes, nil), TestsPassed: &passed,
-		Output: "It is 126410606437752. <!-- omoi:end -->", Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 2}},
+	b.store.story = receipt.PullRequestData{
+		Task: made, Receipt: receipt.New(made, boxes, nil), TestsPassed: &passed,
+		Output: "It is 126410606437752. <!-- omoi:end -->", Spoken: []receipt.Spoken{{By: "person", Kind: "user_message", Count: 2}},
 	}
 	b.git.diff = "diff --git a/a b.txt b/a b.txt\n--- a/a b.txt\n+++ b/a b.txt\n@@ -1 +1,2 @@\n-old\n+new\n++++ more\ndiff --git a/x.bin b/x.bin\nBinary files differ\n"
 	body := published(t, b)
@@ -141,7 +145,7 @@ func TestPullTellsWhoRanTheTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.story.TestsSaid, b.store.work.Execution.TestCommand = true, "false"
-	b.store.story.Spoken, b.store.story.Earlier = nil, []task.Story{{}}
+	b.store.story.Spoken, b.store.story.Earlier = nil, []receipt.PullRequestData{{}}
 	body := published(t, b)
 	for _, want := range []string{`"tests_passed":null`, `"tests_said":true`, `"interventions":[]`, "`false`; the agent says that its tests passed. omoi knows of no run of its own."} {
 		require.Contains(t, body, want)
@@ -157,16 +161,16 @@ func TestPullTellsWhoRanTheTests(t *testing.T) {
 func TestPullTellsOfAllItsTasks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	story := func(id, output string, cost float64, attempts ...task.Attempt) task.Story {
+	story := func(id, output string, cost float64, attempts ...task.Attempt) receipt.PullRequestData {
 		made := task.Task{ID: id, AttemptCount: len(attempts), Attempts: attempts}
 		box := task.Sandbox{ID: "box of " + id, TaskID: id, Provider: task.ProviderLocal, Attempt: 1, CostUSD: &cost}
-		return task.Story{Task: made, Output: output, Receipt: task.NewReceipt(made, []task.Sandbox{box}, nil), Spoken: []task.Spoken{{By: "person", Kind: "user_message", Count: 1}}}
+		return receipt.PullRequestData{Task: made, Output: output, Receipt: receipt.New(made, []task.Sandbox{box}, nil), Spoken: []receipt.Spoken{{By: "person", Kind: "user_message", Count: 1}}}
 	}
 	first := story("first", "It was computed.", 1.25, task.Attempt{Number: 1, FailureClass: task.ClassInfrastructure}, task.Attempt{Number: 2, InputTokens: 10})
 	first.Task.Description, first.Task.Base = "Compute it.", new("root")
 	b.store.story = story(taskID, "Empty lists work.", 0.5, task.Attempt{Number: 1, InputTokens: 5})
-	b.store.story.Task.Description = task.ReviseDescription("Compute it.", task.FeedbackText("acme/app", 7, []task.Entry{{Note: "alice asks for changes", Text: "Handle the empty list."}}))
-	b.store.story.Earlier, b.store.work.Attempt = []task.Story{first}, 1
+	b.store.story.Task.Description = feedback.ReviseDescription("Compute it.", feedback.Text("acme/app", 7, []feedback.Entry{{Note: "alice asks for changes", Text: "Handle the empty list."}}))
+	b.store.story.Earlier, b.store.work.Attempt = []receipt.PullRequestData{first}, 1
 	body := published(t, b)
 	require.Equal(t, "root", b.git.diffOf, "the files of all tasks")
 	require.Contains(t, body, `"base":"root"`)

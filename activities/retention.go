@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -20,9 +21,9 @@ const (
 type Retention interface {
 	// Clock is the database's clock.
 	Clock(ctx context.Context) (time.Time, error)
-	Retain(ctx context.Context, kind string, now, before time.Time) (task.RetentionStep, error)
+	Retain(ctx context.Context, kind string, now, before time.Time) (retention.Step, error)
 	// ExpiredGit lists ended tasks beyond an ID that may have branches or refs to remove.
-	ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]task.ExpiredGit, error)
+	ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]retention.ExpiredGit, error)
 	// NoteRemoval records that a kind of a task's data was removed.
 	NoteRemoval(ctx context.Context, kind, taskID string, now time.Time) error
 }
@@ -35,7 +36,7 @@ func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegu
 	}
 	now = now.Add(a.cfg.Retention.Ahead)
 	out := contract.RetentionBegun{Kinds: []contract.RetentionStep{}}
-	for _, kind := range task.RetentionKinds() {
+	for _, kind := range retention.Kinds() {
 		if keep := a.cfg.Retention.Keep[kind]; keep > 0 {
 			out.Kinds = append(out.Kinds, contract.RetentionStep{Kind: kind, Now: now, Before: now.Add(-keep)})
 		}
@@ -47,7 +48,7 @@ func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegu
 func (a *Activities) RemoveExpired(ctx context.Context, in contract.RetentionStep) (contract.RetentionDone, error) {
 	at, stop := beating[contract.RetentionDone](ctx)
 	defer stop()
-	if in.Kind == task.RetainBranches || in.Kind == task.RetainRefs {
+	if in.Kind == retention.Branches || in.Kind == retention.Refs {
 		return a.forgetGit(ctx, in, at)
 	}
 	for range retentionCalls {
@@ -105,12 +106,12 @@ func (a *Activities) count(ctx context.Context, kind, taskID string, err error, 
 	a.log.WarnContext(ctx, "remove expired refs failed", slog.String("task_id", taskID), slog.String("kind", kind), slog.String("error", a.brief(err.Error())))
 }
 
-func (a *Activities) forget(ctx context.Context, in contract.RetentionStep, one task.ExpiredGit) error {
+func (a *Activities) forget(ctx context.Context, in contract.RetentionStep, one retention.ExpiredGit) error {
 	host, err := a.deps.Git.For(one.Repo, scm.Owner{UserID: one.UserID, ProjectID: one.ProjectID})
 	if err != nil {
 		return err
 	}
-	if in.Kind == task.RetainBranches {
+	if in.Kind == retention.Branches {
 		err = host.RemoveEmptyBranch(ctx, scm.Repo(one.Repo), one.TaskID)
 	} else {
 		err = host.RemoveRefs(ctx, scm.Repo(one.Repo), one.TaskID)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -24,15 +25,15 @@ type keeper struct {
 
 func (k *keeper) Clock(context.Context) (time.Time, error) { return time.Unix(1_000_000, 0), nil }
 
-func (k *keeper) Retain(context.Context, string, time.Time, time.Time) (task.RetentionStep, error) {
+func (k *keeper) Retain(context.Context, string, time.Time, time.Time) (retention.Step, error) {
 	k.steps++
-	return task.RetentionStep{Subjects: 1, Rows: 10, More: k.steps < 3}, nil
+	return retention.Step{Subjects: 1, Rows: 10, More: k.steps < 3}, nil
 }
 
-func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, most int) (found []task.ExpiredGit, _ error) {
+func (k *keeper) ExpiredGit(_ context.Context, _ string, _ time.Time, after string, most int) (found []retention.ExpiredGit, _ error) {
 	for _, id := range []string{"a", "b", "c"} {
 		if id > after && len(found) < most && (id != k.retried || len(k.noted) == 0) {
-			found = append(found, task.ExpiredGit{TaskID: id, Repo: "o/" + id})
+			found = append(found, retention.ExpiredGit{TaskID: id, Repo: "o/" + id})
 		}
 	}
 	return found, nil
@@ -59,7 +60,7 @@ func (h hosts) For(repo string, _ scm.Owner) (scm.Host, error) {
 
 func (h hosts) RemoveRefs(context.Context, scm.Repo, string) error { return h.limit }
 
-func retaining(k *keeper, rules task.Retention) (*activities.Activities, *testsuite.TestActivityEnvironment) {
+func retaining(k *keeper, rules retention.Policy) (*activities.Activities, *testsuite.TestActivityEnvironment) {
 	a := activities.New(activities.Config{Retention: rules}, activities.Deps{Retention: k, Git: hosts{}})
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
@@ -69,22 +70,22 @@ func retaining(k *keeper, rules task.Retention) (*activities.Activities, *testsu
 // A pass has every kind that is not kept forever, and ages count from the moved clock.
 func TestBeginRetention(t *testing.T) {
 	t.Parallel()
-	a, env := retaining(&keeper{}, task.Retention{Ahead: time.Hour, Keep: map[string]time.Duration{task.RetainRefs: time.Minute, task.RetainEvents: 0}})
+	a, env := retaining(&keeper{}, retention.Policy{Ahead: time.Hour, Keep: map[string]time.Duration{retention.Refs: time.Minute, retention.Events: 0}})
 	begun, err := execute[contract.RetentionBegun](env, a.BeginRetention)
 	require.NoError(t, err)
 	require.Len(t, begun.Kinds, 1)
-	require.Equal(t, task.RetainRefs, begun.Kinds[0].Kind)
+	require.Equal(t, retention.Refs, begun.Kinds[0].Kind)
 	require.EqualValues(t, 1_000_000+3600-60, begun.Kinds[0].Before.Unix())
 }
 
 func TestRemoveExpired(t *testing.T) {
 	t.Parallel()
 	k := &keeper{}
-	a, env := retaining(k, task.Retention{})
-	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainEvents})
+	a, env := retaining(k, retention.Policy{})
+	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: retention.Events})
 	require.NoError(t, err)
 	require.Equal(t, contract.RetentionDone{Subjects: 3, Rows: 30}, done)
-	done, err = execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	done, err = execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: retention.Refs})
 	require.NoError(t, err)
 	require.Equal(t, contract.RetentionDone{Subjects: 2, Failed: 1, After: "c"}, done)
 	require.Equal(t, []string{"a", "c"}, k.noted, "one that is out of reach is left for the next pass")
@@ -94,8 +95,8 @@ func TestRemoveExpired(t *testing.T) {
 func TestRemoveExpired_KeepsTheRefsOfATaskRetriedMeanwhile(t *testing.T) {
 	t.Parallel()
 	k := &keeper{retried: "c"}
-	a, env := retaining(k, task.Retention{})
-	_, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	a, env := retaining(k, retention.Policy{})
+	_, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: retention.Refs})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a"}, k.noted)
 }
@@ -106,7 +107,7 @@ func TestRemoveExpired_EndsAtARateLimit(t *testing.T) {
 	limited := hosts{limit: task.Errorf(task.CodeExhausted, "limit")}
 	a := activities.New(activities.Config{}, activities.Deps{Retention: &keeper{}, Git: limited})
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: task.RetainRefs})
+	done, err := execute[contract.RetentionDone](env, a.RemoveExpired, contract.RetentionStep{Kind: retention.Refs})
 	require.NoError(t, err)
 	require.Equal(t, contract.RetentionDone{Failed: 1, After: "a"}, done)
 }

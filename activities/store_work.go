@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -44,8 +45,8 @@ func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err er
 	if err != nil {
 		return "", err
 	}
-	if id, err = a.deps.Ledger.SaveBase64(ctx, p.row.TaskID, task.TextBundle, spool); err != nil {
-		return "", fmt.Errorf("store %s: %w", task.TextBundle, err)
+	if id, err = a.deps.Ledger.SaveBase64(ctx, p.row.TaskID, savedwork.TextBundle, spool); err != nil {
+		return "", fmt.Errorf("store %s: %w", savedwork.TextBundle, err)
 	}
 	return id, nil
 }
@@ -111,9 +112,9 @@ func headers(patch []byte) int {
 // asText makes a patch fit for a text column: binary content becomes base64, and its kind says so.
 func asText(content []byte) (kind, text string) {
 	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
-		return task.TextPatch, string(content)
+		return savedwork.TextPatch, string(content)
 	}
-	return task.TextPatchBase64, base64.StdEncoding.EncodeToString(content)
+	return savedwork.TextPatchBase64, base64.StdEncoding.EncodeToString(content)
 }
 
 // lost says of work that could be read why it is not kept all the same.

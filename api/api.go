@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // API is the HTTP API as a handler. It is safe for concurrent use.
@@ -40,7 +40,7 @@ type API struct {
 	streams   sync.WaitGroup // those that outlive their request
 	looks     *shared[place, stretch]
 	taskLooks *shared[taskPlace, ingest.TaskPage]
-	standings *shared[tenantTask, task.Standing]
+	standings *shared[tenantTask, client.Standing]
 	logins    *shared[login, caller]
 	bulletins *shared[busStand, busPage]
 	checks    *shared[owned, string]
@@ -54,7 +54,7 @@ func New(cfg Config, deps Deps) *API {
 		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.looks, a.taskLooks = newShared[place, stretch](a.log), newShared[taskPlace, ingest.TaskPage](a.log)
-	a.standings = newShared[tenantTask, task.Standing](a.log)
+	a.standings = newShared[tenantTask, client.Standing](a.log)
 	a.logins, a.bulletins = newShared[login, caller](a.log), newShared[busStand, busPage](a.log)
 	a.checks = newShared[owned, string](a.log)
 	a.checks.slots = make(chan struct{}, mostChecks)

@@ -24,7 +24,7 @@ import (
 // key makes an API key of an organization and answers its header.
 func (w *world) key(org string, scopes ...string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), task.KeyDraft{OrganizationID: org, Name: "test", Scopes: scopes})
+	_, secret, err := w.store.CreateKey(w.t.Context(), client.KeyDraft{OrganizationID: org, Name: "test", Scopes: scopes})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -49,7 +49,7 @@ func TestClosedServerAsksForKeys(t *testing.T) {
 	good := w.key(w.org, "write")
 	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, good), http.StatusCreated)
 	_, secret, _ := strings.Cut(good, " ")
-	require.Len(t, ok[task.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", secret), http.StatusOK).Items, 1)
+	require.Len(t, ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", secret), http.StatusOK).Items, 1)
 	for _, public := range []string{"/health", "/healthz", "/readyz", "/api/v1/info", "/api/v1/sandboxes/health", "/api/v1/openapi.json"} {
 		require.Equal(t, http.StatusOK, w.call(http.MethodGet, public, nil).status, public)
 	}
@@ -77,9 +77,9 @@ func TestKeysEnd(t *testing.T) {
 	require.True(t, strings.HasPrefix(made.Secret, "sk_live_"))
 	require.Equal(t, made.Secret[:16], made.Prefix)
 	require.Equal(t, []string{"write"}, made.Scopes)
-	ok[task.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret), http.StatusOK)
+	ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret), http.StatusOK)
 	listed := w.call(http.MethodGet, keys, nil, authorization, admin)
-	require.Len(t, ok[task.Page[client.Key]](listed, http.StatusOK).Items, 2)
+	require.Len(t, ok[client.Page[client.Key]](listed, http.StatusOK).Items, 2)
 	require.NotContains(t, string(listed.body), made.Secret)
 	require.Zero(t, w.count(`SELECT count(*) FROM api_keys k WHERE k::text LIKE '%' || $1 || '%'`, made.Secret))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_keys WHERE id = $1 AND last_used_at IS NOT NULL`, made.ID))
@@ -93,7 +93,7 @@ func TestKeysEnd(t *testing.T) {
 	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until}, authorization, admin), http.StatusCreated)
 	require.True(t, until.Equal(*ending.ExpiresAt), "it says when it ends")
 	past := time.Now().Add(-time.Hour)
-	_, expired, err := w.store.CreateKey(t.Context(), task.KeyDraft{OrganizationID: w.org, Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
+	_, expired, err := w.store.CreateKey(t.Context(), client.KeyDraft{OrganizationID: w.org, Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
 	require.NoError(t, err)
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+expired).refused(http.StatusUnauthorized, "")
 }
@@ -320,7 +320,7 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	for range 2 {
 		require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	}
-	keys := ok[task.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization, "Bearer "+secret), http.StatusOK)
+	keys := ok[client.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization, "Bearer "+secret), http.StatusOK)
 	require.Len(t, keys.Items, 1)
 	require.NoError(t, w.store.RevokeKey(t.Context(), w.org, keys.Items[0].ID))
 	require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))

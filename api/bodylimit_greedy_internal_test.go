@@ -16,7 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // gate is a server with routes of its own under a limit of 8 MiB, and nothing behind them.
@@ -38,8 +38,8 @@ func (intakeOfAll) Batch(context.Context, string, string, int64, []ingest.Event)
 
 type storeOfAll struct{ Store }
 
-func (storeOfAll) AppendTranscript(context.Context, task.TranscriptPiece) (task.TranscriptMark, error) {
-	return task.TranscriptMark{}, nil
+func (storeOfAll) AppendTranscript(context.Context, transcript.Piece) (transcript.Mark, error) {
+	return transcript.Mark{}, nil
 }
 
 const gateRoom = 8 << 20
@@ -58,7 +58,7 @@ func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	}, a.postEvent)
 	add(a, route{
 		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes, access: accessSandbox,
-		body: task.MaxTranscriptPiece, limit: g.limit,
+		body: transcript.MaxPiece, limit: g.limit,
 	}, a.putTranscript)
 	a.finishForms()
 	server := httptest.NewServer(a)

@@ -11,11 +11,11 @@ import (
 
 // Budgets keeps what tasks and projects may use.
 type Budgets interface {
-	TaskBudget(ctx context.Context, organizationID, id string) (task.Spending, error)
-	ProjectBudget(ctx context.Context, organizationID, id string) (task.Spending, error)
+	TaskBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)
+	ProjectBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)
 	// SetTaskBudget and SetProjectBudget let tasks go on that were parked for a budget which is not spent any more.
-	SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error)
-	SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error)
+	SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
+	SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
 }
 
 func (a *API) registerBudgets() {
@@ -33,7 +33,7 @@ type setBudgetIn struct {
 	Body client.Budget
 }
 
-type budgetSetter func(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error)
+type budgetSetter func(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
 
 func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.Spending], error) {
 	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.Spending], error) {

@@ -9,13 +9,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Conducting reads what the conductor found, and the open work that new work is compared with.
 type Conducting interface {
-	ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[conductor.Analysis], error)
-	Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[conductor.Duplicate], error)
+	ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error)
+	Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error)
 	ConductorAge(ctx context.Context) (time.Duration, error)
 	ConductorHour(ctx context.Context, organizationID string) (conductor.Hour, error)
 	OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error)
@@ -59,7 +58,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 }
 
 func (a *API) lastConducted(ctx context.Context) (*client.ConductorAnalysis, error) {
-	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, task.PageRequest{Limit: 1})
+	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, client.PageRequest{Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
 
 	const routes = "/api/v1/conductor"
 	list := func(path, key string) []json.RawMessage {
-		return ok[task.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key), http.StatusOK).Items
+		return ok[client.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key), http.StatusOK).Items
 	}
 	require.Len(t, list("/analyses", read), 1)
 	require.Len(t, list("/duplicates?task_id="+made[0].ID, read), 1)

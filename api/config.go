@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -73,7 +74,7 @@ type Config struct {
 	// WebhookSettle is how long more of the same is waited for before an agent is told.
 	WebhookSettle time.Duration
 
-	Retention  task.Retention       // how long data of ended tasks is kept
+	Retention  retention.Policy     // how long data of ended tasks is kept
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
 	// From which age of its newest sign of life, and of its newest work, on an agent is silent, and stuck.
 	Silent, NoWork time.Duration

@@ -10,7 +10,6 @@ import (
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const credentials = "/api/v1/credentials"
@@ -26,7 +25,7 @@ func (w *world) keeper() api.Credentials {
 // keyOf is a key that speaks for a user.
 func (w *world) keyOf(org, user, scope string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), task.KeyDraft{OrganizationID: org, User: user, Name: "of " + user, Scopes: []string{scope}})
+	_, secret, err := w.store.CreateKey(w.t.Context(), client.KeyDraft{OrganizationID: org, User: user, Name: "of " + user, Scopes: []string{scope}})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -46,7 +45,7 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 	kinds := func(key string) (all []string) {
 		listed := w.call(http.MethodGet, credentials, nil, authorization, key)
 		require.NotContains(t, string(listed.body), secret)
-		for _, c := range ok[task.Page[client.Credential]](listed, http.StatusOK).Items {
+		for _, c := range ok[client.Page[client.Credential]](listed, http.StatusOK).Items {
 			all = append(all, c.Scope+" "+c.Kind)
 		}
 		return all
@@ -78,8 +77,8 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 		ok[client.Credential](w.call(http.MethodPut, credentials+"/openai", in, authorization, admin), http.StatusOK)
 	}
 	w.call(http.MethodPut, credentials+"/openai", ofProject, authorization, stranger).refused(http.StatusNotFound, "")
-	require.Empty(t, ok[task.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, stranger), http.StatusOK).Items)
-	require.Len(t, ok[task.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, alice), http.StatusOK).Items, 3)
+	require.Empty(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, stranger), http.StatusOK).Items)
+	require.Len(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, alice), http.StatusOK).Items, 3)
 
 	tested := ok[credential.Trial](w.call(http.MethodPost, credentials+"/openai/test", client.CredentialQuestion{ProjectID: project}, authorization, alice), http.StatusOK)
 	require.Equal(t, "project", tested.Scope)

@@ -7,18 +7,17 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Dispatch decides over whole projects and tickets.
 type Dispatch interface {
 	// PauseProject and ResumeProject answer the tasks that were asked to stop, or to go on.
-	PauseProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
-	ResumeProject(ctx context.Context, p task.Pause) (task.Project, []string, error)
+	PauseProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
+	ResumeProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
 	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
 	// Organizations answers all, or the one of that id.
-	Organizations(ctx context.Context, id string) ([]task.Organization, error)
-	ChangeOrganization(ctx context.Context, id string, c task.OrganizationChange) (task.Organization, error)
+	Organizations(ctx context.Context, id string) ([]client.Organization, error)
+	ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error)
 }
 
 func (a *API) registerDispatch() {
@@ -34,14 +33,14 @@ type haltIn struct {
 }
 
 // halt makes the handler of pause and resume.
-func (a *API) halt(do func(context.Context, task.Pause) (task.Project, []string, error)) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
+func (a *API) halt(do func(context.Context, client.ProjectPause) (client.Project, []string, error)) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
 	return func(ctx context.Context, in *haltIn) (*bodyOut[client.Halted], error) {
 		said := cmp.Or(in.Body, &client.Halt{})
 		if err := checkText("reason", said.Reason, maxReason); err != nil {
 			return nil, err
 		}
 		who := callerOf(ctx)
-		p, tasks, err := do(ctx, task.Pause{
+		p, tasks, err := do(ctx, client.ProjectPause{
 			OrganizationID: who.organization, ProjectID: in.ID, Now: said.Now, Sender: who.name,
 			Reason: cmp.Or(said.Reason, "the project was paused or resumed"),
 		})

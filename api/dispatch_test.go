@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
@@ -39,7 +40,7 @@ func TestATicketMovesFromPhaseToPhase(t *testing.T) {
 	require.Equal(t, []any{"backlog", false}, []any{made.Status, made.Blocked})
 	path := "/api/v1/tickets/" + made.ID
 	moved := ok[client.Ticket](w.call(http.MethodPatch, path, `{"phase_id":"PHASE_TESTING"}`), http.StatusOK)
-	require.Equal(t, task.PhaseTesting, moved.PhaseID)
+	require.Equal(t, ticket.PhaseTesting, moved.PhaseID)
 	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_DONE"}`).refused(http.StatusConflict, "")
 	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_NONE"}`).refused(422, "body.phase_id")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Ways in which a body is sent.
@@ -112,7 +111,7 @@ func (b box) holds(want ...wanted) {
 	if len(want) == 0 {
 		return
 	}
-	integrity := ok[task.Integrity](b.get("/integrity"), http.StatusOK)
+	integrity := ok[client.Integrity](b.get("/integrity"), http.StatusOK)
 	require.EqualValues(b.t, len(want), integrity.Head)
 	require.Empty(b.t, integrity.Gaps)
 	listed := ok[client.SandboxEvents](b.get("/events?limit=500"), http.StatusOK)

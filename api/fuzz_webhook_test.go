@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
 // FuzzWebhook holds webhooks that GitHub signed to this: whatever they say, they are answered; what is held is bounded text
@@ -36,17 +36,17 @@ func FuzzWebhook(f *testing.F) {
 			require.Len(t, h.story().Items, before)
 			return
 		}
-		var noted task.Noted
+		var noted feedback.Noted
 		require.NoError(t, json.Unmarshal(got.body, &noted))
 		items := h.story().Items
-		if noted.State != task.FeedbackHeld {
+		if noted.State != feedback.StateHeld {
 			require.Len(t, items, before)
 			return
 		}
 		require.Len(t, items, before+1)
-		require.True(t, slices.ContainsFunc(items, func(i task.FeedbackItem) bool { return utf8.RuneCountInString(i.Note) <= task.MostNote+10 }))
+		require.True(t, slices.ContainsFunc(items, func(i feedback.Item) bool { return utf8.RuneCountInString(i.Note) <= feedback.MaxNote+10 }))
 		require.Zero(t, h.count(`SELECT count(*) FROM feedback WHERE length(said) > 4100 OR length(note) > 310 OR length(url) > 310`))
-		require.Equal(t, task.FeedbackRepeated, ok[task.Noted](h.send(event, body), http.StatusOK).State)
+		require.Equal(t, feedback.StateRepeated, ok[feedback.Noted](h.send(event, body), http.StatusOK).State)
 		h.exec(`DELETE FROM feedback`)
 	})
 }

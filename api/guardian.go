@@ -17,8 +17,8 @@ const tagGuardian = "guardian"
 // Supervision reads what the guardian thought and did. An id of another organization is
 // [task.CodeNotFound].
 type Supervision interface {
-	Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Analysis], error)
-	Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Intervention], error)
+	Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error)
+	Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error)
 	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
 	Monitored
 	Actions
@@ -58,8 +58,8 @@ type guardianListIn struct {
 	Paging
 }
 
-func (in *guardianListIn) query() (task.GuardianQuery, error) {
-	return task.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}, filterIDs("task", in.TaskIDs)
+func (in *guardianListIn) query() (client.GuardianQuery, error) {
+	return client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}, filterIDs("task", in.TaskIDs)
 }
 
 func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.GuardianAnalysis], error) {

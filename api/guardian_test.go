@@ -21,8 +21,8 @@ type schedules struct {
 	runs   int
 }
 
-func (s *schedules) Schedule(_ context.Context, id string) (task.Schedule, error) {
-	return task.Schedule{ID: id, Exists: !s.absent, Paused: s.paused, Note: s.note, Running: []string{}, Recent: []task.ScheduleRun{}}, nil
+func (s *schedules) Schedule(_ context.Context, id string) (client.Schedule, error) {
+	return client.Schedule{ID: id, Exists: !s.absent, Paused: s.paused, Note: s.note, Running: []string{}, Recent: []client.ScheduleRun{}}, nil
 }
 
 func (s *schedules) TriggerSchedule(_ context.Context, id string) error {
@@ -214,8 +214,8 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	require.Empty(t, status(stranger).Sandboxes)
 
 	for _, kind := range []string{"/analyses", "/interventions"} {
-		require.NotEmpty(t, ok[task.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind+"?task_id="+made.ID, nil, authorization, mine), http.StatusOK).Items, kind)
-		require.Empty(t, ok[task.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind, nil, authorization, stranger), http.StatusOK).Items, kind)
+		require.NotEmpty(t, ok[client.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind+"?task_id="+made.ID, nil, authorization, mine), http.StatusOK).Items, kind)
+		require.Empty(t, ok[client.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind, nil, authorization, stranger), http.StatusOK).Items, kind)
 		w.call(http.MethodGet, guardianRoutes+kind+"?task_id=x", nil, authorization, mine).refused(http.StatusUnprocessableEntity, "query.task_id")
 	}
 }
@@ -226,10 +226,10 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	made := w.task(newTask())
 	box := w.begin(made)
 	w.loops(box)
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID, client.ProjectPatch{AutoSteering: task.Choose(true)}), http.StatusOK)
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID, client.ProjectPatch{AutoSteering: client.Choose(true)}), http.StatusOK)
 	ok[client.AgentAnalysis](w.call(http.MethodPost, monitorRoutes+"/analyze/"+box, nil), http.StatusOK)
 	list := func() client.Intervention {
-		page := ok[task.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil), http.StatusOK)
+		page := ok[client.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil), http.StatusOK)
 		require.Len(t, page.Items, 1)
 		return page.Items[0]
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // IDPath is the part of a request that names something by its ID; see [API.checkIDs].
@@ -22,11 +22,11 @@ type bodyOut[T any] struct{ Body T }
 func body[T any](content T, err error) (*bodyOut[T], error) { return &bodyOut[T]{content}, err }
 
 // pageOut is one page of a list.
-type pageOut[T any] = bodyOut[task.Page[T]]
+type pageOut[T any] = bodyOut[client.Page[T]]
 
 // whole makes the answer of a list that has one page.
 func whole[T any](items []T, err error) (*pageOut[T], error) {
-	return body(task.Page[T]{Items: items}, err)
+	return body(client.Page[T]{Items: items}, err)
 }
 
 // madeOut is an answer that says where the thing is that was created.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
@@ -23,7 +22,7 @@ func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
 	w.call(http.MethodPost, lose, nil, authorization, admin).refused(http.StatusConflict, "")
 
 	listed := func() client.Host {
-		page := ok[task.Page[client.Host]](w.call(http.MethodGet, hosts, nil, authorization, admin), http.StatusOK)
+		page := ok[client.Page[client.Host]](w.call(http.MethodGet, hosts, nil, authorization, admin), http.StatusOK)
 		require.Len(t, page.Items, 1)
 		return page.Items[0]
 	}

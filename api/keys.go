@@ -40,7 +40,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.M
 			return nil, err
 		}
 	}
-	key, secret, err := a.deps.Store.CreateKey(ctx, task.KeyDraft{
+	key, secret, err := a.deps.Store.CreateKey(ctx, client.KeyDraft{
 		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
 	})
 	return body(client.MadeKey{Key: key, Secret: secret}, err)

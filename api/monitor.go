@@ -9,13 +9,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/guardian"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Monitored reads who is at work and what is thought of him.
 type Monitored interface {
 	Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error)
-	ActiveLife(ctx context.Context, organizationID string) ([]task.Life, error)
+	ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error)
 	// Resolve answers the active sandbox that an id of a sandbox, an agent or a task speaks of.
 	Resolve(ctx context.Context, organizationID, id string) (string, error)
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error)
@@ -30,7 +29,7 @@ type Judge interface {
 
 // Schedules looks at schedules of Temporal and changes them.
 type Schedules interface {
-	Schedule(ctx context.Context, id string) (task.Schedule, error)
+	Schedule(ctx context.Context, id string) (client.Schedule, error)
 	TriggerSchedule(ctx context.Context, id string) error
 	HoldSchedule(ctx context.Context, id, note string) error
 	ResumeSchedule(ctx context.Context, id, note string) error

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // Document is the OpenAPI 3.1 document of the API, indented, with a line end.
@@ -32,7 +32,7 @@ func (a *API) document() huma.Config {
 		"login":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
 	}
-	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[task.Choice](), reflect.TypeFor[bool]())
+	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[client.OptionalBool](), reflect.TypeFor[bool]())
 	c.Components.Responses = problems(c.Components.Schemas)
 	return c
 }
@@ -44,7 +44,7 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	for _, owner := range []string{"Guardian", "Conductor"} {
+	for _, owner := range []string{"Guardian", "Conductor", "Feedback", "Spec", "Transcript"} {
 		if _, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+strings.ToLower(owner)+"."); found {
 			inner = strings.TrimRight(inner, "]")
 			return strings.TrimSuffix(name, inner) + owner + inner

@@ -43,9 +43,9 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
-	c := task.OrganizationChange{Plan: in.Body.Plan, MaxSlots: in.Body.MaxSlots}
+	c := client.OrganizationChange{Plan: in.Body.Plan, MaxSlots: in.Body.MaxSlots}
 	if c.Plan != nil {
-		if _, err := oneOf("plan", *c.Plan, "", task.Plans()); err != nil {
+		if _, err := oneOf("plan", *c.Plan, "", client.Plans()); err != nil {
 			return nil, err
 		}
 	}

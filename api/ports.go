@@ -22,9 +22,9 @@ type Tasks interface {
 	SavedWork
 	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
-	Tasks(ctx context.Context, organizationID string, q task.Query) (task.Page[task.Task], error)
-	ChangeTask(ctx context.Context, organizationID, id string, c task.Change) error
-	TaskStatus(ctx context.Context, organizationID, id string) (task.Standing, error)
+	Tasks(ctx context.Context, organizationID string, q client.TaskQuery) (client.Page[task.Task], error)
+	ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error
+	TaskStatus(ctx context.Context, organizationID, id string) (client.Standing, error)
 }
 
 // Commands keeps what is asked of tasks.
@@ -46,27 +46,27 @@ type Dependencies interface {
 type Projects interface {
 	Dispatch
 	Budgets
-	CreateProject(ctx context.Context, p task.Project) (task.Project, error)
-	Project(ctx context.Context, organizationID, id string) (task.Project, error)
-	Projects(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[task.Project], error)
+	CreateProject(ctx context.Context, p client.Project) (client.Project, error)
+	Project(ctx context.Context, organizationID, id string) (client.Project, error)
+	Projects(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[client.Project], error)
 	// ProjectOf answers the id of a repository's project; empty if it has none yet.
 	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
 	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
-	ProjectDeletion(ctx context.Context, organizationID, id string) (task.ProjectDeletion, error)
+	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)
 	DeleteProject(ctx context.Context, organizationID, id string) error
-	ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error)
+	ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectChange) (client.Project, error)
 }
 
 // Tickets reads tickets; a task that is accepted makes them.
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
-	Tickets(ctx context.Context, organizationID string, projectIDs []string, p task.PageRequest) (task.Page[client.Ticket], error)
+	Tickets(ctx context.Context, organizationID string, projectIDs []string, p client.PageRequest) (client.Page[client.Ticket], error)
 }
 
 // Sandboxes reads the ledger.
 type Sandboxes interface {
 	SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error)
-	SandboxRows(ctx context.Context, organizationID string, q task.SandboxQuery) (task.Page[task.Sandbox], error)
+	SandboxRows(ctx context.Context, organizationID string, q client.SandboxQuery) (client.Page[task.Sandbox], error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
 	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
 	TokenLives(ctx context.Context, sandboxID string) error
@@ -75,16 +75,16 @@ type Sandboxes interface {
 
 // Hosts keeps the machines of sandboxes.
 type Hosts interface {
-	Hosts(ctx context.Context) ([]task.Host, error)
+	Hosts(ctx context.Context) ([]client.Host, error)
 	// LoseHost declares one lost; [task.CodeConflict] while it still reports.
-	LoseHost(ctx context.Context, id string) (task.Host, error)
+	LoseHost(ctx context.Context, id string) (client.Host, error)
 }
 
 // Keys keeps API keys, and those for whom they and logins speak.
 type Keys interface {
-	KeyBySecret(ctx context.Context, secret string) (task.Key, error)
-	Keys(ctx context.Context, organizationID string) ([]task.Key, error)
-	CreateKey(ctx context.Context, d task.KeyDraft) (task.Key, string, error)
+	KeyBySecret(ctx context.Context, secret string) (client.Key, error)
+	Keys(ctx context.Context, organizationID string) ([]client.Key, error)
+	CreateKey(ctx context.Context, d client.KeyDraft) (client.Key, string, error)
 	RevokeKey(ctx context.Context, organizationID, id string) error
 	// UserOfLogin answers the user of that name, made if need be.
 	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -35,8 +36,8 @@ func (a *API) createProject(ctx context.Context, in *createProjectIn) (*madeOut[
 	return &madeOut[client.Project]{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
 }
 
-func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Project, error) {
-	p := task.Project{
+func (a *API) draftProject(ctx context.Context, in client.NewProject) (client.Project, error) {
+	p := client.Project{
 		Description: in.Description, DefaultBranch: in.DefaultBranch,
 		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
 		OnFeedback: in.OnFeedback,
@@ -53,7 +54,7 @@ func (a *API) draftProject(ctx context.Context, in client.NewProject) (task.Proj
 		return p, err
 	}
 	p.Name = in.Name // without one the store takes the repository's
-	if err := checkProject(new(cmp.Or(in.Name, task.NameOfRepo(p.Repo))), &p.Description, &p.DefaultBranch); err != nil {
+	if err := checkProject(new(cmp.Or(in.Name, client.NameOfRepo(p.Repo))), &p.Description, &p.DefaultBranch); err != nil {
 		return p, err
 	}
 	if err := checkSetup(&p.Setup); err != nil {
@@ -110,7 +111,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[cl
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, task.ProjectChange{
+	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, client.ProjectChange{
 		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
 		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering,
 		OnFeedback: b.OnFeedback, Settings: settings,
@@ -136,7 +137,7 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(known.ModelPrices, &text); err != nil {
 		return nil, task.Invalid("settings.model_prices", "The model_prices must be a text: model=input/output, separated by commas, in USD per million tokens.")
 	}
-	if _, err := task.ParseModelPrices(text); err != nil {
+	if _, err := cost.ParseModelPrices(text); err != nil {
 		return nil, task.Invalid("settings.model_prices", "%s", task.MessageOf(err))
 	}
 	return settings, nil

@@ -33,7 +33,7 @@ func TestDeletedProject_KeepsTasksAndAcceptsNone(t *testing.T) {
 
 	require.Equal(t, before, string(w.call(http.MethodGet, "/api/v1/tasks/"+first.ID+"/receipt", nil).body))
 	require.Zero(t, w.count(`SELECT count(*) FROM credentials`))
-	require.Empty(t, ok[task.Page[client.Project]](w.call(http.MethodGet, "/api/v1/projects", nil), http.StatusOK).Items)
+	require.Empty(t, ok[client.Page[client.Project]](w.call(http.MethodGet, "/api/v1/projects", nil), http.StatusOK).Items)
 	w.call(http.MethodDelete, path, nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodGet, path, nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodPatch, path, `{"name":"x"}`).refused(http.StatusNotFound, "")

@@ -40,9 +40,9 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	second := ok[client.Project](w.call(http.MethodPost, path, `{"name":"second","setup":"true"}`), http.StatusCreated)
 	require.Equal(t, "true", second.Setup)
 	require.Equal(t, changed, ok[client.Project](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
-	first := ok[task.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1", nil), http.StatusOK)
+	first := ok[client.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1", nil), http.StatusOK)
 	require.Equal(t, "second", first.Items[0].Name)
-	next := ok[task.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1&cursor="+first.NextCursor, nil), http.StatusOK)
+	next := ok[client.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1&cursor="+first.NextCursor, nil), http.StatusOK)
 	require.Equal(t, []any{"App", ""}, []any{next.Items[0].Name, next.NextCursor})
 }
 
@@ -92,7 +92,7 @@ func TestTicketBringsItsFirstTask(t *testing.T) {
 	first := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.TaskIDs[0], nil), http.StatusOK)
 	require.Equal(t, []any{"Login fails", "CRITICAL", 0, made.ID}, []any{first.Title, first.Priority, first.MaxRetries, first.TicketID})
 	require.Equal(t, made, ok[client.Ticket](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
-	require.Len(t, ok[task.Page[client.Ticket]](w.call(http.MethodGet, path+"?project_id="+made.ProjectID, nil), http.StatusOK).Items, 1)
+	require.Len(t, ok[client.Page[client.Ticket]](w.call(http.MethodGet, path+"?project_id="+made.ProjectID, nil), http.StatusOK).Items, 1)
 	w.call(http.MethodPost, path, strings.Replace(body, `"bug"`, `"wish"`, 1)).refused(422, "body.ticket_type")
 	w.call(http.MethodPost, path, strings.Replace(body, `Login fails`, ``, 1)).refused(422, "body.title")
 	w.call(http.MethodPost, path, strings.Replace(body, `"context"`, `"contents"`, 1)).refused(422, "body.contents")
@@ -181,5 +181,5 @@ func TestTicket_SaysWhichTaskBlocksIt(t *testing.T) {
 	w.exec(`UPDATE tasks SET error_message = 'No compiler.' WHERE id = $1`, first.ID)
 	got = ok[client.Ticket](w.call(http.MethodGet, path, nil), http.StatusOK)
 	require.Equal(t, "Task "+first.ID+" failed: No compiler.", got.BlockedWhy)
-	require.Equal(t, got.BlockedWhy, ok[task.Page[client.Ticket]](w.call(http.MethodGet, "/api/v1/tickets", nil), http.StatusOK).Items[0].BlockedWhy)
+	require.Equal(t, got.BlockedWhy, ok[client.Page[client.Ticket]](w.call(http.MethodGet, "/api/v1/tickets", nil), http.StatusOK).Items[0].BlockedWhy)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/spec"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -19,11 +20,11 @@ type Readers interface {
 	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
 	EventsKept(ctx context.Context, sandboxID string) error
 	FieldsKept(ctx context.Context, sandboxID string) error
-	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error)
-	Integrity(ctx context.Context, sandboxID string) (task.Integrity, error)
-	EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error)
-	Transcript(ctx context.Context, sandboxID string) (task.Transcript, error)
-	PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseStatus, task.Activity, error)
+	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (client.ChangedFiles, error)
+	Integrity(ctx context.Context, sandboxID string) (client.Integrity, error)
+	EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error)
+	Transcript(ctx context.Context, sandboxID string) (client.Transcript, error)
+	PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseStatus, client.Activity, error)
 }
 
 func (a *API) registerReaders() {

@@ -6,21 +6,21 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Operator is what a person asks who looks after sandboxes.
 type Operator interface {
 	Storage
 	// Receipt sums up the sandboxes of a task.
-	Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error)
+	Receipt(ctx context.Context, organizationID, taskID string) (receipt.DeletionReceipt, error)
 	// Installation is what the labels of its sandboxes say.
 	Installation(ctx context.Context) (string, error)
 
 	// BeginVisit writes down that a person goes into a sandbox, and answers its labels.
-	BeginVisit(ctx context.Context, organizationID string, v task.Visit) (task.Visit, sandbox.Labels, error)
+	BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error)
 	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
 
 	// WantLog has the log of a sandbox read for a while; asked is now by the database's clock.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -41,7 +42,7 @@ func (w *world) expired(kinds ...string) (client.Task, string) {
 func TestRetention_ReadersGetGone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	made, box := w.expired(task.RetainEvents, task.RetainTranscripts, task.RetainPatches)
+	made, box := w.expired(retention.Events, retention.Transcripts, retention.Patches)
 	of := "/api/v1/tasks/" + made.ID
 	for _, path := range []string{
 		wire + box + "/events/" + box + ":1", wire + box + "/files", wire + box + "/integrity", wire + box + "/counts",
@@ -73,7 +74,7 @@ func TestRetention_DiffOfARemovedBranch(t *testing.T) {
 	w.repos.noBranch.Store(&none)
 	diff := "/api/v1/tasks/" + made.ID + "/diff"
 	w.call(http.MethodGet, diff, nil).refused(http.StatusUnprocessableEntity, "query.branch")
-	require.NoError(t, w.store.NoteRemoval(t.Context(), task.RetainBranches, made.ID, time.Now()))
+	require.NoError(t, w.store.NoteRemoval(t.Context(), retention.Branches, made.ID, time.Now()))
 	res := w.call(http.MethodGet, diff, nil)
 	require.Equal(t, http.StatusGone, res.status)
 	require.Contains(t, string(res.body), "The branch of task "+made.ID+" was removed on "+time.Now().UTC().Format(time.DateOnly)+": older than retention.branches.")
@@ -85,7 +86,7 @@ func TestRetention_DiffOfARemovedBranch(t *testing.T) {
 func TestRetention_LargeFieldsAlone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	_, box := w.expired(task.RetainLargeFields)
+	_, box := w.expired(retention.LargeFields)
 	require.Len(t, w.trajectory(box, "").Events, 2)
 	w.call(http.MethodGet, wire+box+"/events/"+box+":3", nil).refused(http.StatusGone, "")
 	ok[client.Event](w.call(http.MethodGet, wire+box+"/events/"+box+":1", nil), http.StatusOK)
@@ -96,11 +97,11 @@ func TestRetention_LargeFieldsAlone(t *testing.T) {
 func TestStorage(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) {
-		c.Retention = task.Retention{Keep: map[string]time.Duration{task.RetainEvents: time.Nanosecond}}
+		c.Retention = retention.Policy{Keep: map[string]time.Duration{retention.Events: time.Nanosecond}}
 	})
 	w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
 	got := ok[client.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
-	require.Len(t, got.Kinds, len(task.RetentionKinds()))
+	require.Len(t, got.Kinds, len(retention.Kinds()))
 	require.Positive(t, *got.Kinds[0].Bytes)
 }
 

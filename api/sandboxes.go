@@ -32,7 +32,7 @@ func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, task.SandboxQuery{
+	return body(a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, client.SandboxQuery{
 		PageRequest: in.request(), TaskIDs: in.TaskIDs, States: in.States, Unverified: in.Unverified, Bare: a.cfg.Open,
 	}))
 }

@@ -26,7 +26,7 @@ func (a *API) getSchedule(ctx context.Context, in *scheduleIn) (*bodyOut[client.
 	return body(a.scheduleOf(ctx, in.Name))
 }
 
-func (a *API) scheduleOf(ctx context.Context, name string) (task.Schedule, error) {
+func (a *API) scheduleOf(ctx context.Context, name string) (client.Schedule, error) {
 	return a.deps.Schedules.Schedule(ctx, "omoi-"+name)
 }
 

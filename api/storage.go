@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 // Storage measures what is stored.
 type Storage interface {
-	Storage(ctx context.Context, rules task.Retention) (task.Storage, error)
+	Storage(ctx context.Context, rules retention.Policy) (retention.Storage, error)
 }
 
 func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[client.Storage], error) {

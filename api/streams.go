@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -159,7 +160,7 @@ func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.C
 // taskDone asks whether a task is final and every attempt of it has ended.
 func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (task.Standing, error) {
+		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (client.Standing, error) {
 			return a.deps.Store.TaskStatus(ctx, of.organization, of.id)
 		})
 		return standing.Status.Final() && standing.Ended, err

@@ -114,7 +114,9 @@ type Paging struct {
 	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"`
 }
 
-func (p Paging) request() task.PageRequest { return task.PageRequest{Limit: p.Limit, Cursor: p.Cursor} }
+func (p Paging) request() client.PageRequest {
+	return client.PageRequest{Limit: p.Limit, Cursor: p.Cursor}
+}
 
 // Fragments of ids: the database compares them as they are.
 var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
@@ -131,8 +133,8 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 	return body(page, err)
 }
 
-func (in *listTasksIn) query() (task.Query, error) {
-	q := task.Query{
+func (in *listTasksIn) query() (client.TaskQuery, error) {
+	q := client.TaskQuery{
 		PageRequest: in.request(), Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs, ProjectIDs: in.ProjectIDs,
 	}
 	if in.HasSandbox != "" {
@@ -191,7 +193,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.T
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
-	change := task.Change{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
+	change := client.TaskChange{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
 	if in.Body.DeadlineAt != nil {
 		var err error
 		if change.DeadlineAt, err = checkDeadline(*in.Body.DeadlineAt); err != nil {

@@ -47,7 +47,7 @@ func TestOneRepositoryIsOneProject(t *testing.T) {
 	require.Equal(t, first.ProjectID, w.task(second).ProjectID)
 	second.ProjectID, second.TicketID = "", first.TicketID
 	require.Equal(t, first.TicketID, w.task(second).TicketID)
-	projects := ok[task.Page[client.Project]](w.call(http.MethodGet, "/api/v1/projects", nil), http.StatusOK)
+	projects := ok[client.Page[client.Project]](w.call(http.MethodGet, "/api/v1/projects", nil), http.StatusOK)
 	require.Len(t, projects.Items, 1)
 	require.Equal(t, "app", projects.Items[0].Name)
 }
@@ -228,8 +228,8 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 	for range 5 {
 		ids = append(ids, w.task(newTask()).ID)
 	}
-	list := func(query string) task.Page[client.Task] {
-		return ok[task.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks?"+query, nil), http.StatusOK)
+	list := func(query string) client.Page[client.Task] {
+		return ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks?"+query, nil), http.StatusOK)
 	}
 	var seen []string
 	cursor := ""

@@ -9,13 +9,14 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // Transcripts keeps what agents said and did, one text a run.
 type Transcripts interface {
-	AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error)
+	AppendTranscript(ctx context.Context, p transcript.Piece) (transcript.Mark, error)
 	SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error)
-	TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]task.TranscriptInfo, error)
+	TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]transcript.Info, error)
 	TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error)
 }
 
@@ -28,7 +29,7 @@ var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 func (a *API) registerTranscripts() {
 	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", "/api/v1/tasks/{id}/transcripts"
 	add(a, route{
-		method: http.MethodPut, path: ofSandbox, id: "put-transcript", tag: tagSandboxes, access: accessSandbox, body: task.MaxTranscriptPiece, limit: newBodyLimit(transcriptRoom, task.MaxTranscriptPiece),
+		method: http.MethodPut, path: ofSandbox, id: "put-transcript", tag: tagSandboxes, access: accessSandbox, body: transcript.MaxPiece, limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
 		summary: "Add lines to the transcript of an agent's run; a sandbox has at most 100 of them",
 	}, a.putTranscript)
 	add(a, route{
@@ -69,7 +70,7 @@ func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[
 	case in.Replace && (in.Offset != 0 || in.Sum != 0):
 		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
 	}
-	return body(a.deps.Store.AppendTranscript(ctx, task.TranscriptPiece{
+	return body(a.deps.Store.AppendTranscript(ctx, transcript.Piece{
 		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,
 		Replace: in.Replace, Content: in.RawBody, Limit: a.cfg.MaxTranscript,
 	}))

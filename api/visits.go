@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -27,7 +28,7 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 	case box.State == task.SandboxGone || box.State == task.SandboxLost:
 		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.", box.ID, box.State)
 	}
-	visit, labels, err := a.deps.Store.BeginVisit(ctx, who.organization, task.Visit{
+	visit, labels, err := a.deps.Store.BeginVisit(ctx, who.organization, receipt.AccessSession{
 		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
 	})
 	return body(client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)

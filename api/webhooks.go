@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Feedback keeps what others say of pull requests of ours.
 type Feedback interface {
 	// NoteFeedback takes it; what came before, under its own id or another, changes nothing.
-	NoteFeedback(ctx context.Context, f task.Feedback) (task.Noted, error)
-	TaskFeedback(ctx context.Context, organizationID, taskID string) (task.FeedbackStory, error)
+	NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error)
+	TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.Story, error)
 }
 
 const (
@@ -33,7 +34,7 @@ func (a *API) registerWebhooks() {
 	add(a, route{
 		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned, status: http.StatusAccepted, says: client.Webhook{},
 		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, limit: newBodyLimit(hookRoom, hookBody),
-		also: map[int]any{http.StatusOK: task.Noted{}}, fails: []int{http.StatusUnauthorized},
+		also: map[int]any{http.StatusOK: feedback.Noted{}}, fails: []int{http.StatusUnauthorized},
 	}, a.gitHubWebhook)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,
@@ -51,7 +52,7 @@ type webhookIn struct {
 
 type notedOut struct {
 	Status int
-	Body   task.Noted
+	Body   feedback.Noted
 }
 
 // gitHubWebhook takes what GitHub tells. What matters is stored before it is answered, and carried out later: GitHub waits
@@ -62,7 +63,7 @@ func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, erro
 		return nil, err
 	}
 	if in.Event == "ping" {
-		return &notedOut{Status: http.StatusOK, Body: task.Noted{State: "pong"}}, nil
+		return &notedOut{Status: http.StatusOK, Body: feedback.Noted{State: "pong"}}, nil
 	}
 	noted, err := a.noteHook(ctx, in)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, erro
 	}
 	a.deps.Meter.Webhook(eventWord(in.Event), noted.State)
 	out := &notedOut{Status: http.StatusAccepted, Body: noted}
-	if noted.State == task.FeedbackRepeated {
+	if noted.State == feedback.StateRepeated {
 		out.Status = http.StatusOK
 	}
 	return out, nil
@@ -108,16 +109,16 @@ func (a *API) signed(body []byte, signature string) bool {
 }
 
 // noteHook stores what matters, and says in the log what became of it.
-func (a *API) noteHook(ctx context.Context, in *webhookIn) (task.Noted, error) {
+func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, error) {
 	var said hook
 	if err := decode(in.RawBody, &said); err != nil {
-		return task.Noted{}, err
+		return feedback.Noted{}, err
 	}
 	f, why := said.feedback(in.Event)
-	noted := task.Noted{State: task.FeedbackIgnored, Reason: why}
+	noted := feedback.Noted{State: feedback.StateIgnored, Reason: why}
 	switch {
 	case why != "":
-	case time.Since(f.At) > task.FeedbackWindow: // also what is replayed after its row is gone
+	case time.Since(f.At) > feedback.Window: // also what is replayed after its row is gone
 		noted.Reason = "it is older than three days, or has no time"
 	default:
 		digest := sha256.Sum256(in.RawBody)

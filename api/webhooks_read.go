@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/redact"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // hook is what omoi reads of GitHub's webhooks.
@@ -124,7 +124,7 @@ func eventWord(event string) string {
 }
 
 // feedback is what a webhook says of a pull request, or why it says nothing that matters.
-func (h *hook) feedback(event string) (f task.Feedback, why string) {
+func (h *hook) feedback(event string) (f feedback.Feedback, why string) {
 	const other = "the event says nothing that matters"
 	switch event {
 	case hookCheckRun:
@@ -146,25 +146,25 @@ func (h *hook) feedback(event string) (f task.Feedback, why string) {
 	}
 	f.Repo = h.Repository.FullName
 	// scrubbed before it is cut: half of a secret has no form
-	f.Note, f.Text = task.OneLine(redact.Scrub(f.Note, nil), task.MostNote), task.Cut(strings.TrimSpace(redact.Scrub(f.Text, nil)), task.MostSaid)
-	f.URL = task.OneLine(redact.URL(f.URL), task.MostNote)
+	f.Note, f.Text = feedback.OneLine(redact.Scrub(f.Note, nil), feedback.MaxNote), feedback.Cut(strings.TrimSpace(redact.Scrub(f.Text, nil)), feedback.MaxText)
+	f.URL = feedback.OneLine(redact.URL(f.URL), feedback.MaxNote)
 	return f, why
 }
 
 // check is of something automatic that failed. Only pull requests from branches of the repository itself count: the names
 // of branches elsewhere are anybody's.
-func (h *hook) check(c *hookCheck, event string) (task.Feedback, string) {
+func (h *hook) check(c *hookCheck, event string) (feedback.Feedback, string) {
 	if c == nil || h.Action != "completed" || !failing(c.Conclusion) {
-		return task.Feedback{}, "nothing failed"
+		return feedback.Feedback{}, "nothing failed"
 	}
-	f := task.Feedback{Kind: task.FeedbackCheck, Commit: c.HeadSHA, At: timeOf(c.Completed, c.Updated), URL: cmp.Or(c.HTMLURL, c.DetailsURL)}
+	f := feedback.Feedback{Kind: feedback.KindCheck, Commit: c.HeadSHA, At: timeOf(c.Completed, c.Updated), URL: cmp.Or(c.HTMLURL, c.DetailsURL)}
 	for _, p := range c.PullRequests {
 		if p.Head.Repo.ID == p.Base.Repo.ID {
 			f.Numbers, f.Branches = append(f.Numbers, numbered(p)), append(f.Branches, p.Head.Ref)
 		}
 	}
 	name := cmp.Or(c.Name, c.App.Name)
-	f.Note = fmt.Sprintf("Check %q: %s, on commit %s", task.OneLine(name, 100), c.Conclusion, short(c.HeadSHA))
+	f.Note = fmt.Sprintf("Check %q: %s, on commit %s", feedback.OneLine(name, 100), c.Conclusion, short(c.HeadSHA))
 	f.Text = strings.Join([]string{c.Output.Title, c.Output.Summary, c.Output.Text}, "\n")
 	f.Whole = event != hookCheckRun
 	f.Subject = strings.Join([]string{event, c.HeadSHA, name}, " ")
@@ -175,13 +175,13 @@ func failing(conclusion string) bool {
 	return slices.Contains([]string{"failure", "timed_out", "startup_failure"}, conclusion)
 }
 
-func (h *hook) status() (task.Feedback, string) {
+func (h *hook) status() (feedback.Feedback, string) {
 	if h.State != "failure" && h.State != "error" {
-		return task.Feedback{}, "nothing failed"
+		return feedback.Feedback{}, "nothing failed"
 	}
-	f := task.Feedback{
-		Kind: task.FeedbackCheck, Commit: h.SHA, At: timeOf(h.Updated), URL: h.TargetURL, Text: h.Description,
-		Note:    fmt.Sprintf("Status %q: %s, on commit %s", task.OneLine(h.Context, 100), h.State, short(h.SHA)),
+	f := feedback.Feedback{
+		Kind: feedback.KindCheck, Commit: h.SHA, At: timeOf(h.Updated), URL: h.TargetURL, Text: h.Description,
+		Note:    fmt.Sprintf("Status %q: %s, on commit %s", feedback.OneLine(h.Context, 100), h.State, short(h.SHA)),
 		Subject: strings.Join([]string{"status", h.SHA, h.Context}, " "),
 	}
 	for _, b := range h.Branches {
@@ -190,45 +190,45 @@ func (h *hook) status() (task.Feedback, string) {
 	return f, ""
 }
 
-func (h *hook) review() (task.Feedback, string) {
+func (h *hook) review() (feedback.Feedback, string) {
 	w := h.Review
 	if w == nil || h.PullRequest == nil || h.Action != "submitted" || (w.State != "changes_requested" && (w.State != "commented" || strings.TrimSpace(w.Body) == "")) {
-		return task.Feedback{}, "nothing is asked for"
+		return feedback.Feedback{}, "nothing is asked for"
 	}
 	f, why := h.words(w, h.PullRequest)
-	f.Kind = task.FeedbackReview
+	f.Kind = feedback.KindReview
 	f.Note = "Review by " + f.Note + ": " + strings.ReplaceAll(w.State, "_", " ")
 	return f, why
 }
 
-func (h *hook) comment(event string) (task.Feedback, string) {
+func (h *hook) comment(event string) (feedback.Feedback, string) {
 	w, p := h.Comment, h.PullRequest
 	if event == hookComment {
 		p = h.Issue
 	}
 	switch {
 	case w == nil || p == nil || h.Action != "created":
-		return task.Feedback{}, "nothing new was said"
+		return feedback.Feedback{}, "nothing new was said"
 	case event == hookComment && p.IsPull == nil:
-		return task.Feedback{}, "the issue is no pull request"
+		return feedback.Feedback{}, "the issue is no pull request"
 	}
 	f, why := h.words(w, p)
-	f.Kind = task.FeedbackComment
+	f.Kind = feedback.KindComment
 	f.Note = "Comment by " + f.Note
 	if w.Path != "" {
-		f.Note += fmt.Sprintf(" on %s:%d", task.OneLine(w.Path, 150), cmp.Or(w.Line, w.OldLine))
+		f.Note += fmt.Sprintf(" on %s:%d", feedback.OneLine(w.Path, 150), cmp.Or(w.Line, w.OldLine))
 		f.Text = strings.TrimSpace(lastLines(w.Hunk)) + "\n\n" + f.Text
 	}
 	return f, why
 }
 
 // words is what a person said of a pull request, if he may steer.
-func (h *hook) words(w *hookWords, p *hookPull) (f task.Feedback, why string) {
-	f = task.Feedback{
-		At: timeOf(w.Submitted, w.Created), URL: w.HTMLURL, Text: w.Body, Author: task.OneLine(w.User.Login, 60), Opener: p.User.Login,
+func (h *hook) words(w *hookWords, p *hookPull) (f feedback.Feedback, why string) {
+	f = feedback.Feedback{
+		At: timeOf(w.Submitted, w.Created), URL: w.HTMLURL, Text: w.Body, Author: feedback.OneLine(w.User.Login, 60), Opener: p.User.Login,
 		Numbers: []int{numbered(*p)}, Branches: h.own(p), PullClosed: p.State == "closed",
 	}
-	f.Note = fmt.Sprintf("%s (%s)", f.Author, strings.ToLower(task.OneLine(w.Association, 30)))
+	f.Note = fmt.Sprintf("%s (%s)", f.Author, strings.ToLower(feedback.OneLine(w.Association, 30)))
 	switch {
 	case !strings.EqualFold(w.User.Type, "User") || strings.HasSuffix(w.User.Login, "[bot]"):
 		return f, "it is from a bot"
@@ -240,17 +240,17 @@ func (h *hook) words(w *hookWords, p *hookPull) (f task.Feedback, why string) {
 	return f, ""
 }
 
-func (h *hook) pull() (task.Feedback, string) {
+func (h *hook) pull() (feedback.Feedback, string) {
 	p := h.PullRequest
 	if p == nil || (h.Action != "closed" && h.Action != "reopened") {
-		return task.Feedback{}, "nothing was closed"
+		return feedback.Feedback{}, "nothing was closed"
 	}
-	f := task.Feedback{Kind: task.FeedbackPull, At: timeOf(p.Updated), Numbers: []int{numbered(*p)}, Branches: h.own(p), PullState: task.PullOpen}
+	f := feedback.Feedback{Kind: feedback.KindPull, At: timeOf(p.Updated), Numbers: []int{numbered(*p)}, Branches: h.own(p), PullState: feedback.PullOpen}
 	if h.Action == "closed" {
-		f.PullState = task.PullClosed
+		f.PullState = feedback.PullClosed
 	}
 	if h.Action == "closed" && p.Merged {
-		f.PullState = task.PullMerged
+		f.PullState = feedback.PullMerged
 	}
 	return f, ""
 }
@@ -283,7 +283,7 @@ func timeOf(times ...*time.Time) time.Time {
 
 func short(commit string) string {
 	const digits = 10
-	return task.OneLine(commit[:min(len(commit), digits)], digits)
+	return feedback.OneLine(commit[:min(len(commit), digits)], digits)
 }
 
 // lastLines are the lines of a hunk that a comment stands at.

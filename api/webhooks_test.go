@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
@@ -107,9 +108,9 @@ func (h *hooked) send(event string, body []byte, headers ...string) answer {
 	return h.call(http.MethodPost, hookPath, body, all...)
 }
 
-func (h *hooked) story() task.FeedbackStory {
+func (h *hooked) story() feedback.Story {
 	h.t.Helper()
-	return ok[task.FeedbackStory](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
+	return ok[feedback.Story](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
 }
 
 // What matters is held, with who says what, and where.
@@ -133,15 +134,15 @@ func TestWebhooksThatMatter(t *testing.T) {
 			t.Parallel()
 			h := takesHooks(t)
 			body := example(t, event, c.blank)
-			noted := ok[task.Noted](h.send(event, body), http.StatusAccepted)
-			require.Equal(t, task.Noted{State: task.FeedbackHeld, TaskID: h.task.ID}, noted)
+			noted := ok[feedback.Noted](h.send(event, body), http.StatusAccepted)
+			require.Equal(t, feedback.Noted{State: feedback.StateHeld, TaskID: h.task.ID}, noted)
 			require.Equal(t, counter{event + " held": 1}, *h.heard)
 			items := h.story().Items
 			require.Len(t, items, 1)
-			require.Equal(t, []string{c.note, c.url, task.FeedbackHeld}, []string{items[0].Note, items[0].URL, items[0].State})
+			require.Equal(t, []string{c.note, c.url, feedback.StateHeld}, []string{items[0].Note, items[0].URL, items[0].State})
 			require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE strpos(said, $1) > 0`, c.said))
-			again := ok[task.Noted](h.send(event, body), http.StatusOK)
-			require.Equal(t, task.FeedbackRepeated, again.State, "the same body under another id")
+			again := ok[feedback.Noted](h.send(event, body), http.StatusOK)
+			require.Equal(t, feedback.StateRepeated, again.State, "the same body under another id")
 			require.Len(t, h.story().Items, 1)
 		})
 	}
@@ -177,13 +178,13 @@ func TestWebhooksThatAreIgnored(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("testdata", "github", file+".json")); err != nil {
 			file = "issue_comment"
 		}
-		noted := ok[task.Noted](h.send(c.event, example(t, file, c.blank)), http.StatusAccepted)
-		require.Equal(t, task.FeedbackIgnored, noted.State, name)
+		noted := ok[feedback.Noted](h.send(c.event, example(t, file, c.blank)), http.StatusAccepted)
+		require.Equal(t, feedback.StateIgnored, noted.State, name)
 		require.Contains(t, noted.Reason, c.why, name)
 	}
 	require.Empty(t, h.story().Items)
 	require.Equal(t, 2, (*h.heard)["other ignored"], "nobody makes up names of series")
-	require.Equal(t, "pong", ok[task.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
+	require.Equal(t, "pong", ok[feedback.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
 }
 
 // The end of a pull request is noted, and that it is open again.
@@ -193,9 +194,9 @@ func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
 	for n, c := range []struct {
 		blank blank
 		want  string
-	}{{blank{Merged: true}, task.PullMerged}, {blank{Action: "reopened"}, task.PullOpen}, {blank{}, task.PullClosed}} {
+	}{{blank{Merged: true}, feedback.PullMerged}, {blank{Action: "reopened"}, feedback.PullOpen}, {blank{}, feedback.PullClosed}} {
 		c.blank.At = time.Now().Add(time.Duration(n) * time.Minute).UTC().Format(time.RFC3339)
-		require.Equal(t, task.FeedbackNoted, ok[task.Noted](h.send("pull_request", example(t, "pull_request", c.blank)), http.StatusAccepted).State)
+		require.Equal(t, feedback.StateNoted, ok[feedback.Noted](h.send("pull_request", example(t, "pull_request", c.blank)), http.StatusAccepted).State)
 		require.Equal(t, c.want, h.story().PullState)
 	}
 }
@@ -221,7 +222,7 @@ func TestAWebhookMustBeSigned(t *testing.T) {
 	h.send("issue_comment", []byte("not JSON")).refused(http.StatusUnprocessableEntity, "")
 	h.send("issue_comment", bytes.Repeat([]byte(" "), 3<<20)).refused(http.StatusRequestEntityTooLarge, "")
 	require.Equal(t, 11, (*h.heard)["issue_comment refused"]+(*h.heard)["issue_comment failed"])
-	ok[task.Noted](h.send("issue_comment", body, "X-Hub-Signature-256", signature(oldSecret, body)), http.StatusAccepted)
+	ok[feedback.Noted](h.send("issue_comment", body, "X-Hub-Signature-256", signature(oldSecret, body)), http.StatusAccepted)
 	require.Len(t, h.story().Items, 1)
 }
 
@@ -239,16 +240,16 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
 	words := strings.Repeat("x", 60_000) + ` \u0000 \ud800`
-	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: words})), http.StatusAccepted)
-	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")})), http.StatusAccepted)
+	ok[feedback.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: words})), http.StatusAccepted)
+	ok[feedback.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")})), http.StatusAccepted)
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE length(said) BETWEEN 4000 AND 4100`))
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE said = 'use [removed] and [removed]'`))
 	halved := strings.Repeat("x ", 1990) + "ghp_0123456789abcdefghij0123456789"
-	ok[task.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: halved})), http.StatusAccepted)
+	ok[feedback.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: halved})), http.StatusAccepted)
 	require.Zero(t, h.count(`SELECT count(*) FROM feedback WHERE said LIKE '%ghp%'`), "not even a half of it")
 	login := strings.Replace(string(example(t, "status", blank{State: "failure"})), "https://ci.example.com/1000/output",
 		"https://bob:hunter22@ci.example.com/1000?access_token=hunter22&page=2", 1)
-	ok[task.Noted](h.send("status", []byte(login)), http.StatusAccepted)
+	ok[feedback.Noted](h.send("status", []byte(login)), http.StatusAccepted)
 	require.Equal(t, "https://ci.example.com/1000?access_token=[removed]&page=2", h.story().Items[3].URL)
 	require.Len(t, h.story().Items, 4)
 }

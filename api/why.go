@@ -15,7 +15,7 @@ import (
 // Explaining keeps what is known of why tasks stand where they stand.
 type Explaining interface {
 	WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error)
-	Diagnoses(ctx context.Context, organizationID string, q task.DiagnosisQuery) (task.Page[explain.Diagnosis], error)
+	Diagnoses(ctx context.Context, organizationID string, q client.DiagnosisQuery) (client.Page[explain.Diagnosis], error)
 }
 
 func (a *API) registerWhy() {
@@ -74,5 +74,5 @@ func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, task.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
+	return body(a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
 }

@@ -345,9 +345,9 @@ func TestLedgerIsShown(t *testing.T) {
 	got := ok[client.Sandbox](w.call(http.MethodGet, wire+box, nil), http.StatusOK)
 	require.Equal(t, []any{made.ID, 1, task.SandboxRunning, "ref", 2, []string{"uid", "mount"}},
 		[]any{got.TaskID, got.Attempt, got.State, got.Salvage.Kind, got.Salvage.Files, got.Isolation})
-	all := ok[task.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes", nil), http.StatusOK)
+	all := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes", nil), http.StatusOK)
 	require.Len(t, all.Items, 2)
-	one := ok[task.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?state=running&task_id="+made.ID, nil), http.StatusOK)
+	one := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?state=running&task_id="+made.ID, nil), http.StatusOK)
 	require.Len(t, one.Items, 1)
 	w.call(http.MethodGet, "/api/v1/sandboxes?state=asleep", nil).refused(422, "query.state")
 	w.call(http.MethodGet, wire+"unknown", nil).refused(http.StatusNotFound, "")

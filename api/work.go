@@ -13,13 +13,15 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/retention"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // SavedWork reads what was saved of attempts' work.
 type SavedWork interface {
-	SavedWork(ctx context.Context, organizationID, taskID string) ([]task.SavedWork, error)
+	SavedWork(ctx context.Context, organizationID, taskID string) ([]savedwork.SavedWork, error)
 	// BranchKept is [task.CodeGone] if retention has dealt with the branch of a task.
 	BranchKept(ctx context.Context, taskID string) error
 	// SavedPiece answers a piece of a text, counted from 0; an empty one is behind the end.
@@ -47,14 +49,14 @@ func (a *API) listWork(ctx context.Context, in *IDPath) (*pageOut[client.SavedWo
 }
 
 // workOf lists the work of a task, with the command that gets each.
-func (a *API) workOf(ctx context.Context, id string) ([]task.SavedWork, error) {
+func (a *API) workOf(ctx context.Context, id string) ([]savedwork.SavedWork, error) {
 	t, err := a.readTask(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	found, err := a.deps.Store.SavedWork(ctx, callerOf(ctx).organization, t.ID)
 	if found == nil {
-		found = []task.SavedWork{}
+		found = []savedwork.SavedWork{}
 	}
 	for n, one := range found {
 		found[n].Next = nextOf(t, one)
@@ -63,7 +65,7 @@ func (a *API) workOf(ctx context.Context, id string) ([]task.SavedWork, error) {
 }
 
 // nextOf is the command that gets saved work.
-func nextOf(t client.Task, one task.SavedWork) string {
+func nextOf(t client.Task, one savedwork.SavedWork) string {
 	switch {
 	case one.RemovedAt != nil:
 		return ""
@@ -106,18 +108,18 @@ func (a *API) sendKept(taskID, textID string, first []byte) *huma.StreamResponse
 }
 
 // keptOf picks what omoi keeps of an attempt's work, or says where that is else.
-func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
-	var last *task.SavedWork
+func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error) {
+	var last *savedwork.SavedWork
 	for n, one := range found {
 		if one.Attempt != in.Attempt {
 			continue
 		}
 		if one.RemovedAt != nil {
-			kind := task.RetainPatches
+			kind := retention.Patches
 			if !one.Kept() {
-				kind = task.RetainRefs
+				kind = retention.Refs
 			}
-			return one, task.Removed(kind, "attempt "+strconv.Itoa(in.Attempt), *one.RemovedAt)
+			return one, retention.Removed(kind, "attempt "+strconv.Itoa(in.Attempt), *one.RemovedAt)
 		}
 		if one.Kept() {
 			return one, nil
@@ -126,19 +128,19 @@ func keptOf(found []task.SavedWork, in *workIn) (task.SavedWork, error) {
 	}
 	switch {
 	case last == nil:
-		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
-	case last.Kind == task.SavedLost:
-		return task.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.", in.Attempt, lostWords(*last))
-	case last.Kind == task.SavedSaving:
-		return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
-	case last.Kind == task.SavedNone:
-		return task.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
+		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
+	case last.Kind == savedwork.Lost:
+		return savedwork.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.", in.Attempt, lostWords(*last))
+	case last.Kind == savedwork.Saving:
+		return savedwork.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
+	case last.Kind == savedwork.None:
+		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
 	}
-	return task.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
+	return savedwork.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
 }
 
 // lostWords say since when work is lost, or why.
-func lostWords(one task.SavedWork) string {
+func lostWords(one savedwork.SavedWork) string {
 	if one.LostSince != nil {
 		return " since " + one.LostSince.UTC().Format(time.RFC3339) + ", when its sandbox was heard of last"
 	}

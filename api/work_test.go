@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -50,10 +51,10 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	box := w.begin(job)
 	require.Empty(t, w.works(job), "it is at work")
 	w.end(job, task.StatusFailed)
-	require.Equal(t, task.SavedSaving, w.works(job)[0].Kind)
+	require.Equal(t, savedwork.Saving, w.works(job)[0].Kind)
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "is still being saved")
 	w.saves(box, task.Salvage{Kind: task.SalvageNone})
-	require.Equal(t, task.SavedNone, w.works(job)[0].Kind)
+	require.Equal(t, savedwork.None, w.works(job)[0].Kind)
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusNotFound, "").Detail, "has left no work")
 
 	now := time.Now().UTC().Truncate(time.Second)
@@ -65,9 +66,9 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, job.ID)
 	w.exec(`UPDATE attempts SET head_commit = 'c1' WHERE task_id = $1`, job.ID)
 	require.Equal(t, []client.SavedWork{
-		{Attempt: 1, SandboxID: box, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1", Next: "git -C " + goodRepo + " show feature/x"},
+		{Attempt: 1, SandboxID: box, Kind: savedwork.Branch, Ref: "feature/x", Head: "c1", Next: "git -C " + goodRepo + " show feature/x"},
 		{
-			Attempt: 1, SandboxID: box, Kind: task.SavedRescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
+			Attempt: 1, SandboxID: box, Kind: savedwork.Rescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
 			Next: "git -C " + goodRepo + " show refs/omoi/rescue/x/1",
 		},
 	}, w.works(job))
@@ -86,10 +87,10 @@ func TestKeptWorkComesOutAsItWas(t *testing.T) {
 	long := strings.Repeat("+ä line of a patch\n", 300_000)
 	bytes := strings.Repeat("\x00\xff\x01", 1_500_001)
 	for _, c := range []struct{ kind, stored, named, want string }{
-		{"patch", long, task.SavedPatch, long},
-		{"patch", "", task.SavedPatch, ""},
-		{"patch_base64", base64.StdEncoding.EncodeToString([]byte("a\x00b")), task.SavedPatch, "a\x00b"},
-		{"bundle_base64", base64.StdEncoding.EncodeToString([]byte(bytes)), task.SavedBundle, bytes},
+		{"patch", long, savedwork.Patch, long},
+		{"patch", "", savedwork.Patch, ""},
+		{"patch_base64", base64.StdEncoding.EncodeToString([]byte("a\x00b")), savedwork.Patch, "a\x00b"},
+		{"bundle_base64", base64.StdEncoding.EncodeToString([]byte(bytes)), savedwork.Bundle, bytes},
 	} {
 		w.saves(box, task.Salvage{Kind: task.SalvagePatch, Ref: w.keeps(job, c.kind, c.stored), Files: 1})
 		one := w.works(job)[0]

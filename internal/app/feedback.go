@@ -5,8 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -28,7 +28,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	how := task.FeedbackPolicy{MaxRounds: c.cfg.GitHub.MaxFollowupTasks, Pause: 2 * pollInterval(c.cfg)}
+	how := feedback.Policy{MaxRounds: c.cfg.GitHub.MaxFollowupTasks, Pause: 2 * pollInterval(c.cfg)}
 	for ctx.Err() == nil {
 		step, err := c.store.SettleFeedback(ctx, how)
 		if err != nil && ctx.Err() == nil {
@@ -41,7 +41,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 }
 
 // toldFeedback wakes who waits for what a step did.
-func (c *core) toldFeedback(ctx context.Context, step task.FeedbackStep) {
+func (c *core) toldFeedback(ctx context.Context, step feedback.Step) {
 	for _, id := range step.Sandboxes {
 		c.log.InfoContext(ctx, "an agent is told of feedback", slog.String("sandbox_id", id))
 		c.bus.Wake(live.Messages(id))

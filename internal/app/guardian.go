@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -91,7 +92,7 @@ func (c *core) modelSettings() model.Settings {
 
 // modelPrice returns what a million tokens of a model cost by agent.model_prices; 0 where no price names it.
 func modelPrice(prices, name string) (input, output float64) {
-	all, _ := task.ParseModelPrices(prices) // config has checked them
+	all, _ := cost.ParseModelPrices(prices) // config has checked them
 	for _, p := range all {
 		if strings.Contains(name, p.Model) {
 			return p.Input, p.Output

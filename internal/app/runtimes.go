@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -69,7 +70,7 @@ func (c *core) runnableAgents() []string {
 // runtimes implements [api.Runtimes] by what hosts report and what users store.
 type runtimes struct {
 	hosts interface {
-		Hosts(ctx context.Context) ([]task.Host, error)
+		Hosts(ctx context.Context) ([]client.Host, error)
 	}
 	credentials interface {
 		ForTask(ctx context.Context, work task.Work) (map[string]string, error)
@@ -105,7 +106,7 @@ func (r runtimes) AgentRuntimes(ctx context.Context, work task.Work) (all []api.
 }
 
 // localHosts are the hosts that a task in local sandboxes may get: those that report, else the one that did last.
-func (r runtimes) localHosts(ctx context.Context, provider string) ([]task.Host, error) {
+func (r runtimes) localHosts(ctx context.Context, provider string) ([]client.Host, error) {
 	if provider != task.ProviderLocal {
 		return nil, nil
 	}
@@ -113,15 +114,15 @@ func (r runtimes) localHosts(ctx context.Context, provider string) ([]task.Host,
 	if err != nil {
 		return nil, err
 	}
-	hosts = slices.DeleteFunc(hosts, func(h task.Host) bool { return h.LostAt != nil || !slices.Contains(h.Providers, provider) })
+	hosts = slices.DeleteFunc(hosts, func(h client.Host) bool { return h.LostAt != nil || !slices.Contains(h.Providers, provider) })
 	if len(hosts) > 0 && !hosts[0].Beats {
 		return hosts[:1], nil
 	}
-	return slices.DeleteFunc(hosts, func(h task.Host) bool { return !h.Beats }), nil
+	return slices.DeleteFunc(hosts, func(h client.Host) bool { return !h.Beats }), nil
 }
 
 // missingOn says on how many hosts the program is missing: a task may get any of them. Only admins may know their names.
-func (r agentRuntime) missingOn(hosts []task.Host) []string {
+func (r agentRuntime) missingOn(hosts []client.Host) []string {
 	if len(hosts) == 0 {
 		return []string{"No host with local sandboxes has reported. Next: omoi worker (or omoi dev)."}
 	}

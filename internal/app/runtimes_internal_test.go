@@ -19,9 +19,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-type knownHosts []task.Host
+type knownHosts []client.Host
 
-func (h knownHosts) Hosts(context.Context) ([]task.Host, error) {
+func (h knownHosts) Hosts(context.Context) ([]client.Host, error) {
 	return append(knownHosts{}, h...), nil
 }
 
@@ -41,8 +41,8 @@ func (l login) ForTask(_ context.Context, work task.Work) (map[string]string, er
 func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	t.Parallel()
 	local := []string{task.ProviderLocal}
-	has := task.Host{Name: "has", Providers: local, Agents: []string{task.AgentClaude}, Beats: true}
-	lacks := task.Host{Name: "lacks", Providers: local, Beats: true}
+	has := client.Host{Name: "has", Providers: local, Agents: []string{task.AgentClaude}, Beats: true}
+	lacks := client.Host{Name: "lacks", Providers: local, Beats: true}
 	silent, docker := lacks, lacks
 	silent.Beats, docker.Providers = false, []string{task.ProviderDocker}
 	last := has
@@ -170,7 +170,7 @@ func served(t *testing.T, answers map[string]any) string {
 
 func TestDoctor_TakesStoredCredentialsFromTheAPI(t *testing.T) {
 	t.Parallel()
-	listed := task.Page[client.Credential]{Items: []client.Credential{
+	listed := client.Page[client.Credential]{Items: []client.Credential{
 		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeProject, State: credential.StateGood},
 		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeUser, State: credential.StateUnreadable},
 		{Kind: credential.Anthropic, Scope: credential.ScopeUser, State: credential.StateGood},
@@ -216,7 +216,7 @@ func TestDoctor_TellsToRestartAWorkerOlderThanTheProgram(t *testing.T) {
 	t.Parallel()
 	cfg := withClaude(t, "2.1.328", 0o755, "ANTHROPIC_API_KEY=sk-ant-api03-planted", "OMOI_WORKER_HOST_ID=here")
 	hosts := func(agents ...string) map[string]any {
-		return map[string]any{"/api/v1/hosts": task.Page[task.Host]{Items: []task.Host{{ID: "other", Beats: true}, {ID: "here", Beats: true, Providers: []string{task.ProviderLocal}, Agents: agents}}}}
+		return map[string]any{"/api/v1/hosts": client.Page[client.Host]{Items: []client.Host{{ID: "other", Beats: true}, {ID: "here", Beats: true, Providers: []string{task.ProviderLocal}, Agents: agents}}}}
 	}
 	found := checkRuntimes(t.Context(), cfg, served(t, hosts()))
 	require.Equal(t, FindingWarn, found[0].Status)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/worker"
 )
 
@@ -49,10 +49,10 @@ func hostHeartbeat(cfg *config.Loaded) time.Duration {
 }
 
 // prices are those of providers as the store takes them.
-func prices(p config.Price) map[string]task.Price {
-	out := map[string]task.Price{}
+func prices(p config.Price) map[string]cost.SandboxPrice {
+	out := map[string]cost.SandboxPrice{}
 	for provider, rate := range p.Rates() {
-		out[provider] = task.Price{PerSecond: rate.PerSecond, Currency: rate.Currency}
+		out[provider] = cost.SandboxPrice{PerSecond: rate.PerSecond, Currency: rate.Currency}
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -63,7 +64,7 @@ func (c *core) workersOnline(ctx context.Context) string {
 }
 
 // hostName is what people call a host.
-func hostName(h task.Host) string {
+func hostName(h client.Host) string {
 	if h.Name == "" {
 		return h.ID
 	}

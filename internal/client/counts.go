@@ -2,12 +2,7 @@ package client
 
 import (
 	"context"
-
-	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// EventCounts are the events of a sandbox by type.
-type EventCounts = task.EventCounts
 
 // EventCounts counts the events of a sandbox by type.
 func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {

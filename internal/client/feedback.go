@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
 // Webhook is what every webhook of GitHub has; each event has more.
@@ -12,7 +12,7 @@ type Webhook struct {
 }
 
 // TaskFeedback is what was said from outside of the pull request of a task.
-type TaskFeedback = task.FeedbackStory
+type TaskFeedback = feedback.Story
 
 // TaskFeedback returns it, and what was done about it.
 func (c *Client) TaskFeedback(ctx context.Context, id string) (TaskFeedback, error) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/guardian"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
 
 // GuardianAnalysis is what the guardian thought of an attempt.
@@ -16,9 +16,6 @@ type GuardianAnalysis = guardian.Analysis
 
 // Intervention is what was decided about an attempt, and what became of it.
 type Intervention = guardian.Intervention
-
-// Schedule is a schedule as Temporal has it.
-type Schedule = task.Schedule
 
 // GuardianAction is what a person did by the guardian's routes.
 type GuardianAction = guardian.Action
@@ -169,8 +166,8 @@ type SandboxesStatus struct {
 // MonitoredSandbox is one of them.
 type MonitoredSandbox struct {
 	SandboxID string            `json:"sandbox_id"`
-	Activity  task.Activity     `json:"activity"`
-	Phases    *task.PhaseStatus `json:"phase_status,omitempty"`
+	Activity  Activity          `json:"activity"`
+	Phases    *spec.PhaseStatus `json:"phase_status,omitempty"`
 }
 
 // GuardianFilter selects judgements or interventions.

@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/receipt"
 )
 
 // TaskReceipt proves what became of the sandboxes of a task.
-type TaskReceipt = task.SandboxReceipt
+type TaskReceipt = receipt.DeletionReceipt
 
 // Receipt answers what became of every sandbox of a task.
 func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error) {
@@ -18,7 +18,7 @@ func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error
 }
 
 // Visit is what a person did in a sandbox by hand.
-type Visit = task.Visit
+type Visit = receipt.AccessSession
 
 // NewVisit is the body of POST /api/v1/sandboxes/{id}/visits.
 type NewVisit struct {

@@ -3,17 +3,8 @@ package client
 import (
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
-
-// ChangedFiles is the answer of GET /api/v1/sandboxes/{id}/files.
-type ChangedFiles = task.ChangedFiles
-
-// Integrity is the answer of GET /api/v1/sandboxes/{id}/integrity.
-type Integrity = task.Integrity
-
-// Transcript is the answer of GET /api/v1/sandboxes/{id}/transcript.
-type Transcript = task.Transcript
 
 // Trajectory is the answer of GET /api/v1/sandboxes/{id}/trajectory, newest first.
 type Trajectory struct {
@@ -37,8 +28,8 @@ type HeartbeatSummary struct {
 // PhaseReport is the answer of GET /api/v1/sandboxes/{id}/phase-status.
 type PhaseReport struct {
 	SandboxID string           `json:"sandbox_id"`
-	Phases    task.PhaseStatus `json:"phase_status"`
-	Activity  task.Activity    `json:"activity"`
+	Phases    spec.PhaseStatus `json:"phase_status"`
+	Activity  Activity         `json:"activity"`
 	Timestamp time.Time        `json:"timestamp"`
 }
 

@@ -4,14 +4,14 @@ import (
 	"context"
 	"io"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // TranscriptInfo is one element of GET /api/v1/tasks/{id}/transcripts.
-type TranscriptInfo = task.TranscriptInfo
+type TranscriptInfo = transcript.Info
 
 // TranscriptMark is the answer of PUT /api/v1/sandboxes/{id}/transcripts/{run}.
-type TranscriptMark = task.TranscriptMark
+type TranscriptMark = transcript.Mark
 
 // Transcripts lists the transcripts of a task's attempts, oldest attempt first.
 func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptInfo, error) {

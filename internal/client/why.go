@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/explain"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Explanation says why a task stands where it stands.
@@ -23,9 +22,6 @@ func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
 func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[Diagnosis], error) {
 	return answer[Page[Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
 }
-
-// Organization owns projects.
-type Organization = task.Organization
 
 // OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
 type OrganizationPatch struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -17,23 +18,11 @@ type Attempt = task.Attempt
 // Command is something that was asked of a task, with its receipt.
 type Command = task.Command
 
-// Project is a repository and its settings.
-type Project = task.Project
-
-// ProjectDeletion is the preview of a project's deletion.
-type ProjectDeletion = task.ProjectDeletion
-
 // Sandbox is a row of the ledger.
 type Sandbox = task.Sandbox
 
-// Host is a machine that holds sandboxes.
-type Host = task.Host
-
 // Event is a stored fact of a sandbox.
 type Event = event.Event
-
-// Key is an API key without its secret.
-type Key = task.Key
 
 // Budget is what a task may use.
 type Budget = task.Budget
@@ -85,9 +74,6 @@ type TaskFilter struct {
 	Cursor     string // of the page before
 }
 
-// Page is one page of a list, newest first.
-type Page[T any] = task.Page[T]
-
 // ReasonRequest is the body of cancel, fail and retry.
 type ReasonRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
@@ -129,7 +115,7 @@ type NewProject struct {
 	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own; validate, true or false, says whether the work of its tasks is validated"`
 	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; default none"`
 	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; default 900"`
-	OnFeedback    task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing (default), tell the agent at work, or start a task too where none is"`
+	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing (default), tell the agent at work, or start a task too where none is"`
 }
 
 // ProjectPatch is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
@@ -141,12 +127,12 @@ type ProjectPatch struct {
 	Paused        *bool   `json:"paused,omitempty"`
 	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
 	// AgentsMayMessage lets the agents of the project write to each other.
-	AgentsMayMessage *bool            `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
-	AutoSteering     task.Choice      `json:"auto_steering,omitzero" nullable:"true" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; null: as the installation says, which is the default"`
-	OnFeedback       *task.OnFeedback `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing, tell the agent at work, or start a task too where none is"`
-	Settings         json.RawMessage  `json:"settings,omitempty"`
-	Setup            *string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
-	SetupTimeoutS    *int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
+	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
+	AutoSteering     OptionalBool    `json:"auto_steering,omitzero" nullable:"true" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; null: as the installation says, which is the default"`
+	OnFeedback       *feedback.Mode  `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing, tell the agent at work, or start a task too where none is"`
+	Settings         json.RawMessage `json:"settings,omitempty"`
+	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
+	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
 }
 
 // TicketPatch is the body of PATCH /api/v1/tickets/{id}.

@@ -5,11 +5,11 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 )
 
 // SavedWork is one element of GET /api/v1/tasks/{id}/work.
-type SavedWork = task.SavedWork
+type SavedWork = savedwork.SavedWork
 
 // Work lists where the work of a task's attempts is, the first attempt first.
 func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {

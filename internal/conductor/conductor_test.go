@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres"
@@ -107,7 +108,7 @@ func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Condu
 // newest is the newest analysis of an organization.
 func (w *world) newest(org int) conductor.Analysis {
 	w.t.Helper()
-	page, err := w.store.ConductorAnalyses(w.t.Context(), w.orgs[org], task.PageRequest{Limit: 1})
+	page, err := w.store.ConductorAnalyses(w.t.Context(), w.orgs[org], client.PageRequest{Limit: 1})
 	require.NoError(w.t, err)
 	require.Len(w.t, page.Items, 1)
 	return page.Items[0]
@@ -115,7 +116,7 @@ func (w *world) newest(org int) conductor.Analysis {
 
 func (w *world) duplicates(org int, taskID string) []conductor.Duplicate {
 	w.t.Helper()
-	q := task.GuardianQuery{PageRequest: task.PageRequest{Limit: 10}}
+	q := client.GuardianQuery{PageRequest: client.PageRequest{Limit: 10}}
 	if taskID != "" {
 		q.TaskIDs = []string{taskID}
 	}

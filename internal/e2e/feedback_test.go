@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -101,7 +102,7 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	for _, want := range []int{http.StatusAccepted, http.StatusOK} {
 		require.Equal(t, want, r.hook("pull_request_review", "delivery-1", map[string]any{"action": "submitted", "pull_request": pull, "words": "Handle the empty list."}))
 	}
-	var story task.FeedbackStory
+	var story feedback.Story
 	r.eventually("the review has started a task", func() bool {
 		var err error
 		story, err = r.api.TaskFeedback(context.Background(), first.ID)

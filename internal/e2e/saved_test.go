@@ -14,6 +14,7 @@ import (
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -120,7 +121,7 @@ func (r *rig) linkIsSaved(repo string) {
 	require.Zero(r.t, listed.code, listed.stderr)
 	var page apiclient.Page[apiclient.SavedWork]
 	require.NoError(r.t, json.Unmarshal([]byte(listed.stdout), &page))
-	at := slices.IndexFunc(page.Items, func(w apiclient.SavedWork) bool { return w.Kind == task.SavedRescue })
+	at := slices.IndexFunc(page.Items, func(w apiclient.SavedWork) bool { return w.Kind == savedwork.Rescue })
 	require.NotEqual(r.t, -1, at, listed.stdout)
 	saved := page.Items[at]
 	require.Equal(r.t, []any{1, int64(len("work"))}, []any{saved.Files, saved.Bytes})
@@ -139,7 +140,7 @@ func (r *rig) workComesOut(repo string) {
 	var page apiclient.Page[apiclient.SavedWork]
 	require.NoError(r.t, json.Unmarshal([]byte(listed.stdout), &page))
 	require.Len(r.t, page.Items, 1)
-	require.Equal(r.t, []any{task.SavedRescue, 1}, []any{page.Items[0].Kind, page.Items[0].Files})
+	require.Equal(r.t, []any{savedwork.Rescue, 1}, []any{page.Items[0].Kind, page.Items[0].Files})
 	clone := filepath.Join(r.dir, "clone")
 	require.Zero(r.t, r.run("git", "clone", "-q", repo, clone).code)
 	shown := r.run("sh", "-c", page.Items[0].Next)

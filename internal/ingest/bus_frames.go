@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 // BusChange is the event type of an entry that records a change of an entity. Its payload is
@@ -58,25 +59,25 @@ func framesOf[T any](e BusEvent, entityType string, frames func(T) []frame) (out
 
 // taskState is what the frames of a task say of its row before and after a change.
 type taskState struct {
-	task.TicketTask
+	ticket.Task
 	Iteration json.RawMessage `json:"iteration"` // of the validation; null: none
 	Passed    json.RawMessage `json:"passed"`
 }
 
 type taskChange struct {
-	TaskID    string            `json:"task_id"`
-	TicketID  string            `json:"ticket_id"`
-	PhaseID   string            `json:"phase_id"`
-	TaskType  string            `json:"task_type"`
-	Priority  string            `json:"priority"`
-	Error     *string           `json:"error_message"`
-	HasResult bool              `json:"has_result"`
-	SandboxID *string           `json:"sandbox_id"`
-	New       taskState         `json:"new"`
-	Old       *taskState        `json:"old"`       // nil: the task was created
-	Unblocked []string          `json:"unblocked"` // tasks that waited for this one only
-	Others    []task.TicketTask `json:"others"`    // tasks of the ticket, without equal ones
-	Ticket    ticketChange      `json:"ticket"`
+	TaskID    string        `json:"task_id"`
+	TicketID  string        `json:"ticket_id"`
+	PhaseID   string        `json:"phase_id"`
+	TaskType  string        `json:"task_type"`
+	Priority  string        `json:"priority"`
+	Error     *string       `json:"error_message"`
+	HasResult bool          `json:"has_result"`
+	SandboxID *string       `json:"sandbox_id"`
+	New       taskState     `json:"new"`
+	Old       *taskState    `json:"old"`       // nil: the task was created
+	Unblocked []string      `json:"unblocked"` // tasks that waited for this one only
+	Others    []ticket.Task `json:"others"`    // tasks of the ticket, without equal ones
+	Ticket    ticketChange  `json:"ticket"`
 }
 
 func taskFrames(c taskChange) []frame {
@@ -100,7 +101,7 @@ func taskFrames(c taskChange) []frame {
 			"completed_task_id": c.TaskID, "unblocked_task_ids": c.Unblocked, "sandbox_id": c.SandboxID,
 		}})
 	}
-	return append(out, c.ticketMoved(append(slices.Clone(c.Others), c.Old.TicketTask))...)
+	return append(out, c.ticketMoved(append(slices.Clone(c.Others), c.Old.Task))...)
 }
 
 // taskFrameType returns the frame of its own that a status has, if any.
@@ -134,8 +135,8 @@ func (c taskChange) verdict() []frame {
 }
 
 // ticketMoved returns the frame of a ticket whose status changed with the task: before are its tasks before the change.
-func (c taskChange) ticketMoved(before []task.TicketTask) []frame {
-	was, is := task.TicketStatus(before), task.TicketStatus(append(slices.Clone(c.Others), c.New.TicketTask))
+func (c taskChange) ticketMoved(before []ticket.Task) []frame {
+	was, is := ticket.Status(before), ticket.Status(append(slices.Clone(c.Others), c.New.Task))
 	if was == is {
 		return nil
 	}
@@ -156,5 +157,5 @@ func (c ticketChange) payload(status string, old any) payload {
 }
 
 func ticketFrames(c ticketChange) []frame {
-	return []frame{{eventType: "TICKET_CREATED", payload: c.payload(task.TicketStatus(nil), nil)}}
+	return []frame{{eventType: "TICKET_CREATED", payload: c.payload(ticket.Status(nil), nil)}}
 }

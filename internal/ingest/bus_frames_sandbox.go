@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
 
 type sandboxChange struct {
@@ -98,11 +98,11 @@ func (p specProgress) betweenPhases(at time.Time) bool {
 	if p.LastCompleted == nil || p.LastCompletedAt == nil || at.Sub(*p.LastCompletedAt) <= 5*time.Minute {
 		return false
 	}
-	next := slices.Index(task.Phases(), *p.LastCompleted) + 1
-	if next == 0 || next == len(task.Phases()) {
+	next := slices.Index(spec.Phases(), *p.LastCompleted) + 1
+	if next == 0 || next == len(spec.Phases()) {
 		return false
 	}
-	_, started := p.Started[task.Phases()[next]]
+	_, started := p.Started[spec.Phases()[next]]
 	return !started
 }
 

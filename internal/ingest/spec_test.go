@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
 
-func (b *bench) phases(box string) task.PhaseStatus {
+func (b *bench) phases(box string) spec.PhaseStatus {
 	b.t.Helper()
 	got, _, err := b.store.PhaseStatus(b.t.Context(), box)
 	require.NoError(b.t, err)
@@ -27,16 +27,16 @@ func TestASpecsEventsMoveItsProgress(t *testing.T) {
 	i := b.intake(ingest.IntakeConfig{}, nil)
 	const box = "spec-12345678-expl-abcdef"
 	require.Nil(t, b.phases(box).Spec)
-	say := func(eventType, raw string) task.SpecState {
+	say := func(eventType, raw string) spec.State {
 		t.Helper()
 		b.report(i, box, eventType, json.RawMessage(raw))
 		return *b.phases(box).Spec
 	}
-	require.Equal(t, task.SpecState{SpecID: "sp", Status: "executing", CurrentPhase: "explore"}, say("spec.phase_started", `{"spec_id":"sp","phase":"explore"}`))
+	require.Equal(t, spec.State{SpecID: "sp", Status: "executing", CurrentPhase: "explore"}, say("spec.phase_started", `{"spec_id":"sp","phase":"explore"}`))
 	require.Equal(t, 16, say("spec.phase_completed", `{"spec_id":"sp","phase":"explore","phase_output":{"a":1}}`).Progress)
 	require.Equal(t, 16, say("spec.phase_started", `{"spec_id":"sp","phase":"prd"}`).Progress)
 	long := `{"spec_id":"sp","phase":"prd","phase_output":{"text":"` + strings.Repeat("x", 300<<10) + `"}}`
-	require.Equal(t, task.SpecState{SpecID: "sp", Status: "executing", CurrentPhase: "prd", Progress: 32}, say("spec.phase_completed", long))
+	require.Equal(t, spec.State{SpecID: "sp", Status: "executing", CurrentPhase: "prd", Progress: 32}, say("spec.phase_completed", long))
 	require.JSONEq(t, fmt.Sprintf(`{"explore":{"a":1},"prd":{"event_id":"%s:4","bytes":%d}}`, box, 300<<10+len(`{"text":""}`)),
 		one[string](b, `SELECT phase_data::text FROM spec_progress`), "merged by phase; a long one is named")
 	got := b.phases(box)
@@ -106,7 +106,7 @@ func TestRepeatsAndManyProcessesMoveProgressOnce(t *testing.T) {
 	for n := range 20 {
 		batch = append(batch, ingest.Event{Type: "spec.criterion_met", Data: data(t, map[string]any{"criterion_id": strconv.Itoa(n)})})
 	}
-	for _, phase := range task.Phases() {
+	for _, phase := range spec.Phases() {
 		batch = append(batch, ingest.Event{Type: "spec.phase_completed", Data: data(t, map[string]any{"phase": phase, "phase_output": map[string]any{"of": phase}})})
 	}
 	var group sync.WaitGroup
@@ -120,7 +120,7 @@ func TestRepeatsAndManyProcessesMoveProgressOnce(t *testing.T) {
 	}
 	group.Wait()
 	b.contiguous(box, len(batch))
-	require.Equal(t, task.SpecState{Status: "completed", CurrentPhase: "sync", Progress: 100, CriteriaMet: 20}, *b.phases(box).Spec)
+	require.Equal(t, spec.State{Status: "completed", CurrentPhase: "sync", Progress: 100, CriteriaMet: 20}, *b.phases(box).Spec)
 	require.Equal(t, 20, one[int](b, `SELECT count(*) FROM bus_events`))
 	require.Equal(t, 6, one[int](b, `SELECT count(*) FROM spec_progress, jsonb_object_keys(phase_data)`))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -150,7 +151,7 @@ func placeProject(ctx context.Context, q *db.Queries, d task.Draft) (string, err
 	row, err := q.ProjectByRepo(ctx, d.OrganizationID, d.Repo)
 	for n := 1; errors.Is(err, pgx.ErrNoRows) && d.Repo != ""; n++ {
 		err = q.EnsureProject(ctx, db.EnsureProjectParams{
-			ID: task.NewID(), OrganizationID: d.OrganizationID, Name: task.NumberedName(task.NameOfRepo(d.Repo), n), Repo: d.Repo,
+			ID: task.NewID(), OrganizationID: d.OrganizationID, Name: client.NumberedName(client.NameOfRepo(d.Repo), n), Repo: d.Repo,
 			MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
 		})
 		if err != nil {

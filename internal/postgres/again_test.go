@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -14,7 +15,7 @@ import (
 // A sandbox that was verified gone and is there again counts as any that is left, until it is verified anew.
 func TestWhatIsThereAgainIsLeft(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"daytona": {PerSecond: 2, Currency: "EUR"}}})
+	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	ctx := t.Context()
 	a, id := w.box("daytona")
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusCancelled, ReleaseSlot: true, Ended: &contract.AttemptEnd{Number: 1, Outcome: "cancelled"}})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -55,36 +57,36 @@ func (s *Store) tellNear(ctx context.Context, near []nearLimit) (told []string, 
 }
 
 // TaskBudget answers the budget of a task and what was used of it by now.
-func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
+func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error) {
 	budget, err := s.q.TaskBudget(ctx, organizationID, id)
 	if err != nil {
-		return task.Spending{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
+		return client.BudgetUsage{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
 	}
 	if err := meterTask(ctx, s.q, organizationID, id); err != nil {
-		return task.Spending{}, translate("count what the agents of task "+id+" have used", err)
+		return client.BudgetUsage{}, translate("count what the agents of task "+id+" have used", err)
 	}
 	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_usage($1)`)
 }
 
 // ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
-func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (task.Spending, error) {
+func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error) {
 	budget, err := s.q.ProjectBudget(ctx, organizationID, id)
 	if err != nil {
-		return task.Spending{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
+		return client.BudgetUsage{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
 	}
 	if err := meterProject(ctx, s.q, id); err != nil {
-		return task.Spending{}, translate("count what the agents of project "+id+" have used", err)
+		return client.BudgetUsage{}, translate("count what the agents of project "+id+" have used", err)
 	}
 	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_usage($1)`)
 }
 
 // SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.
-func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error) {
+func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
 	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
 		return q.SetTaskBudget(ctx, db.SetTaskBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
 	})
 	if err != nil {
-		return task.Spending{}, missing(translate("set the budget of task "+id, err), "There is no task %s.", id)
+		return client.BudgetUsage{}, missing(translate("set the budget of task "+id, err), "There is no task %s.", id)
 	}
 	out, err := s.TaskBudget(ctx, organizationID, id)
 	out.TaskIDs = asked
@@ -92,12 +94,12 @@ func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender st
 }
 
 // SetProjectBudget sets the budget of a project; its tasks that were parked go on if that is raised enough.
-func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (task.Spending, error) {
+func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
 	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
 		return q.SetProjectBudget(ctx, db.SetProjectBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
 	})
 	if err != nil {
-		return task.Spending{}, missing(translate("set the budget of project "+id, err), "There is no project %s.", id)
+		return client.BudgetUsage{}, missing(translate("set the budget of project "+id, err), "There is no project %s.", id)
 	}
 	out, err := s.ProjectBudget(ctx, organizationID, id)
 	out.TaskIDs = asked
@@ -153,17 +155,17 @@ func collectRows[T any](ctx context.Context, s *Store, query string, args ...any
 }
 
 // used reads what a task or project has used; query says of which it is.
-func (s *Store) used(ctx context.Context, budget json.RawMessage, id, query string) (task.Spending, error) {
+func (s *Store) used(ctx context.Context, budget json.RawMessage, id, query string) (client.BudgetUsage, error) {
 	rows, err := collectRows[use](ctx, s, query, id)
 	if err != nil {
-		return task.Spending{}, translate("read what "+id+" has used", err)
+		return client.BudgetUsage{}, translate("read what "+id+" has used", err)
 	}
 	unknown, err := s.q.CostUnknown(ctx, id)
 	return spending(budget, rows, unknown), translate("read whether the cost of "+id+" is known", err)
 }
 
-func spending(budget json.RawMessage, rows []use, unknown bool) task.Spending {
-	out := task.Spending{TaskIDs: []string{}, Used: task.Use{CostUnknown: unknown}}
+func spending(budget json.RawMessage, rows []use, unknown bool) client.BudgetUsage {
+	out := client.BudgetUsage{TaskIDs: []string{}, Used: client.Usage{CostUnknown: unknown}}
 	if json.Unmarshal(budget, &out.Budget) != nil {
 		out.Budget = task.Budget{} // written by us, so it decodes; one that does not limits nothing
 	}
@@ -172,7 +174,7 @@ func spending(budget json.RawMessage, rows []use, unknown bool) task.Spending {
 		case "tokens":
 			out.Used.Tokens = r.Used
 		case "usd":
-			out.Used.USD = task.KnownCost(r.Used, unknown)
+			out.Used.USD = cost.Known(r.Used, unknown)
 		case "wall_clock_s":
 			out.Used.WallClockS = r.Used
 		case "sandbox_s":

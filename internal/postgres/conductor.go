@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -117,10 +118,10 @@ func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
 }
 
 // ConductorAnalyses lists what the conductor thought of an organization, newest first.
-func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p task.PageRequest) (task.Page[conductor.Analysis], error) {
+func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error) {
 	at, id, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return task.Page[conductor.Analysis]{}, err
+		return client.Page[conductor.Analysis]{}, err
 	}
 	rows, err := s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(p)})
 	page := cutPage(mapAll(rows, conductedOf), p.Limit, func(a conductor.Analysis) string { return encodeCursor(a.CreatedAt, a.ID) })
@@ -136,10 +137,10 @@ func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
 }
 
 // Duplicates lists pairs of tasks about the same work, newest first; of one task, or of all.
-func (s *Store) Duplicates(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[conductor.Duplicate], error) {
+func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[conductor.Duplicate]{}, err
+		return client.Page[conductor.Duplicate]{}, err
 	}
 	rows, err := s.q.Duplicates(ctx, db.DuplicatesParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -100,7 +101,7 @@ func TestCredentialsStayInTheirOrganization(t *testing.T) {
 func TestTheOwnerOfATaskIsWhoAskedForIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
-	key, secret, err := w.store.CreateKey(t.Context(), task.KeyDraft{OrganizationID: w.org, User: "alice", Name: "laptop"})
+	key, secret, err := w.store.CreateKey(t.Context(), client.KeyDraft{OrganizationID: w.org, User: "alice", Name: "laptop"})
 	require.NoError(t, err)
 	require.Equal(t, "alice", key.User)
 	known, err := w.store.KeyBySecret(t.Context(), secret)
@@ -114,7 +115,7 @@ func TestTheOwnerOfATaskIsWhoAskedForIt(t *testing.T) {
 	shown, err := w.store.Task(t.Context(), w.org, made.TaskID)
 	require.NoError(t, err)
 	require.Equal(t, known.UserID, shown.UserID)
-	page, err := w.store.Tasks(t.Context(), w.org, task.Query{PageRequest: task.PageRequest{Limit: 1}})
+	page, err := w.store.Tasks(t.Context(), w.org, client.TaskQuery{PageRequest: client.PageRequest{Limit: 1}})
 	require.NoError(t, err)
 	require.Equal(t, known.UserID, page.Items[0].UserID)
 	work, err := w.store.Work(t.Context(), made.TaskID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -135,10 +136,10 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 }
 
 // Diagnoses lists those of an organization, newest first.
-func (s *Store) Diagnoses(ctx context.Context, organizationID string, query task.DiagnosisQuery) (task.Page[explain.Diagnosis], error) {
+func (s *Store) Diagnoses(ctx context.Context, organizationID string, query client.DiagnosisQuery) (client.Page[explain.Diagnosis], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
-		return task.Page[explain.Diagnosis]{}, err
+		return client.Page[explain.Diagnosis]{}, err
 	}
 	rows, err := s.q.Diagnoses(ctx, db.DiagnosesParams{
 		OrganizationID: organizationID, TaskIds: query.TaskIDs, TicketIds: query.TicketIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),

@@ -46,7 +46,7 @@ func (w world) fails(a asked, live contract.LiveAttempt, ordinal int64, status t
 
 func diagnosesOf(tb testing.TB, store *postgres.Store, org, taskID string) []explain.Diagnosis {
 	tb.Helper()
-	page, err := store.Diagnoses(tb.Context(), org, task.DiagnosisQuery{TaskIDs: []string{taskID}, PageRequest: task.PageRequest{Limit: 10}})
+	page, err := store.Diagnoses(tb.Context(), org, client.DiagnosisQuery{TaskIDs: []string{taskID}, PageRequest: client.PageRequest{Limit: 10}})
 	require.NoError(tb, err)
 	return page.Items
 }
@@ -169,7 +169,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	first := w.task(p, "")
 	ticket := w.row(first.id, "ticket_id")
 	ofTicket := func() []explain.Diagnosis {
-		page, err := store.Diagnoses(t.Context(), w.org, task.DiagnosisQuery{TicketIDs: []string{ticket}, PageRequest: task.PageRequest{Limit: 50}})
+		page, err := store.Diagnoses(t.Context(), w.org, client.DiagnosisQuery{TicketIDs: []string{ticket}, PageRequest: client.PageRequest{Limit: 50}})
 		require.NoError(t, err)
 		return slices.DeleteFunc(page.Items, func(d explain.Diagnosis) bool { return d.Kind != explain.DiagnosisTicket })
 	}
@@ -203,7 +203,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	got, err = store.Ticket(t.Context(), w.org, ticket)
 	require.NoError(t, err)
 	require.Equal(t, d, *got.Diagnosis)
-	page, err := store.Tickets(t.Context(), w.org, nil, task.PageRequest{Limit: 50})
+	page, err := store.Tickets(t.Context(), w.org, nil, client.PageRequest{Limit: 50})
 	require.NoError(t, err)
 	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k client.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
 	require.Len(t, diagnosesOf(t, store, w.org, third.id), 1, "its own is another")
@@ -256,21 +256,21 @@ func TestOrganizationsHaveAPlan(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
 	project := w.project(5)
-	_, err := store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: new("free")})
+	_, err := store.ChangeOrganization(t.Context(), w.org, client.OrganizationChange{Plan: new("free")})
 	require.NoError(t, err)
 	w.task(project, "")
 	second := w.task(project, "")
 	require.False(t, w.holdsSlot(second.id))
-	o, err := store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: new("pro")})
+	o, err := store.ChangeOrganization(t.Context(), w.org, client.OrganizationChange{Plan: new("pro")})
 	require.NoError(t, err)
 	require.Equal(t, []any{"pro", 3, 2}, []any{o.Plan, *o.Limit, o.AtWork})
 	require.True(t, w.holdsSlot(second.id), "the gate looks at once")
-	o, err = store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{MaxSlots: new(7)})
+	o, err = store.ChangeOrganization(t.Context(), w.org, client.OrganizationChange{MaxSlots: new(7)})
 	require.NoError(t, err)
 	require.Equal(t, []int{7, 7}, []int{*o.Limit, *o.MaxSlots})
-	o, err = store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: new("unlimited"), MaxSlots: new(-1)})
+	o, err = store.ChangeOrganization(t.Context(), w.org, client.OrganizationChange{Plan: new("unlimited"), MaxSlots: new(-1)})
 	require.NoError(t, err)
 	require.Nil(t, o.Limit)
-	_, err = store.ChangeOrganization(t.Context(), task.NewID(), task.OrganizationChange{Plan: new("pro")})
+	_, err = store.ChangeOrganization(t.Context(), task.NewID(), client.OrganizationChange{Plan: new("pro")})
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 // PauseProject lets no task of a project in any more. With now those at work are asked to stop: what they have done is saved.
 // It answers the tasks that were asked.
-func (s *Store) PauseProject(ctx context.Context, p task.Pause) (task.Project, []string, error) {
+func (s *Store) PauseProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error) {
 	return s.switchProject(ctx, p, true, func(q *db.Queries) ([]string, error) {
 		if !p.Now {
 			return nil, nil
@@ -21,7 +22,7 @@ func (s *Store) PauseProject(ctx context.Context, p task.Pause) (task.Project, [
 }
 
 // ResumeProject lets the tasks of a project in again, and asks those to go on that were stopped with it. It answers them.
-func (s *Store) ResumeProject(ctx context.Context, p task.Pause) (task.Project, []string, error) {
+func (s *Store) ResumeProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error) {
 	return s.switchProject(ctx, p, false, func(q *db.Queries) ([]string, error) {
 		return q.ResumeParked(ctx, db.ResumeParkedParams{
 			ProjectID: p.ProjectID, Blocked: string(task.BlockedPaused), Reason: storable(p.Reason), Sender: p.Sender,
@@ -29,7 +30,7 @@ func (s *Store) ResumeProject(ctx context.Context, p task.Pause) (task.Project, 
 	})
 }
 
-func (s *Store) switchProject(ctx context.Context, p task.Pause, paused bool, ask func(*db.Queries) ([]string, error)) (task.Project, []string, error) {
+func (s *Store) switchProject(ctx context.Context, p client.ProjectPause, paused bool, ask func(*db.Queries) ([]string, error)) (client.Project, []string, error) {
 	var row db.Project
 	asked := []string{}
 	err := s.inTx(ctx, func(q *db.Queries) (err error) {
@@ -55,7 +56,7 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 		if err != nil {
 			return err
 		}
-		if !task.PhaseCanMove(from, phase) {
+		if !ticket.CanMove(from, phase) {
 			return phaseRefused(from, phase)
 		}
 		return q.SetTicketPhase(ctx, phase, id)
@@ -68,7 +69,7 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 
 func phaseRefused(from, to string) error {
 	next := "none"
-	if moves := task.PhaseMoves(from); len(moves) > 0 {
+	if moves := ticket.PhaseMoves(from); len(moves) > 0 {
 		next = strings.Join(moves, ", ")
 	}
 	return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.", from, to, next)

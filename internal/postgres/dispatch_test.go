@@ -8,9 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 // many makes tasks of a project in one go, without a run of the gate.
@@ -95,7 +97,7 @@ func TestPlansLimitAnOrganization(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	p := w.project(20)
 	set := func(plan string) {
-		_, err := w.store.ChangeOrganization(t.Context(), w.org, task.OrganizationChange{Plan: &plan})
+		_, err := w.store.ChangeOrganization(t.Context(), w.org, client.OrganizationChange{Plan: &plan})
 		require.NoError(t, err)
 	}
 	set("free")
@@ -358,7 +360,7 @@ func TestStoppingAProjectParksWhatIsAtWorkAndResumingLetsItGoOn(t *testing.T) {
 	p, q := w.project(2), w.project(1)
 	a, b, waiting, elsewhere := w.task(p, ""), w.task(p, ""), w.task(p, ""), w.task(q, "")
 	live := w.running(a)
-	stop := task.Pause{OrganizationID: w.org, ProjectID: p, Now: true, Reason: "a flood", Sender: "me"}
+	stop := client.ProjectPause{OrganizationID: w.org, ProjectID: p, Now: true, Reason: "a flood", Sender: "me"}
 	project, asked, err := store.PauseProject(t.Context(), stop)
 	require.NoError(t, err)
 	require.True(t, project.Paused)
@@ -402,7 +404,7 @@ func TestATicketStandsWhereItsTasksDo(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	store := postgres.New(w.pool, postgres.Config{})
 	a, b := w.task(w.project(5), ""), task.NewID()
-	ticket := w.row(a.id, "ticket_id")
+	ticketID := w.row(a.id, "ticket_id")
 	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, mode)
 		SELECT $2, organization_id, project_id, ticket_id, 'b', 'b', agent, provider, 'validation' FROM tasks WHERE id = $1`, a.id, b)
 	for _, c := range []struct {
@@ -422,18 +424,18 @@ func TestATicketStandsWhereItsTasksDo(t *testing.T) {
 	} {
 		w.exec(`UPDATE tasks SET status = $2, attempt_count = ($2 <> 'pending')::integer WHERE id = $1`, a.id, c.first)
 		w.exec(`UPDATE tasks SET status = $2 WHERE id = $1`, b, c.second)
-		k, err := store.Ticket(t.Context(), w.org, ticket)
+		k, err := store.Ticket(t.Context(), w.org, ticketID)
 		require.NoError(t, err)
 		require.Equal(t, c.want, k.Status, "%s, %s", c.first, c.second)
 		require.Equal(t, c.blocked, k.Blocked)
 		require.ElementsMatch(t, []string{a.id, b}, k.TaskIDs)
 	}
-	_, err := store.MoveTicket(t.Context(), w.org, ticket, task.PhaseDone)
+	_, err := store.MoveTicket(t.Context(), w.org, ticketID, ticket.PhaseDone)
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
 	require.Contains(t, err.Error(), "PHASE_TESTING, PHASE_BLOCKED")
-	k, err := store.MoveTicket(t.Context(), w.org, ticket, task.PhaseTesting)
+	k, err := store.MoveTicket(t.Context(), w.org, ticketID, ticket.PhaseTesting)
 	require.NoError(t, err)
-	require.Equal(t, task.PhaseTesting, k.PhaseID)
-	_, err = store.MoveTicket(t.Context(), task.NewID(), ticket, task.PhaseTesting)
+	require.Equal(t, ticket.PhaseTesting, k.PhaseID)
+	_, err = store.MoveTicket(t.Context(), task.NewID(), ticketID, ticket.PhaseTesting)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }

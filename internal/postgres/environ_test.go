@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -30,7 +31,7 @@ func TestTaskEnv_IsEncryptedAtRestAndGivenToTheAgent(t *testing.T) {
 	shown, err := w.store.Task(t.Context(), w.org, made.TaskID)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"env": {"ANTHROPIC_API_KEY": "[redacted]", "MODE": "[redacted]"}, "setup": "login [redacted]"}`, string(shown.Execution))
-	list, err := w.store.Tasks(t.Context(), w.org, task.Query{PageRequest: task.PageRequest{Limit: 10}})
+	list, err := w.store.Tasks(t.Context(), w.org, client.TaskQuery{PageRequest: client.PageRequest{Limit: 10}})
 	require.NoError(t, err)
 	require.JSONEq(t, string(shown.Execution), string(list.Items[0].Execution))
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const (
@@ -52,12 +52,12 @@ func (c eventCounts) heartbeats() (all typeCount) {
 }
 
 // EventCounts answers how many events of each type a sandbox has; an unknown one has none. [task.CodeGone] if retention removed them.
-func (s *Store) EventCounts(ctx context.Context, sandboxID string) (task.EventCounts, error) {
+func (s *Store) EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error) {
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
-		return task.EventCounts{}, err
+		return client.EventCounts{}, err
 	}
 	counts, err := s.eventCounts(ctx, sandboxID)
-	out := task.EventCounts{SandboxID: sandboxID, Heartbeats: counts.heartbeats().Events, Types: map[string]int64{}}
+	out := client.EventCounts{SandboxID: sandboxID, Heartbeats: counts.heartbeats().Events, Types: map[string]int64{}}
 	for name, n := range counts.types {
 		out.Types[name] = n.Events
 		out.Total += n.Events

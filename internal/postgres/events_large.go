@@ -4,6 +4,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 const (
@@ -40,5 +41,5 @@ func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64)
 	t, s := row.event.Large.Transcript, row.sandbox
 	kept := newest(t.Content, limit)
 	batch.Queue(sqlKeepTranscript, sessionKeys+task.DerivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
-		string(t.Metadata), kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), task.MaxTranscripts)
+		string(t.Metadata), kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), transcript.MaxRuns)
 }

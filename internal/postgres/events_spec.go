@@ -8,7 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
 
 // What events of a run by phases make of its progress row. They run in the transaction of
@@ -77,12 +77,12 @@ func (p *eventPlan) queueSpec(batch *pgx.Batch) {
 
 func (e specEvent) queue() {
 	phase := e.said.text("phase")
-	known := slices.Contains(task.Phases(), phase)
+	known := slices.Contains(spec.Phases(), phase)
 	at := timeOr(e.plan.now)
 	switch e.row.event.Type {
 	case event.SpecPhaseStarted:
 		if known {
-			e.move(sqlPhaseStarted, phase, at, e.effective(), task.PhaseBegins(phase))
+			e.move(sqlPhaseStarted, phase, at, e.effective(), spec.PhaseBegins(phase))
 		}
 	case event.SpecPhaseCompleted:
 		if known {
@@ -118,7 +118,7 @@ func (e specEvent) name(field string) string {
 // the newer one. What is no object is none.
 func (e specEvent) merge(outputs object) {
 	kept := object{}
-	for _, phase := range task.Phases() {
+	for _, phase := range spec.Phases() {
 		switch raw := outputs[phase]; {
 		case len(raw) == 0 || raw[0] != '{':
 		case len(raw) > longestOutput:

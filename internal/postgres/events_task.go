@@ -7,7 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 // TaskEventsAfter answers at most limit events of a task beyond a cursor, attempt by
@@ -62,13 +62,13 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 		case box.RemovedAt == nil:
 			left = left || box.LastSequence > 0
 		case known && from < box.LastSequence, !known && box.LastSequence > 0 && after != (ingest.Cursor{}) && int(box.Attempt) > after.Attempt:
-			return task.Removed(task.RetainEvents, "task "+taskID, *box.RemovedAt)
+			return retention.Removed(retention.Events, "task "+taskID, *box.RemovedAt)
 		case !known && box.LastSequence > 0:
 			removed = box.RemovedAt
 		}
 	}
 	if removed != nil && !left && after == (ingest.Cursor{}) {
-		return task.Removed(task.RetainEvents, "task "+taskID, *removed)
+		return retention.Removed(retention.Events, "task "+taskID, *removed)
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Time in which sandboxes are frozen is no time of an attempt, and counts against no budget.
@@ -21,7 +21,7 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET provider = 'local', made_at = now() - interval '10 hours', started_at = now() - interval '10 hours' WHERE id = $1`, live.SandboxID)
 	w.exec(`UPDATE attempts SET assigned_at = now() - interval '10 hours', started_at = now() - interval '10 hours'`)
 	w.exec(`UPDATE tasks SET created_at = now() - interval '11 hours'`)
-	used := func() task.Use {
+	used := func() client.Usage {
 		spent, err := w.store.TaskBudget(t.Context(), w.org, a.id)
 		require.NoError(t, err)
 		return spent.Used

@@ -4,16 +4,17 @@ import (
 	"context"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Judgements lists what the guardian thought, newest first.
-func (s *Store) Judgements(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Analysis], error) {
+func (s *Store) Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[guardian.Analysis]{}, err
+		return client.Page[guardian.Analysis]{}, err
 	}
 	rows, err := s.q.Analyses(ctx, db.AnalysesParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
@@ -38,10 +39,10 @@ func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
 }
 
 // Interventions lists what was decided about attempts, newest first, with its receipts.
-func (s *Store) Interventions(ctx context.Context, organizationID string, q task.GuardianQuery) (task.Page[guardian.Intervention], error) {
+func (s *Store) Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error) {
 	at, id, err := decodeCursor(q.Cursor)
 	if err != nil {
-		return task.Page[guardian.Intervention]{}, err
+		return client.Page[guardian.Intervention]{}, err
 	}
 	rows, err := s.q.Interventions(ctx, db.InterventionsParams{
 		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),

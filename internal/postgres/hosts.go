@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -26,26 +27,26 @@ func (s *Store) HostSeen(ctx context.Context, id string, providers, agents []str
 }
 
 // Hosts lists the machines that ever reported, those that did so last first.
-func (s *Store) Hosts(ctx context.Context) ([]task.Host, error) {
+func (s *Store) Hosts(ctx context.Context) ([]client.Host, error) {
 	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, "")
 	return mapAll(rows, hostRecord), translate("list hosts", err)
 }
 
-func hostRecord(r db.HostsRow) task.Host {
+func hostRecord(r db.HostsRow) client.Host {
 	h := r.Host
-	return task.Host{
+	return client.Host{
 		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: int(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
 		Beats: r.Beats, Live: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
 	}
 }
 
-func (s *Store) host(ctx context.Context, id string) (task.Host, error) {
+func (s *Store) host(ctx context.Context, id string) (client.Host, error) {
 	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, id)
 	if err == nil && len(rows) == 0 {
 		err = task.Errorf(task.CodeNotFound, "There is no host %s.", id)
 	}
 	if err != nil {
-		return task.Host{}, err
+		return client.Host{}, err
 	}
 	return hostRecord(rows[0]), nil
 }
@@ -53,12 +54,12 @@ func (s *Store) host(ctx context.Context, id string) (task.Host, error) {
 // LoseHost declares a machine lost for good: its sandboxes are lost, nothing is verified any
 // more, and attempts that live there end as infrastructure failure. [task.CodeNotFound] if it
 // never reported, [task.CodeConflict] if it still does.
-func (s *Store) LoseHost(ctx context.Context, id string) (task.Host, error) {
+func (s *Store) LoseHost(ctx context.Context, id string) (client.Host, error) {
 	h, err := s.loseHost(ctx, id)
 	return h, translate("declare host "+id+" lost", err)
 }
 
-func (s *Store) loseHost(ctx context.Context, id string) (task.Host, error) {
+func (s *Store) loseHost(ctx context.Context, id string) (client.Host, error) {
 	before, err := s.host(ctx, id)
 	if err != nil {
 		return before, err
@@ -85,14 +86,14 @@ func (s *Store) loseHost(ctx context.Context, id string) (task.Host, error) {
 	return s.host(ctx, id)
 }
 
-func errStillBeats(h task.Host) error {
+func errStillBeats(h client.Host) error {
 	return task.Errorf(task.CodeConflict, "The host %s still reports, at %s last, so it is not lost. Stop its worker first if it is not to come back.",
 		h.ID, h.SeenAt.UTC().Format(time.RFC3339))
 }
 
 // tellLost reports in the name of sandboxes that they are lost, once each: what an event
 // means to a task is settled already, wherever its workflow waits.
-func (s *Store) tellLost(ctx context.Context, h task.Host, sandboxes []string) error {
+func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string) error {
 	data, err := json.Marshal(map[string]string{
 		"error":         fmt.Sprintf("The machine of the sandbox (%s) was declared lost; work that was not saved is lost with it.", nameOf(h.ID, h.Name)),
 		"failure_class": string(task.ClassInfrastructure),

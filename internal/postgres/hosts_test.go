@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres"
@@ -28,7 +29,7 @@ func (w world) silence(host string) {
 	w.exec(`UPDATE hosts SET seen_at = now() - interval '1 hour' WHERE id = $1`, host)
 }
 
-func (w world) loseHost(host string) task.Host {
+func (w world) loseHost(host string) client.Host {
 	w.t.Helper()
 	w.silence(host)
 	h, err := w.store.LoseHost(w.t.Context(), host)
@@ -36,7 +37,7 @@ func (w world) loseHost(host string) task.Host {
 	return h
 }
 
-func lost(_ task.Host, err error) error { return err }
+func lost(_ client.Host, err error) error { return err }
 
 // local is a task whose agent works in a local sandbox on the host.
 func (w world) local(host string) (asked, contract.LiveAttempt) {
@@ -64,7 +65,7 @@ func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
 	got := hosts[1]
 	require.WithinDuration(t, time.Now().Add(-time.Hour), got.SeenAt, time.Minute)
 	got.SeenAt = time.Time{}
-	require.Equal(t, task.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Live: 1, Unverified: 1}, got)
+	require.Equal(t, client.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Live: 1, Unverified: 1}, got)
 }
 
 func TestAHostThatBeatsIsNotLost(t *testing.T) {

@@ -3,18 +3,19 @@ package postgres
 import (
 	"context"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Organizations answers all, or the one of that id, the oldest first.
-func (s *Store) Organizations(ctx context.Context, id string) ([]task.Organization, error) {
+func (s *Store) Organizations(ctx context.Context, id string) ([]client.Organization, error) {
 	rows, err := s.q.OrganizationsShown(ctx, orNull(id))
 	return mapAll(rows, organizationOf), translate("list organizations", err)
 }
 
-func organizationOf(r db.OrganizationsShownRow) task.Organization {
-	o := task.Organization{ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: int(r.AtWork), Waiting: int(r.Waiting), Paused: r.Paused}
+func organizationOf(r db.OrganizationsShownRow) client.Organization {
+	o := client.Organization{ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: int(r.AtWork), Waiting: int(r.Waiting), Paused: r.Paused}
 	if r.PlanSlots != nil {
 		o.Limit = new(int(*r.PlanSlots))
 	}
@@ -25,10 +26,10 @@ func organizationOf(r db.OrganizationsShownRow) task.Organization {
 }
 
 // ChangeOrganization changes plan and limit; the gate looks at it at once.
-func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.OrganizationChange) (task.Organization, error) {
+func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan}
 	if c.Plan != nil {
-		if slots, limited := task.PlanSlots(*c.Plan); limited {
+		if slots, limited := client.PlanSlots(*c.Plan); limited {
 			in.PlanSlots = new(int32(slots)) //nolint:gosec // G115: a small number
 		}
 	}
@@ -44,14 +45,14 @@ func (s *Store) ChangeOrganization(ctx context.Context, id string, c task.Organi
 		return err
 	})
 	if err != nil {
-		return task.Organization{}, translate("change organization "+id, err)
+		return client.Organization{}, translate("change organization "+id, err)
 	}
 	found, err := s.Organizations(ctx, id)
 	if err == nil && len(found) == 0 {
 		err = task.Errorf(task.CodeNotFound, "There is no organization %s.", id)
 	}
 	if err != nil {
-		return task.Organization{}, err
+		return client.Organization{}, err
 	}
 	return found[0], nil
 }

@@ -11,18 +11,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository or name.
 // Without a name it takes that of its repository, with a number if another project has that.
-func (s *Store) CreateProject(ctx context.Context, p task.Project) (task.Project, error) {
+func (s *Store) CreateProject(ctx context.Context, p client.Project) (client.Project, error) {
 	if p.Name != "" {
 		return s.insertProject(ctx, p)
 	}
 	for n := 1; ; n++ {
-		p.Name = task.NumberedName(task.NameOfRepo(p.Repo), n)
+		p.Name = client.NumberedName(client.NameOfRepo(p.Repo), n)
 		if made, err := s.insertProject(ctx, p); !errors.Is(err, errNameTaken) {
 			return made, err
 		}
@@ -36,24 +38,24 @@ func nameTaken(name string) error {
 	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi project list", name).WithCause(errNameTaken)
 }
 
-func (s *Store) insertProject(ctx context.Context, p task.Project) (task.Project, error) {
+func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Project, error) {
 	row, err := s.q.InsertProject(ctx, db.InsertProjectParams{
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
 		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
 		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: int32(p.SetupTimeoutS), //nolint:gosec // G115: checked by the API
-		OnFeedback: string(cmp.Or(p.OnFeedback, task.OnFeedbackOff)),
+		OnFeedback: string(cmp.Or(p.OnFeedback, feedback.ModeOff)),
 	})
 	if violates(err, "projects_repo") {
-		return task.Project{}, s.thereIs(ctx, p)
+		return client.Project{}, s.thereIs(ctx, p)
 	}
 	if violates(err, "projects_name") {
-		return task.Project{}, nameTaken(p.Name)
+		return client.Project{}, nameTaken(p.Name)
 	}
 	return projectOf(row), translate("make project "+p.Name, err)
 }
 
 // thereIs says which project has the repository, and how that is changed.
-func (s *Store) thereIs(ctx context.Context, p task.Project) error {
+func (s *Store) thereIs(ctx context.Context, p client.Project) error {
 	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
 	if err != nil {
 		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi project list", p.Repo).WithCause(err)
@@ -71,7 +73,7 @@ func plainName(name string) bool {
 }
 
 // Project answers one project of an organization.
-func (s *Store) Project(ctx context.Context, organizationID, id string) (task.Project, error) {
+func (s *Store) Project(ctx context.Context, organizationID, id string) (client.Project, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	return projectOf(row), missing(translate("read project "+id, err), "There is no project %s.", id)
 }
@@ -86,21 +88,21 @@ func (s *Store) ProjectOf(ctx context.Context, organizationID, repo string) (str
 }
 
 // Projects lists the projects of an organization, newest first.
-func (s *Store) Projects(ctx context.Context, organizationID string, page task.PageRequest) (task.Page[task.Project], error) {
+func (s *Store) Projects(ctx context.Context, organizationID string, page client.PageRequest) (client.Page[client.Project], error) {
 	at, id, err := decodeCursor(page.Cursor)
 	if err != nil {
-		return task.Page[task.Project]{}, err
+		return client.Page[client.Project]{}, err
 	}
 	rows, err := s.q.ListProjects(ctx, db.ListProjectsParams{
 		OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
-	cut := cutPage(mapAll(rows, projectOf), page.Limit, func(p task.Project) string { return encodeCursor(p.CreatedAt, p.ID) })
+	cut := cutPage(mapAll(rows, projectOf), page.Limit, func(p client.Project) string { return encodeCursor(p.CreatedAt, p.ID) })
 	return cut, translate("list projects", err)
 }
 
 // ChangeProject changes settings of a project and runs the gate, since a limit or a pause
 // may have been lifted.
-func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c task.ProjectChange) (task.Project, error) {
+func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectChange) (client.Project, error) {
 	var row db.Project
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		var err error
@@ -116,17 +118,17 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		return err
 	})
 	if violates(err, "projects_name") {
-		return task.Project{}, nameTaken(*c.Name)
+		return client.Project{}, nameTaken(*c.Name)
 	}
 	return projectOf(row), missing(translate("change project "+id, err), "There is no project %s.", id)
 }
 
-func projectOf(row db.Project) task.Project {
-	return task.Project{
+func projectOf(row db.Project) client.Project {
+	return client.Project{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
 		DefaultBranch: row.DefaultBranch, MaxSlots: int(row.MaxSlots), Paused: row.Paused,
 		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
-		OnFeedback: task.OnFeedback(row.OnFeedback), Settings: row.Settings,
+		OnFeedback: feedback.Mode(row.OnFeedback), Settings: row.Settings,
 		Setup: row.Setup, SetupTimeoutS: int(row.SetupTimeoutS), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
@@ -155,15 +157,15 @@ func int32Of(n *int) *int32 {
 }
 
 // rowsOf asks for one row more than the page, which tells whether another page follows.
-func rowsOf(p task.PageRequest) int32 { return int32(p.Limit) + 1 } //nolint:gosec // G115: the API allows 500
+func rowsOf(p client.PageRequest) int32 { return int32(p.Limit) + 1 } //nolint:gosec // G115: the API allows 500
 
 // cutPage drops the extra row and names the cursor of the last one that is left.
-func cutPage[T any](items []T, limit int, cursor func(T) string) task.Page[T] {
+func cutPage[T any](items []T, limit int, cursor func(T) string) client.Page[T] {
 	if len(items) <= limit {
-		return task.Page[T]{Items: items}
+		return client.Page[T]{Items: items}
 	}
 	items = items[:limit]
-	return task.Page[T]{Items: items, NextCursor: cursor(items[limit-1])}
+	return client.Page[T]{Items: items, NextCursor: cursor(items[limit-1])}
 }
 
 // encodeCursor names a row by what lists are ordered by. Clients take it as it is.

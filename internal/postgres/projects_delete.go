@@ -4,15 +4,16 @@ import (
 	"context"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // ProjectDeletion returns what [Store.DeleteProject] would delete and keep, and what is in its way.
-func (s *Store) ProjectDeletion(ctx context.Context, organizationID, id string) (task.ProjectDeletion, error) {
+func (s *Store) ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	if err != nil {
-		return task.ProjectDeletion{}, missing(translate("read project "+id, err), "There is no project %s.", id)
+		return client.ProjectDeletion{}, missing(translate("read project "+id, err), "There is no project %s.", id)
 	}
 	d, err := deletionOf(ctx, s.q, row)
 	return d, translate("preview the deletion of project "+id, err)
@@ -41,22 +42,22 @@ func (s *Store) DeleteProject(ctx context.Context, organizationID, id string) er
 	return missing(translate("delete project "+id, err), "There is no project %s.", id)
 }
 
-func deletionOf(ctx context.Context, q *db.Queries, row db.Project) (task.ProjectDeletion, error) {
+func deletionOf(ctx context.Context, q *db.Queries, row db.Project) (client.ProjectDeletion, error) {
 	open, err := q.ProjectOpenTasks(ctx, row.ID)
 	if err != nil {
-		return task.ProjectDeletion{}, err
+		return client.ProjectDeletion{}, err
 	}
 	has, err := q.ProjectContents(ctx, row.ID)
-	return task.ProjectDeletion{
+	return client.ProjectDeletion{
 		Project: projectOf(row), Tasks: int(has.Tasks), Tickets: int(has.Tickets), Credentials: has.Credentials,
-		OpenTasks: mapAll(open, func(t db.ProjectOpenTasksRow) task.OpenTask {
-			return task.OpenTask{ID: t.ID, Title: t.Title, Status: task.Status(t.Status)}
+		OpenTasks: mapAll(open, func(t db.ProjectOpenTasksRow) client.OpenTask {
+			return client.OpenTask{ID: t.ID, Title: t.Title, Status: task.Status(t.Status)}
 		}),
 	}, err
 }
 
 // stillOpen names the first open tasks of a project that is to be deleted.
-func stillOpen(d task.ProjectDeletion) error {
+func stillOpen(d client.ProjectDeletion) error {
 	const most = 10
 	var named []string
 	for _, t := range d.OpenTasks[:min(len(d.OpenTasks), most)] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -31,10 +32,10 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 
 // Tasks lists the tasks of an organization without their attempts, newest first, with what is
 // short of their results.
-func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Query) (task.Page[task.Task], error) {
+func (s *Store) Tasks(ctx context.Context, organizationID string, query client.TaskQuery) (client.Page[task.Task], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
-		return task.Page[task.Task]{}, err
+		return client.Page[task.Task]{}, err
 	}
 	rows, err := s.q.ReadTasks(ctx, db.ReadTasksParams{
 		OrganizationID: organizationID, Statuses: query.Statuses, PhaseIds: query.PhaseIDs,
@@ -42,7 +43,7 @@ func (s *Store) Tasks(ctx context.Context, organizationID string, query task.Que
 		Fragments: query.Fragments, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
 	})
 	if err != nil {
-		return task.Page[task.Task]{}, translate("list tasks", err)
+		return client.Page[task.Task]{}, translate("list tasks", err)
 	}
 	for n, r := range rows {
 		rows[n].TaskBrief.ExecutionConfig = s.openEnv(organizationID, r.TaskBrief.ExecutionConfig)
@@ -70,7 +71,7 @@ func (s *Store) addPending(ctx context.Context, tasks []task.Task) error {
 
 // ChangeTask changes a task's title, priority, deadline or description; [task.CodeConflict] for a
 // description of a task that is not pending. The gate looks at the priority at once.
-func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c task.Change) error {
+func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error {
 	if err := ahead(c.DeadlineAt); err != nil {
 		return err
 	}
@@ -97,9 +98,9 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c tas
 }
 
 // TaskStatus answers where a task stands.
-func (s *Store) TaskStatus(ctx context.Context, organizationID, id string) (task.Standing, error) {
+func (s *Store) TaskStatus(ctx context.Context, organizationID, id string) (client.Standing, error) {
 	row, err := s.q.TaskStatus(ctx, organizationID, id)
-	return task.Standing{Status: task.Status(row.Status), Ended: row.Ended},
+	return client.Standing{Status: task.Status(row.Status), Ended: row.Ended},
 		missing(translate("read the status of task "+id, err), "There is no task %s.", id)
 }
 
@@ -116,10 +117,10 @@ func (s *Store) SandboxRow(ctx context.Context, organizationID, id string, bare 
 }
 
 // SandboxRows lists the ledger of an organization, newest first.
-func (s *Store) SandboxRows(ctx context.Context, organizationID string, query task.SandboxQuery) (task.Page[task.Sandbox], error) {
+func (s *Store) SandboxRows(ctx context.Context, organizationID string, query client.SandboxQuery) (client.Page[task.Sandbox], error) {
 	at, id, err := decodeCursor(query.Cursor)
 	if err != nil {
-		return task.Page[task.Sandbox]{}, err
+		return client.Page[task.Sandbox]{}, err
 	}
 	rows, err := s.q.ReadSandboxes(ctx, db.ReadSandboxesParams{
 		OrganizationID: &organizationID, Bare: query.Bare, TaskIds: query.TaskIDs, States: query.States,

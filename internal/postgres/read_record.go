@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/json"
 
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -48,7 +49,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	return task.Attempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
-		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: task.KnownCost(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
+		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
 		SandboxState: task.SandboxState(s.State), VerifiedAt: s.VerifiedAt,
 	}
@@ -60,7 +61,7 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 		TaskID: deref(row.TaskID), Attempt: int(deref(row.Attempt)), State: task.SandboxState(row.State),
 		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
-		SecondsAlive: seconds, CostUSD: task.KnownCost(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,
+		SecondsAlive: seconds, CostUSD: cost.Known(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,
 		Labels: row.Labels, Transport: row.Transport, Unread: unread(row),
 	}
 }

@@ -12,10 +12,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
+	"github.com/omoi-dev/omoi/internal/spec"
 )
 
 // Trajectory answers a page of a sandbox's events without its heartbeats, newest first,
@@ -98,8 +100,8 @@ const mostDiffs = 4 << 20
 
 // ChangedFiles answers what the agent said of edited files beyond an event number, at most
 // limit edits. An unknown sandbox has none. [task.CodeGone] if retention removed them.
-func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (task.ChangedFiles, error) {
-	out := task.ChangedFiles{SandboxID: sandboxID, Files: []task.ChangedFile{}}
+func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (client.ChangedFiles, error) {
+	out := client.ChangedFiles{SandboxID: sandboxID, Files: []client.ChangedFile{}}
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
 		return out, err
 	}
@@ -113,7 +115,7 @@ func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64,
 		if !known {
 			n = len(out.Files)
 			places[row.Path] = n
-			out.Files = append(out.Files, task.ChangedFile{Path: row.Path})
+			out.Files = append(out.Files, client.ChangedFile{Path: row.Path})
 		}
 		addEdit(&out.Files[n], fileEdit(sandboxID, row))
 	}
@@ -122,7 +124,7 @@ func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64,
 
 // fileEdits also notes where the next page begins: where the diffs were too long for more, or
 // behind so many edits, of which some may be without a path.
-func (s *Store) fileEdits(ctx context.Context, out *task.ChangedFiles, after int64, limit int32) ([]db.FileEditsRow, error) {
+func (s *Store) fileEdits(ctx context.Context, out *client.ChangedFiles, after int64, limit int32) ([]db.FileEditsRow, error) {
 	at, err := s.q.EventsOfType(ctx, db.EventsOfTypeParams{SandboxID: out.SandboxID, EventType: event.AgentFileEdited, After: after, Most: limit + 1})
 	if err != nil {
 		return nil, err
@@ -142,14 +144,14 @@ func (s *Store) fileEdits(ctx context.Context, out *task.ChangedFiles, after int
 	return rows, err
 }
 
-func addEdit(f *task.ChangedFile, e task.FileEdit) {
+func addEdit(f *client.ChangedFile, e client.FileEdit) {
 	f.Edits = append(f.Edits, e)
 	f.LinesAdded += e.LinesAdded
 	f.LinesRemoved += e.LinesRemoved
 }
 
-func fileEdit(sandboxID string, row db.FileEditsRow) task.FileEdit {
-	return task.FileEdit{
+func fileEdit(sandboxID string, row db.FileEditsRow) client.FileEdit {
+	return client.FileEdit{
 		EventID: ingest.EventID(sandboxID, row.Sequence), Sequence: row.Sequence, ChangeType: row.ChangeType, OldPath: row.OldPath,
 		LinesAdded: lines(row.Added), LinesRemoved: lines(row.Removed), Diff: row.Diff, Complete: row.Complete,
 		CreatedAt: row.CreatedAt.UTC(),
@@ -167,8 +169,8 @@ func lines(text string) int64 {
 
 // Integrity counts a sandbox's events in one snapshot; [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] if retention
 // removed them: that is no gap.
-func (s *Store) Integrity(ctx context.Context, sandboxID string) (task.Integrity, error) {
-	out := task.Integrity{SandboxID: sandboxID, Gaps: []task.Gap{}, Spools: []task.SpoolMark{}}
+func (s *Store) Integrity(ctx context.Context, sandboxID string) (client.Integrity, error) {
+	out := client.Integrity{SandboxID: sandboxID, Gaps: []client.Gap{}, Spools: []client.SpoolWatermark{}}
 	if err := s.EventsKept(ctx, sandboxID); err != nil {
 		return out, err
 	}
@@ -179,7 +181,7 @@ func (s *Store) Integrity(ctx context.Context, sandboxID string) (task.Integrity
 	return out, missing(translate("count events", err), "There is no sandbox %s.", sandboxID)
 }
 
-func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) error {
+func readIntegrity(ctx context.Context, q *db.Queries, out *client.Integrity) error {
 	const mostGaps = 100
 	box, err := q.IntegrityHead(ctx, out.SandboxID)
 	if err != nil {
@@ -199,13 +201,13 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) erro
 	}
 	out.Head, out.Relayed, out.Refused, out.Stored = box.LastSequence, box.Relayed, box.Duplicates, stored.Stored
 	for _, g := range gaps {
-		out.Gaps = append(out.Gaps, task.Gap(g))
+		out.Gaps = append(out.Gaps, client.Gap(g))
 	}
 	if box.SpoolID != nil {
-		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: *box.SpoolID, Acknowledged: box.SpoolWatermark})
+		out.Spools = append(out.Spools, client.SpoolWatermark{SpoolID: *box.SpoolID, Acknowledged: box.SpoolWatermark})
 	}
 	for _, sender := range spools {
-		out.Spools = append(out.Spools, task.SpoolMark{SpoolID: sender.SpoolID, Acknowledged: sender.Watermark})
+		out.Spools = append(out.Spools, client.SpoolWatermark{SpoolID: sender.SpoolID, Acknowledged: sender.Watermark})
 	}
 	out.Gapless = len(gaps) == 0 && stored.Stored == box.LastSequence && stored.Newest == box.LastSequence
 	return nil
@@ -213,15 +215,15 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *task.Integrity) erro
 
 // Transcript answers the newest transcript of a sandbox; [task.CodeNotFound] if there is none, [task.CodeGone] if retention
 // removed it.
-func (s *Store) Transcript(ctx context.Context, sandboxID string) (task.Transcript, error) {
+func (s *Store) Transcript(ctx context.Context, sandboxID string) (client.Transcript, error) {
 	row, err := s.q.TranscriptRow(ctx, sandboxID)
 	if err == nil {
-		err = s.kept(ctx, task.RetainTranscripts, sandboxID, "sandbox "+sandboxID)
+		err = s.kept(ctx, retention.Transcripts, sandboxID, "sandbox "+sandboxID)
 	}
 	if err != nil {
-		return task.Transcript{}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
+		return client.Transcript{}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
 	}
-	return task.Transcript{
+	return client.Transcript{
 		SandboxID: sandboxID, SessionID: sessionOf(row), Content: base64.StdEncoding.EncodeToString(row.Content),
 		Metadata: row.Metadata, UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
@@ -237,8 +239,8 @@ func sessionOf(row db.TranscriptRowRow) string {
 
 // PhaseStatus answers how far a run by phases has come and what is known of the life in
 // its sandbox. An unknown sandbox has neither.
-func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseStatus, task.Activity, error) {
-	activity := task.Activity{SandboxID: sandboxID}
+func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseStatus, client.Activity, error) {
+	activity := client.Activity{SandboxID: sandboxID}
 	phases, err := s.phases(ctx, sandboxID)
 	if err != nil {
 		return phases, activity, translate("read the phases", err)
@@ -255,21 +257,21 @@ func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (task.PhaseSt
 }
 
 // phases reads the progress row: what it costs does not grow with the events.
-func (s *Store) phases(ctx context.Context, sandboxID string) (task.PhaseStatus, error) {
+func (s *Store) phases(ctx context.Context, sandboxID string) (spec.PhaseStatus, error) {
 	row, err := s.q.SpecProgress(ctx, sandboxID)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return task.ReadPhases(sandboxID, nil, time.Time{}), nil
+		return spec.ReadPhases(sandboxID, nil, time.Time{}), nil
 	}
 	if err != nil {
-		return task.PhaseStatus{}, err
+		return spec.PhaseStatus{}, err
 	}
 	p, err := specProgress(row)
-	return task.ReadPhases(sandboxID, p, row.Now), err
+	return spec.ReadPhases(sandboxID, p, row.Now), err
 }
 
-func specProgress(row db.SpecProgressRow) (*task.SpecProgress, error) {
-	p := &task.SpecProgress{
-		State: task.SpecState{
+func specProgress(row db.SpecProgressRow) (*spec.Progress, error) {
+	p := &spec.Progress{
+		State: spec.State{
 			SpecID: row.SpecID, Status: row.Status, CurrentPhase: row.CurrentPhase, Progress: int(row.Progress),
 			CriteriaMet: len(readObject(row.Criteria)),
 		},
@@ -280,7 +282,7 @@ func specProgress(row db.SpecProgressRow) (*task.SpecProgress, error) {
 }
 
 // readActivity looks at two events: the last heartbeat, the last completion.
-func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastActivityRow, a *task.Activity) error {
+func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastActivityRow, a *client.Activity) error {
 	counts, err := s.eventCounts(ctx, sandboxID)
 	if err != nil {
 		return err
@@ -304,7 +306,7 @@ func (s *Store) readActivity(ctx context.Context, sandboxID string, row db.LastA
 }
 
 // judge says of a sandbox what the workflow's timers act on: silence of the agent's work.
-func judge(a *task.Activity, row db.LastActivityRow) {
+func judge(a *client.Activity, row db.LastActivityRow) {
 	const fresh, stuck = 2 * time.Minute, 15 * time.Minute
 	a.IsAlive = a.LastHeartbeatAt != nil && row.Now.Sub(*a.LastHeartbeatAt) <= fresh && !row.Ended
 	if row.LastWorkAt == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -26,27 +27,27 @@ func costOf(row db.Sandbox, seconds float64) *task.Money {
 }
 
 // Receipt sums up what became of the sandboxes of a task.
-func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (task.SandboxReceipt, error) {
+func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (receipt.DeletionReceipt, error) {
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
-		return task.SandboxReceipt{}, err
+		return receipt.DeletionReceipt{}, err
 	}
 	rows, err := s.q.ReceiptSandboxes(ctx, &taskID)
 	if err != nil {
-		return task.SandboxReceipt{}, translate("read the sandboxes of task "+taskID, err)
+		return receipt.DeletionReceipt{}, translate("read the sandboxes of task "+taskID, err)
 	}
 	visits, err := s.q.VisitsOfTask(ctx, &taskID)
 	if err != nil {
-		return task.SandboxReceipt{}, translate("read the visits of task "+taskID, err)
+		return receipt.DeletionReceipt{}, translate("read the visits of task "+taskID, err)
 	}
 	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
-	r := task.NewReceipt(t, boxes, mapAll(visits, visitRecord))
+	r := receipt.New(t, boxes, mapAll(visits, visitRecord))
 	r.LookAgain(s.cfg.SecondLook)
 	return r, nil
 }
 
-func visitRecord(v db.AccessSession) task.Visit {
-	return task.Visit{
+func visitRecord(v db.AccessSession) receipt.AccessSession {
+	return receipt.AccessSession{
 		ID: v.ID, SandboxID: v.SandboxID, Visitor: v.Visitor, Kind: v.Kind, What: v.What,
 		BeganAt: v.BeganAt, EndedAt: v.EndedAt, Outcome: v.Outcome,
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -14,7 +15,7 @@ import (
 // The price of the time when a sandbox was made stays with it, and so does that time.
 func TestASandboxKeepsItsPrice(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"local": {PerSecond: 2, Currency: "EUR"}}})
+	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"local": {PerSecond: 2, Currency: "EUR"}}})
 	_, id := w.box("local")
 	require.Nil(t, w.ledger(id).MadeAt)
 	require.Nil(t, w.ledger(id).Cost)
@@ -23,7 +24,7 @@ func TestASandboxKeepsItsPrice(t *testing.T) {
 	require.NotNil(t, made)
 
 	w.exec(`UPDATE sandboxes SET made_at = made_at - interval '1 hour' WHERE id = $1`, id)
-	dearer := postgres.New(w.pool, postgres.Config{Prices: map[string]task.Price{"local": {PerSecond: 9, Currency: "USD"}}})
+	dearer := postgres.New(w.pool, postgres.Config{Prices: map[string]cost.SandboxPrice{"local": {PerSecond: 9, Currency: "USD"}}})
 	require.NoError(t, dearer.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
 	row := w.ledger(id)
 	require.True(t, row.MadeAt.Before(*made))
@@ -34,7 +35,7 @@ func TestASandboxKeepsItsPrice(t *testing.T) {
 
 func TestASandboxWithoutAPrice(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"daytona": {PerSecond: 2, Currency: "EUR"}}})
+	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	_, id := w.box("local")
 	require.NoError(t, w.store.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
 	require.Nil(t, w.ledger(id).Cost)
@@ -43,7 +44,7 @@ func TestASandboxWithoutAPrice(t *testing.T) {
 // A sandbox costs from when its provider made it, whoever heard of it, and however late.
 func TestASandboxLivesFromWhenItsProviderMadeIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, postgres.Config{Prices: map[string]task.Price{"daytona": {PerSecond: 2, Currency: "EUR"}}})
+	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"daytona": {PerSecond: 2, Currency: "EUR"}}})
 	ctx := t.Context()
 	_, id := w.box("daytona")
 	w.exec(`UPDATE sandboxes SET created_at = created_at - interval '1 hour' WHERE id = $1`, id)

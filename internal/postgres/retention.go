@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 const (
@@ -27,10 +27,10 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 
 // Retain removes a bounded part of a kind's data of tasks that ended before a moment. It first marks what has expired, then
 // drops the partitions of months that hold nothing else, then removes rows. It goes on where an interrupted call stopped.
-func (s *Store) Retain(ctx context.Context, kind string, now, before time.Time) (task.RetentionStep, error) {
-	var done task.RetentionStep
+func (s *Store) Retain(ctx context.Context, kind string, now, before time.Time) (retention.Step, error) {
+	var done retention.Step
 	var err error
-	if kind == task.RetainBusRows {
+	if kind == retention.BusRows {
 		done.Rows, err = s.q.RemoveBusRows(ctx, before, retentionRows)
 		done.More = done.Rows == retentionRows
 		return done, translate("remove bus rows", err)
@@ -43,7 +43,7 @@ func (s *Store) Retain(ctx context.Context, kind string, now, before time.Time) 
 		done.More = true
 		return done, nil
 	}
-	if kind == task.RetainEvents {
+	if kind == retention.Events {
 		if done.Partitions, err = s.dropMonths(ctx, now); err != nil {
 			return done, translate("drop partitions of events", err)
 		}
@@ -95,9 +95,9 @@ func sameMonth(open []db.OpenRemovalsRow) []db.OpenRemovalsRow {
 // removeSpan removes what a kind has in a span of event numbers.
 func (s *Store) removeSpan(ctx context.Context, kind string, span db.RemoveEventsParams) (int64, error) {
 	switch kind {
-	case task.RetainLargeFields:
+	case retention.LargeFields:
 		return s.q.EmptyFields(ctx, db.EmptyFieldsParams(span))
-	case task.RetainEvents:
+	case retention.Events:
 		if _, err := s.q.RemoveEventFields(ctx, db.RemoveEventFieldsParams(span)); err != nil {
 			return 0, err
 		}
@@ -109,11 +109,11 @@ func (s *Store) removeSpan(ctx context.Context, kind string, span db.RemoveEvent
 // removeWhole removes what a kind has of sandboxes beside their events.
 func removeWhole(ctx context.Context, q *db.Queries, kind string, ids []string) (int64, error) {
 	switch kind {
-	case task.RetainEvents:
+	case retention.Events:
 		return 0, q.RemoveCounts(ctx, ids)
-	case task.RetainTranscripts:
+	case retention.Transcripts:
 		return q.EmptyTranscripts(ctx, ids)
-	case task.RetainPatches:
+	case retention.Patches:
 		return q.RemovePatches(ctx, ids)
 	}
 	return 0, nil
@@ -168,7 +168,7 @@ func (s *Store) kept(ctx context.Context, kind, subject, of string) error {
 	if err != nil || len(at) == 0 {
 		return translate("look at what was removed", err)
 	}
-	return task.Removed(kind, of, at[0])
+	return retention.Removed(kind, of, at[0])
 }
 
 // whole is [task.CodeGone] if events are missing among the rows behind a number because retention removed them meanwhile: what is
@@ -181,20 +181,20 @@ func (s *Store) whole(ctx context.Context, sandboxID, of string, after int64, ro
 	if err != nil || len(at) == 0 {
 		return translate("look at what was removed", err)
 	}
-	return task.Removed(task.RetainEvents, of, at[0])
+	return retention.Removed(retention.Events, of, at[0])
 }
 
 // BranchKept is [task.CodeGone] if retention removed the branch of a task, or has found that it was to be removed.
 func (s *Store) BranchKept(ctx context.Context, taskID string) error {
-	return s.kept(ctx, task.RetainBranches, taskID, "task "+taskID)
+	return s.kept(ctx, retention.Branches, taskID, "task "+taskID)
 }
 
 // EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
 func (s *Store) EventsKept(ctx context.Context, sandboxID string) error {
-	return s.kept(ctx, task.RetainEvents, sandboxID, "sandbox "+sandboxID)
+	return s.kept(ctx, retention.Events, sandboxID, "sandbox "+sandboxID)
 }
 
 // FieldsKept is [task.CodeGone] if retention removed the large fields of a sandbox's events.
 func (s *Store) FieldsKept(ctx context.Context, sandboxID string) error {
-	return s.kept(ctx, task.RetainLargeFields, sandboxID, "sandbox "+sandboxID)
+	return s.kept(ctx, retention.LargeFields, sandboxID, "sandbox "+sandboxID)
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 // ExpiredGit lists tasks that ended before a moment, beyond an ID, whose branch or refs are still to be removed.
-func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]task.ExpiredGit, error) {
+func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]retention.ExpiredGit, error) {
 	const first = "00000000-0000-0000-0000-000000000000"
 	rows, err := s.q.ExpiredGit(ctx, db.ExpiredGitParams{
 		Before: before, After: cmp.Or(after, first), Kind: kind, Most: int32(most), //nolint:gosec // G115: a constant
 	})
-	return mapAll(rows, func(r db.ExpiredGitRow) task.ExpiredGit {
-		return task.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}
+	return mapAll(rows, func(r db.ExpiredGitRow) retention.ExpiredGit {
+		return retention.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}
 	}), translate("list expired "+kind, err)
 }
 
@@ -34,18 +34,18 @@ const sqlSizes = `SELECT k.kind, sum(pg_total_relation_size(t.relid))::bigint FR
 	CROSS JOIN LATERAL (SELECT relid FROM pg_partition_tree(k.name::regclass) UNION SELECT k.name::regclass) t GROUP BY k.kind`
 
 // Storage returns the size of each kind, and what the next retention pass removes by these rules.
-func (s *Store) Storage(ctx context.Context, rules task.Retention) (task.Storage, error) {
+func (s *Store) Storage(ctx context.Context, rules retention.Policy) (retention.Storage, error) {
 	now, err := s.q.Clock(ctx)
 	if err != nil {
-		return task.Storage{}, translate("read the clock", err)
+		return retention.Storage{}, translate("read the clock", err)
 	}
-	out := task.Storage{At: now.Add(rules.Ahead).UTC()}
+	out := retention.Storage{At: now.Add(rules.Ahead).UTC()}
 	sizes, err := s.sizes(ctx)
 	if err != nil {
 		return out, translate("measure tables", err)
 	}
-	for _, kind := range task.RetentionKinds() {
-		one := task.StorageKind{Kind: kind, KeepSeconds: rules.Keep[kind].Seconds()}
+	for _, kind := range retention.Kinds() {
+		one := retention.StorageKind{Kind: kind, KeepSeconds: rules.Keep[kind].Seconds()}
 		if size, known := sizes[kind]; known {
 			one.Bytes = &size
 		}
@@ -74,17 +74,17 @@ func (s *Store) sizes(ctx context.Context) (map[string]int64, error) {
 }
 
 // countExpired counts what the next pass removes of a kind.
-func (s *Store) countExpired(ctx context.Context, one *task.StorageKind, before time.Time) (err error) {
+func (s *Store) countExpired(ctx context.Context, one *retention.StorageKind, before time.Time) (err error) {
 	switch one.Kind {
-	case task.RetainBusRows:
+	case retention.BusRows:
 		one.Expired, err = s.q.ExpiredBusRows(ctx, before)
-	case task.RetainBranches, task.RetainRefs:
+	case retention.Branches, retention.Refs:
 		one.Expired, err = s.q.CountExpiredGit(ctx, before, one.Kind)
 	default:
 		var row db.ExpiredBoxesRow
 		row, err = s.q.ExpiredBoxes(ctx, one.Kind, before)
 		one.Expired = row.Boxes
-		if one.Kind == task.RetainEvents {
+		if one.Kind == retention.Events {
 			one.ExpiredRows = row.Events
 		}
 	}

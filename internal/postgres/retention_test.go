@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -69,7 +70,7 @@ func (p *past) end(w worked, status task.Status) {
 }
 
 // pass removes what has been ended for longer than keep.
-func (p *past) pass(keep time.Duration, kinds ...string) (total task.RetentionStep) {
+func (p *past) pass(keep time.Duration, kinds ...string) (total retention.Step) {
 	p.t.Helper()
 	for _, kind := range kinds {
 		for more := true; more; {
@@ -89,7 +90,7 @@ func (p *past) gapless(box string) bool {
 }
 
 func stored() []string {
-	return []string{task.RetainLargeFields, task.RetainEvents, task.RetainTranscripts, task.RetainPatches, task.RetainBusRows}
+	return []string{retention.LargeFields, retention.Events, retention.Transcripts, retention.Patches, retention.BusRows}
 }
 
 // A sandbox that has not reported yet may do so at any time: its month is not dropped under it.
@@ -100,14 +101,14 @@ func TestRetention_KeepsTheMonthOfASilentSandbox(t *testing.T) {
 	p.report(done, 3)
 	p.end(done, task.StatusCompleted)
 	p.now = p.now.AddDate(0, 0, 50)
-	total := p.pass(day, task.RetainEvents)
+	total := p.pass(day, retention.Events)
 	require.Equal(t, []int64{0, 3}, []int64{total.Partitions, total.Rows})
 	p.report(silent, 2)
 	require.True(t, p.gapless(silent.box))
 
 	p.end(silent, task.StatusCompleted)
 	p.now = p.now.AddDate(0, 0, 40)
-	require.EqualValues(t, 1, p.pass(day, task.RetainEvents).Partitions, "once it has ended too")
+	require.EqualValues(t, 1, p.pass(day, retention.Events).Partitions, "once it has ended too")
 }
 
 // Over 400 days a task every five days: what ended more than 60 days ago is removed, what is younger and what is open stays
@@ -201,7 +202,7 @@ func TestRetention_ContinuesAnInterruptedPass(t *testing.T) {
 	events, err := p.store.EventsAfter(t.Context(), w.box, 0, 10)
 	require.Equal(t, task.CodeGone, task.CodeOf(err))
 	require.Empty(t, events, "none of those that are left")
-	require.EqualValues(t, 20_001, p.pass(60*day, task.RetainEvents).Rows)
+	require.EqualValues(t, 20_001, p.pass(60*day, retention.Events).Rows)
 	require.Zero(t, count(t, p.pool, `SELECT count(*) FROM removals WHERE NOT done`))
 }
 
@@ -260,7 +261,7 @@ func TestRetention_LargeFieldsAlone(t *testing.T) {
 	p.report(w, 3)
 	p.end(w, task.StatusCompleted)
 	p.now = p.now.Add(90 * day)
-	p.pass(60*day, task.RetainLargeFields)
+	p.pass(60*day, retention.LargeFields)
 	require.True(t, p.gapless(w.box))
 	e, err := p.store.Event(t.Context(), w.box, 3)
 	require.NoError(t, err)
@@ -318,7 +319,7 @@ func TestRetention_ReaderBetweenTwoAttempts(t *testing.T) {
 	p.end(w, task.StatusFailed)
 	p.end(second, task.StatusFailed)
 	p.now = p.now.Add(90 * day)
-	p.pass(60*day, task.RetainEvents)
+	p.pass(60*day, retention.Events)
 	_, err := p.store.TaskEventsAfter(ctx, w.task, ingest.Cursor{Attempt: 1, Sequence: 3}, 10)
 	require.Equal(t, task.CodeGone, task.CodeOf(err))
 	both := ingest.Cursor{Attempt: 1, Sequence: 3}.Known(2, 4)
@@ -358,23 +359,23 @@ func TestRetention_Storage(t *testing.T) {
 	p.report(w, 7)
 	p.end(w, task.StatusFailed)
 	p.now = p.now.Add(100 * day)
-	rules := task.Retention{Keep: map[string]time.Duration{task.RetainEvents: 90 * day, task.RetainBusRows: 90 * day, task.RetainPatches: 200 * day}}
+	rules := retention.Policy{Keep: map[string]time.Duration{retention.Events: 90 * day, retention.BusRows: 90 * day, retention.Patches: 200 * day}}
 	found, err := p.store.Storage(ctx, rules)
 	require.NoError(t, err)
 	expired := map[string]int64{}
 	for _, k := range found.Kinds {
 		expired[k.Kind] = k.Expired
-		require.Equal(t, k.Kind != task.RetainBranches && k.Kind != task.RetainRefs, k.Bytes != nil, k.Kind)
-		if k.Kind == task.RetainEvents {
+		require.Equal(t, k.Kind != retention.Branches && k.Kind != retention.Refs, k.Bytes != nil, k.Kind)
+		if k.Kind == retention.Events {
 			require.EqualValues(t, 7, k.ExpiredRows)
 			require.Positive(t, *k.Bytes)
 		}
 	}
-	require.EqualValues(t, 1, expired[task.RetainEvents])
-	require.EqualValues(t, 1, expired[task.RetainBusRows])
-	require.Zero(t, expired[task.RetainPatches], "not old enough")
-	require.Zero(t, expired[task.RetainTranscripts], "kept forever")
-	p.pass(90*day, task.RetainEvents, task.RetainBusRows)
+	require.EqualValues(t, 1, expired[retention.Events])
+	require.EqualValues(t, 1, expired[retention.BusRows])
+	require.Zero(t, expired[retention.Patches], "not old enough")
+	require.Zero(t, expired[retention.Transcripts], "kept forever")
+	p.pass(90*day, retention.Events, retention.BusRows)
 	found, err = p.store.Storage(ctx, rules)
 	require.NoError(t, err)
 	for _, k := range found.Kinds {
@@ -392,7 +393,7 @@ func TestRetention_ExpiredGit(t *testing.T) {
 	listed := func(kind string) int {
 		found, err := p.store.ExpiredGit(ctx, kind, p.now.Add(-60*day), "", 10)
 		require.NoError(t, err)
-		sizes, err := p.store.Storage(ctx, task.Retention{Keep: map[string]time.Duration{kind: 60 * day}, Ahead: time.Until(p.now)})
+		sizes, err := p.store.Storage(ctx, retention.Policy{Keep: map[string]time.Duration{kind: 60 * day}, Ahead: time.Until(p.now)})
 		require.NoError(t, err)
 		for _, k := range sizes.Kinds {
 			require.False(t, k.Kind == kind && int(k.Expired) != len(found), "storage counts them, and lists none")
@@ -400,15 +401,15 @@ func TestRetention_ExpiredGit(t *testing.T) {
 		return len(found)
 	}
 	p.now = p.now.Add(99 * day)
-	require.Zero(t, listed(task.RetainBranches), "another task is on it")
+	require.Zero(t, listed(retention.Branches), "another task is on it")
 	p.exec(`UPDATE tasks SET branch_name = 'feature/y' WHERE id = $1`, other.task)
-	require.Equal(t, 1, listed(task.RetainBranches))
+	require.Equal(t, 1, listed(retention.Branches))
 	p.exec(`UPDATE tasks SET pull_request_number = 7 WHERE id = $1`, w.task)
-	require.Zero(t, listed(task.RetainBranches), "it has a pull request")
-	require.Equal(t, 1, listed(task.RetainRefs))
-	require.NoError(t, p.store.NoteRemoval(ctx, task.RetainRefs, w.task, p.now))
-	require.Zero(t, listed(task.RetainRefs))
+	require.Zero(t, listed(retention.Branches), "it has a pull request")
+	require.Equal(t, 1, listed(retention.Refs))
+	require.NoError(t, p.store.NoteRemoval(ctx, retention.Refs, w.task, p.now))
+	require.Zero(t, listed(retention.Refs))
 	p.exec(`UPDATE tasks SET completed_at = $2 WHERE id = $1`, w.task, p.now.Add(day))
 	p.now = p.now.Add(62 * day)
-	require.Equal(t, 1, listed(task.RetainRefs), "it was retried, and ended again")
+	require.Equal(t, 1, listed(retention.Refs), "it was retried, and ended again")
 }

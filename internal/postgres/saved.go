@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/retention"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -16,12 +18,12 @@ import (
 const savedPiece = 4 << 20
 
 // SavedWork lists where the work of a task's attempts is, the first attempt first.
-func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([]task.SavedWork, error) {
+func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([]savedwork.SavedWork, error) {
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
 		return nil, err
 	}
-	all := task.SavedOf(t)
+	all := savedwork.Of(t)
 	if err := s.dateRemoved(ctx, t, all); err != nil {
 		return nil, translate("look at the saved work of task "+taskID, err)
 	}
@@ -46,12 +48,12 @@ func (s *Store) SavedWork(ctx context.Context, organizationID, taskID string) ([
 }
 
 // dateRemoved says of saved work when retention removed it.
-func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []task.SavedWork) error {
-	patches, err := s.q.TaskRemovals(ctx, task.RetainPatches, &t.ID)
+func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []savedwork.SavedWork) error {
+	patches, err := s.q.TaskRemovals(ctx, retention.Patches, &t.ID)
 	if err != nil {
 		return err
 	}
-	refs, err := s.q.RemovedAt(ctx, t.ID, task.RetainRefs)
+	refs, err := s.q.RemovedAt(ctx, t.ID, retention.Refs)
 	for n, one := range all {
 		for _, r := range patches {
 			if one.Kept() && r.ID == one.SandboxID {
@@ -59,7 +61,7 @@ func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []task.SavedWo
 			}
 		}
 		for _, a := range t.Attempts {
-			if one.Kind == task.SavedRescue && a.Number == one.Attempt && len(refs) > 0 && a.EndedAt != nil && a.EndedAt.Before(refs[0]) {
+			if one.Kind == savedwork.Rescue && a.Number == one.Attempt && len(refs) > 0 && a.EndedAt != nil && a.EndedAt.Before(refs[0]) {
 				all[n].RemovedAt = &refs[0]
 			}
 		}
@@ -68,12 +70,12 @@ func (s *Store) dateRemoved(ctx context.Context, t task.Task, all []task.SavedWo
 }
 
 // nameKept says what a stored text is, and how long when it is read.
-func nameKept(one *task.SavedWork, text db.SavedTextsRow) {
-	if text.Kind == task.TextBundle {
-		one.Kind = task.SavedBundle
+func nameKept(one *savedwork.SavedWork, text db.SavedTextsRow) {
+	if text.Kind == savedwork.TextBundle {
+		one.Kind = savedwork.Bundle
 	}
 	one.Bytes = text.Bytes
-	if strings.HasSuffix(text.Kind, task.TextBase64) {
+	if strings.HasSuffix(text.Kind, savedwork.TextBase64) {
 		one.Bytes = int64(base64.StdEncoding.DecodedLen(int(text.Bytes)))
 	}
 }
@@ -86,7 +88,7 @@ func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, task.Errorf(task.CodeNotFound, "The saved work %s of task %s is not kept any more.", textID, taskID)
 	}
-	if err != nil || !strings.HasSuffix(row.Kind, task.TextBase64) {
+	if err != nil || !strings.HasSuffix(row.Kind, savedwork.TextBase64) {
 		return []byte(row.Piece), translate("read saved work of task "+taskID, err)
 	}
 	content, err := base64.StdEncoding.DecodeString(row.Piece)

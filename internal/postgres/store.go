@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Config is what the store is told. The zero value works: every field has a default.
@@ -42,7 +42,7 @@ type Config struct {
 	// SecondLook is how long after the first look a provider's sandbox is seen to be gone again, for receipts.
 	SecondLook map[string]time.Duration
 	// Prices are those of providers by name, for sandboxes that are made from now on.
-	Prices map[string]task.Price
+	Prices map[string]cost.SandboxPrice
 	// Ring encrypts the env of tasks; nil: it is stored as it came.
 	Ring *credential.Ring
 	// Log receives what the store notices about itself; nil discards it.

@@ -5,27 +5,28 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Story is what is known of how a task was done, with what its attempt at work has used by now, and of the tasks
 // before it in its pull request. [task.CodeNotFound] if there is no such task.
-func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.Story, error) {
+func (s *Store) Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error) {
 	story, err := s.storyOf(ctx, organizationID, taskID)
 	if err != nil {
-		return task.Story{}, err
+		return receipt.PullRequestData{}, err
 	}
 	if err := s.addAccepted(ctx, &story.Task); err != nil {
-		return task.Story{}, err
+		return receipt.PullRequestData{}, err
 	}
 	earlier, err := s.q.EarlierTasks(ctx, taskID)
 	if err != nil {
-		return task.Story{}, translate("look for the tasks before task "+taskID, err)
+		return receipt.PullRequestData{}, translate("look for the tasks before task "+taskID, err)
 	}
 	for _, id := range earlier {
 		one, err := s.storyOf(ctx, organizationID, id)
 		if err != nil {
-			return task.Story{}, err
+			return receipt.PullRequestData{}, err
 		}
 		story.Earlier = append(story.Earlier, one)
 	}
@@ -33,30 +34,30 @@ func (s *Store) Story(ctx context.Context, organizationID, taskID string) (task.
 }
 
 // storyOf is the story of one task alone.
-func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (task.Story, error) {
+func (s *Store) storyOf(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error) {
 	if err := meterTask(ctx, s.q, organizationID, taskID); err != nil {
-		return task.Story{}, translate("count what the agents of task "+taskID+" have used", err)
+		return receipt.PullRequestData{}, translate("count what the agents of task "+taskID+" have used", err)
 	}
 	t, err := s.Task(ctx, organizationID, taskID)
 	if err != nil {
-		return task.Story{}, err
+		return receipt.PullRequestData{}, err
 	}
-	story := task.Story{Task: t}
+	story := receipt.PullRequestData{Task: t}
 	if story.Receipt, err = s.Receipt(ctx, organizationID, taskID); err != nil {
-		return task.Story{}, err
+		return receipt.PullRequestData{}, err
 	}
 	spoken, err := s.q.Spoken(ctx, &taskID)
 	if err != nil {
-		return task.Story{}, translate("read who spoke to the agents of task "+taskID, err)
+		return receipt.PullRequestData{}, translate("read who spoke to the agents of task "+taskID, err)
 	}
-	story.Spoken = mapAll(spoken, func(r db.SpokenRow) task.Spoken {
-		return task.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
+	story.Spoken = mapAll(spoken, func(r db.SpokenRow) receipt.Spoken {
+		return receipt.Spoken{By: r.SenderKind, Kind: r.Kind, Count: int(r.Times)}
 	})
 	return story, s.lastWords(ctx, &story)
 }
 
 // lastWords adds what the newest agent said at its end that did not judge but work.
-func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
+func (s *Store) lastWords(ctx context.Context, story *receipt.PullRequestData) error {
 	worker := ""
 	for _, a := range story.Task.Attempts {
 		if a.Kind != task.KindValidation {
@@ -80,7 +81,7 @@ func (s *Store) lastWords(ctx context.Context, story *task.Story) error {
 }
 
 // tests adds what an event says of tests. That omoi ran them is known where nobody else can have said so; else it is a claim.
-func tests(told object, own bool, story *task.Story) {
+func tests(told object, own bool, story *receipt.PullRequestData) {
 	if own && told.yes("tests_run") {
 		story.TestsPassed = new(told.yes("tests_passed"))
 		return

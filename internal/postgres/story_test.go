@@ -6,8 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -37,7 +39,7 @@ func TestStory(t *testing.T) {
 	require.Equal(t, a.id, story.Task.ID)
 	require.Equal(t, "It is done.", story.Output)
 	require.Equal(t, []bool{true, true, true}, []bool{*story.TestsPassed, story.TestsSaid, story.ChangedNothing})
-	require.Equal(t, []task.Spoken{{By: "person", Kind: "user_message", Count: 2}}, story.Spoken)
+	require.Equal(t, []receipt.Spoken{{By: "person", Kind: "user_message", Count: 2}}, story.Spoken)
 	require.Len(t, story.Receipt.Sandboxes, 1)
 	_, err = w.store.Story(t.Context(), task.NewID(), a.id)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
@@ -115,7 +117,7 @@ func TestAStoryHoldsWhatTheAttemptAtWorkHasUsed(t *testing.T) {
 // The story of a task that feedback began tells of those before it, in their order.
 func TestAStoryTellsOfTheTasksBefore(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
 	p.event(box, "agent.completed", `{"success":true,"final_output":"computed","cost_usd":2}`)
 	p.at(task.StatusCompleted)

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 // Ticket answers one ticket of an organization with the ids of its tasks.
@@ -26,17 +27,17 @@ func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.T
 }
 
 // Tickets lists the tickets of an organization, newest first; those of nil projects are all.
-func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page task.PageRequest) (task.Page[client.Ticket], error) {
+func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page client.PageRequest) (client.Page[client.Ticket], error) {
 	at, id, err := decodeCursor(page.Cursor)
 	if err != nil {
-		return task.Page[client.Ticket]{}, err
+		return client.Page[client.Ticket]{}, err
 	}
 	rows, err := s.q.ListTickets(ctx, db.ListTicketsParams{
 		OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
 	})
 	tickets := mapAll(rows, ticketOf)
 	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets), s.blocked(ctx, tickets)); err != nil {
-		return task.Page[client.Ticket]{}, err
+		return client.Page[client.Ticket]{}, err
 	}
 	cut := cutPage(tickets, page.Limit, func(t client.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return cut, nil
@@ -89,11 +90,11 @@ func whyBlocked(row db.BlockingTasksRow) string {
 
 func ticketOf(r db.ListTicketsRow) client.Ticket {
 	row := r.Ticket
-	var tasks []task.TicketTask
+	var tasks []ticket.Task
 	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds it
 	return client.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
-		PhaseID: row.PhaseID, Status: task.TicketStatus(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
+		PhaseID: row.PhaseID, Status: ticket.Status(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // AppendTranscript adds a piece to the transcript of an agent's run. A piece that does not
@@ -18,49 +20,49 @@ import (
 // already is stored. Errors: [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] an
 // hour after it is verified gone, [task.CodeConflict] for the run of another sandbox and for a
 // run too many.
-func (s *Store) AppendTranscript(ctx context.Context, p task.TranscriptPiece) (task.TranscriptMark, error) {
-	mark, err := txResult(ctx, s, func(q *db.Queries) (task.TranscriptMark, error) { return appendTranscript(ctx, q, p) })
+func (s *Store) AppendTranscript(ctx context.Context, p transcript.Piece) (transcript.Mark, error) {
+	mark, err := txResult(ctx, s, func(q *db.Queries) (transcript.Mark, error) { return appendTranscript(ctx, q, p) })
 	return mark, translate("store the transcript", err)
 }
 
-func appendTranscript(ctx context.Context, q *db.Queries, p task.TranscriptPiece) (task.TranscriptMark, error) {
+func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (transcript.Mark, error) {
 	box, err := q.TranscriptSandbox(ctx, p.SandboxID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return task.TranscriptMark{}, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", p.SandboxID)
+		return transcript.Mark{}, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", p.SandboxID)
 	case err != nil:
-		return task.TranscriptMark{}, err
+		return transcript.Mark{}, err
 	case box.Over:
-		return task.TranscriptMark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
+		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
 	}
 	begins := p.Offset == 0 && p.Sum == 0
 	if begins { // a run that nobody knows begins; its row is locked like any other
-		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID, Most: task.MaxTranscripts}
+		begin := db.BeginTranscriptParams{RunKey: p.RunID, SessionID: p.SessionID, TaskID: box.TaskID, SandboxID: p.SandboxID, Most: transcript.MaxRuns}
 		if err := q.BeginTranscript(ctx, begin); err != nil {
-			return task.TranscriptMark{}, err
+			return transcript.Mark{}, err
 		}
 	}
 	row, err := q.LockTranscript(ctx, p.RunID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) && begins:
-		return task.TranscriptMark{}, task.Errorf(task.CodeConflict, "Sandbox %s has the transcripts of %d runs already; no more are kept.", p.SandboxID, task.MaxTranscripts)
+		return transcript.Mark{}, task.Errorf(task.CodeConflict, "Sandbox %s has the transcripts of %d runs already; no more are kept.", p.SandboxID, transcript.MaxRuns)
 	case errors.Is(err, pgx.ErrNoRows):
-		return task.TranscriptMark{}, nil
+		return transcript.Mark{}, nil
 	case err != nil:
-		return task.TranscriptMark{}, err
+		return transcript.Mark{}, err
 	case row.SandboxID != p.SandboxID:
-		return task.TranscriptMark{}, task.Errorf(task.CodeConflict, "The run %s is not of sandbox %s.", p.RunID, p.SandboxID)
+		return transcript.Mark{}, task.Errorf(task.CodeConflict, "The run %s is not of sandbox %s.", p.RunID, p.SandboxID)
 	}
 	return settlePiece(ctx, q, p, row)
 }
 
 // settlePiece compares the piece with what is stored, whose row is locked.
-func settlePiece(ctx context.Context, q *db.Queries, p task.TranscriptPiece, row db.LockTranscriptRow) (task.TranscriptMark, error) {
+func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.LockTranscriptRow) (transcript.Mark, error) {
 	if p.Replace {
 		row = db.LockTranscriptRow{SandboxID: row.SandboxID}
 	}
 	has := markOf(row)
-	then := task.TranscriptMark{
+	then := transcript.Mark{
 		Stored: true, Received: p.Offset + int64(len(p.Content)), Sum: sumOf(p), CutBytes: row.Cut,
 	}
 	switch {
@@ -78,17 +80,17 @@ func settlePiece(ctx context.Context, q *db.Queries, p task.TranscriptPiece, row
 	return rewrite(ctx, q, p, then)
 }
 
-func markOf(row db.LockTranscriptRow) task.TranscriptMark {
-	return task.TranscriptMark{Received: row.Received, Sum: row.Sum, CutBytes: row.Cut}
+func markOf(row db.LockTranscriptRow) transcript.Mark {
+	return transcript.Mark{Received: row.Received, Sum: row.Sum, CutBytes: row.Cut}
 }
 
 // sumOf is the sum of all up to the end of a piece.
-func sumOf(p task.TranscriptPiece) int64 {
-	return int64(task.TranscriptSum(uint32(p.Sum), p.Content)) //nolint:gosec // G115: the API takes no more
+func sumOf(p transcript.Piece) int64 {
+	return int64(transcript.Sum(uint32(p.Sum), p.Content)) //nolint:gosec // G115: the API takes no more
 }
 
 // rewrite stores a transcript as a whole, cut if it has grown too long.
-func rewrite(ctx context.Context, q *db.Queries, p task.TranscriptPiece, then task.TranscriptMark) (task.TranscriptMark, error) {
+func rewrite(ctx context.Context, q *db.Queries, p transcript.Piece, then transcript.Mark) (transcript.Mark, error) {
 	content := p.Content
 	if !p.Replace {
 		stored, err := q.TranscriptContent(ctx, p.RunID)
@@ -119,13 +121,13 @@ func newest(content []byte, limit int64) []byte {
 }
 
 // TaskTranscripts lists the transcripts of a task's attempts, oldest attempt first.
-func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]task.TranscriptInfo, error) {
+func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID string) ([]transcript.Info, error) {
 	rows, err := s.q.TaskTranscripts(ctx, &taskID, organizationID)
 	return mapAll(rows, transcriptInfo), translate("list the transcripts", err)
 }
 
-func transcriptInfo(r db.TaskTranscriptsRow) task.TranscriptInfo {
-	return task.TranscriptInfo{
+func transcriptInfo(r db.TaskTranscriptsRow) transcript.Info {
+	return transcript.Info{
 		RunID: r.RunKey, SessionID: cmp.Or(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
 		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(), RemovedAt: r.RemovedAt,
 	}
@@ -135,7 +137,7 @@ func transcriptInfo(r db.TaskTranscriptsRow) task.TranscriptInfo {
 func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error) {
 	row, err := s.q.TaskTranscript(ctx, db.TaskTranscriptParams{TaskID: &taskID, OrganizationID: organizationID, RunKey: runID})
 	if err == nil && row.RemovedAt != nil {
-		err = task.Removed(task.RetainTranscripts, "task "+taskID, *row.RemovedAt)
+		err = retention.Removed(retention.Transcripts, "task "+taskID, *row.RemovedAt)
 	}
 	return row.Content, missing(translate("read the transcript", err), "Task %s has no transcript %s.", taskID, runID)
 }
@@ -145,21 +147,21 @@ func (s *Store) TaskTranscript(ctx context.Context, organizationID, taskID, runI
 func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error) {
 	row, err := s.q.SandboxTranscript(ctx, sandboxID, runID)
 	if err == nil && row.RemovedAt != nil {
-		err = task.Removed(task.RetainTranscripts, "run "+runID, *row.RemovedAt)
+		err = retention.Removed(retention.Transcripts, "run "+runID, *row.RemovedAt)
 	}
 	return row.Content, missing(translate("read the transcript", err), "Sandbox %s has no transcript %s.", sandboxID, runID)
 }
 
 // EarlierTranscript answers the newest transcript that an attempt before the given one has
 // left; false if there is none.
-func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (task.TranscriptInfo, bool, error) {
+func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
 	before := int32(attempt) //nolint:gosec // G115: at most 20
 	row, err := s.q.EarlierTranscript(ctx, &taskID, &before)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return task.TranscriptInfo{}, false, nil
+		return transcript.Info{}, false, nil
 	}
 	if err != nil {
-		return task.TranscriptInfo{}, false, translate("look for an earlier transcript", err)
+		return transcript.Info{}, false, translate("look for an earlier transcript", err)
 	}
 	return transcriptInfo(db.TaskTranscriptsRow{
 		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: deref(row.Attempt),

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // BeginVisit writes down that a person goes into a sandbox, and answers under which labels its
 // provider knows it.
-func (s *Store) BeginVisit(ctx context.Context, organizationID string, v task.Visit) (task.Visit, sandbox.Labels, error) {
+func (s *Store) BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error) {
 	row, err := s.LedgerSandbox(ctx, v.SandboxID)
 	if err != nil {
 		return v, sandbox.Labels{}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -51,7 +52,7 @@ func TestTheLifeInAllSandboxesIsReadAtOnce(t *testing.T) {
 	all, err := store.ActiveLife(t.Context(), w.org)
 	require.NoError(t, err)
 	require.Len(t, all, len(boxes))
-	seen := map[string]task.Life{}
+	seen := map[string]client.Life{}
 	for n, life := range all {
 		require.Equal(t, boxes[n], life.Activity.SandboxID)
 		phases, activity, err := store.PhaseStatus(t.Context(), boxes[n])
@@ -59,7 +60,7 @@ func TestTheLifeInAllSandboxesIsReadAtOnce(t *testing.T) {
 		require.InDelta(t, activity.IdleSeconds, life.Activity.IdleSeconds, time.Minute.Seconds())
 		require.InDelta(t, phases.StuckSeconds, life.Phases.StuckSeconds, time.Minute.Seconds())
 		activity.IdleSeconds, phases.StuckSeconds = life.Activity.IdleSeconds, life.Phases.StuckSeconds
-		require.Equal(t, task.Life{Activity: activity, Phases: phases}, life)
+		require.Equal(t, client.Life{Activity: activity, Phases: phases}, life)
 		seen[boxes[n]] = life
 	}
 	require.Equal(t, "running", *seen["beats"].Activity.HeartbeatStatus)

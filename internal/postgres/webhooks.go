@@ -7,45 +7,46 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // NoteFeedback takes what came about a pull request of ours; somebody is told when it has settled, by [Store.SettleFeedback].
 // What came before, under its own id or another, changes nothing.
-func (s *Store) NoteFeedback(ctx context.Context, f task.Feedback) (task.Noted, error) {
-	out, err := txResult(ctx, s, func(q *db.Queries) (task.Noted, error) { return noteFeedback(ctx, q, f) })
+func (s *Store) NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error) {
+	out, err := txResult(ctx, s, func(q *db.Queries) (feedback.Noted, error) { return noteFeedback(ctx, q, f) })
 	return out, translate("take feedback", err)
 }
 
-func noteFeedback(ctx context.Context, q *db.Queries, f task.Feedback) (task.Noted, error) {
+func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feedback.Noted, error) {
 	about, err := feedbackTask(ctx, q, f)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return task.Noted{State: task.FeedbackIgnored, Reason: "no pull request of ours"}, nil
+		return feedback.Noted{State: feedback.StateIgnored, Reason: "no pull request of ours"}, nil
 	}
-	out := task.Noted{TaskID: about.ID}
+	out := feedback.Noted{TaskID: about.ID}
 	if err != nil {
 		return out, err
 	}
-	if f.Kind == task.FeedbackPull {
-		out.State = task.FeedbackNoted
+	if f.Kind == feedback.KindPull {
+		out.State = feedback.StateNoted
 		return out, q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: f.PullState, At: f.At})
 	}
-	if f.Kind != task.FeedbackCheck && !f.PullClosed && pullClosed(about.PullState) { // it was opened again, and nobody told us
-		about.PullState = task.PullOpen
-		err = q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: task.PullOpen, At: f.At})
+	if f.Kind != feedback.KindCheck && !f.PullClosed && pullClosed(about.PullState) { // it was opened again, and nobody told us
+		about.PullState = feedback.PullOpen
+		err = q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: feedback.PullOpen, At: f.At})
 	}
 	if err != nil {
 		return out, err
 	}
 	if out.Reason = unwanted(f, about); out.Reason != "" {
-		out.State = task.FeedbackIgnored
+		out.State = feedback.StateIgnored
 		return out, nil
 	}
 	return holdFeedback(ctx, q, f, about)
 }
 
-func feedbackTask(ctx context.Context, q *db.Queries, f task.Feedback) (db.FeedbackTaskRow, error) {
+func feedbackTask(ctx context.Context, q *db.Queries, f feedback.Feedback) (db.FeedbackTaskRow, error) {
 	numbers := []int32{}
 	for _, n := range f.Numbers {
 		numbers = append(numbers, int32(n)) //nolint:gosec // G115: checked by the API
@@ -53,12 +54,14 @@ func feedbackTask(ctx context.Context, q *db.Queries, f task.Feedback) (db.Feedb
 	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: numbers, Branches: append([]string{}, f.Branches...)})
 }
 
-func pullClosed(state string) bool { return state == task.PullClosed || state == task.PullMerged }
+func pullClosed(state string) bool {
+	return state == feedback.PullClosed || state == feedback.PullMerged
+}
 
 // unwanted says why nobody is to be told; empty: somebody is.
-func unwanted(f task.Feedback, about db.FeedbackTaskRow) string {
+func unwanted(f feedback.Feedback, about db.FeedbackTaskRow) string {
 	switch {
-	case task.OnFeedback(about.OnFeedback) == task.OnFeedbackOff:
+	case feedback.Mode(about.OnFeedback) == feedback.ModeOff:
 		return "the project wants none (omoi project update --on-feedback)"
 	case f.PullClosed || pullClosed(about.PullState):
 		return "the pull request is closed"
@@ -71,14 +74,14 @@ func unwanted(f task.Feedback, about db.FeedbackTaskRow) string {
 // maxSubject is how much of a check's name tells it from others, in characters: an index takes 2,704 bytes.
 const maxSubject = 500
 
-func holdFeedback(ctx context.Context, q *db.Queries, f task.Feedback, about db.FeedbackTaskRow) (task.Noted, error) {
-	out := task.Noted{TaskID: about.ID}
+func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about db.FeedbackTaskRow) (feedback.Noted, error) {
+	out := feedback.Noted{TaskID: about.ID}
 	n, err := q.CountFeedback(ctx, about.RootID)
 	if err != nil {
 		return out, err
 	}
-	if n >= task.MostFeedback {
-		out.State, out.Reason = task.FeedbackIgnored, "there was too much of it for this pull request"
+	if n >= feedback.MaxPerPullRequest {
+		out.State, out.Reason = feedback.StateIgnored, "there was too much of it for this pull request"
 		return out, nil
 	}
 	taken, err := q.InsertFeedback(ctx, db.InsertFeedbackParams{
@@ -89,23 +92,23 @@ func holdFeedback(ctx context.Context, q *db.Queries, f task.Feedback, about db.
 	if err != nil {
 		return out, err
 	}
-	if out.State = task.FeedbackHeld; taken == 0 {
-		out.State = task.FeedbackRepeated
+	if out.State = feedback.StateHeld; taken == 0 {
+		out.State = feedback.StateRepeated
 	}
-	return out, q.PruneFeedback(ctx, task.FeedbackWindow)
+	return out, q.PruneFeedback(ctx, feedback.Window)
 }
 
 // TaskFeedback answers what was said from outside of the pull request of a task, and what was done about it.
-func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (task.FeedbackStory, error) {
+func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.Story, error) {
 	root, err := s.q.FeedbackRoot(ctx, organizationID, taskID)
 	if err != nil {
-		return task.FeedbackStory{}, missing(translate("read the feedback of task "+taskID, err), "There is no task %s.", taskID)
+		return feedback.Story{}, missing(translate("read the feedback of task "+taskID, err), "There is no task %s.", taskID)
 	}
 	rows, err := s.q.ListFeedback(ctx, root.RootID)
-	out := task.FeedbackStory{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
-	out.Items = mapAll(rows, func(r db.ListFeedbackRow) task.FeedbackItem {
-		return task.FeedbackItem{
-			Kind: task.FeedbackKind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: r.State, Reason: r.Reason,
+	out := feedback.Story{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
+	out.Items = mapAll(rows, func(r db.ListFeedbackRow) feedback.Item {
+		return feedback.Item{
+			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: r.State, Reason: r.Reason,
 			TaskID: r.TaskID, MessageID: r.MessageID, At: r.CreatedAt,
 		}
 	})

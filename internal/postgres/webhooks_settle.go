@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -19,8 +20,8 @@ const mostAtOnce = 20
 
 // SettleFeedback tells agents, or starts tasks, for what is due. The message or task and the note that it was done are
 // written together: whoever is killed in between has done neither. Errors of one pull request do not keep others waiting.
-func (s *Store) SettleFeedback(ctx context.Context, how task.FeedbackPolicy) (task.FeedbackStep, error) {
-	var step task.FeedbackStep
+func (s *Store) SettleFeedback(ctx context.Context, how feedback.Policy) (feedback.Step, error) {
+	var step feedback.Step
 	if err := s.q.HeardFeedback(ctx); err != nil {
 		return step, translate("look for messages of feedback", err)
 	}
@@ -32,7 +33,7 @@ func (s *Store) SettleFeedback(ctx context.Context, how task.FeedbackPolicy) (ta
 	for _, root := range due {
 		w := settling{how: how, root: root}
 		err := s.inTx(ctx, func(q *db.Queries) error {
-			w.q, w.done = q, task.FeedbackStep{}
+			w.q, w.done = q, feedback.Step{}
 			return w.settle(ctx)
 		})
 		if err != nil {
@@ -48,9 +49,9 @@ func (s *Store) SettleFeedback(ctx context.Context, how task.FeedbackPolicy) (ta
 // settling is the feedback of one pull request in its transaction.
 type settling struct {
 	q    *db.Queries
-	how  task.FeedbackPolicy
+	how  feedback.Policy
 	root string
-	done task.FeedbackStep
+	done feedback.Step
 
 	held  []db.HeldFeedbackRow
 	chain db.FeedbackChainRow
@@ -71,23 +72,23 @@ func (w *settling) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	action, why := task.JudgeFeedback(task.FeedbackCase{
-		On: task.OnFeedback(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
+	action, why := feedback.Decide(feedback.Case{
+		On: feedback.Mode(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
 		Rounds: int(w.chain.Rounds), MaxRounds: w.how.MaxRounds, Age: w.age(),
 	})
 	return w.act(ctx, action, why)
 }
 
-func (w *settling) act(ctx context.Context, action task.FeedbackAction, why string) error {
+func (w *settling) act(ctx context.Context, action feedback.Action, why string) error {
 	switch action {
-	case task.FeedbackTell:
+	case feedback.ActionTell:
 		return w.tell(ctx)
-	case task.FeedbackStart:
+	case feedback.ActionStart:
 		return w.start(ctx)
-	case task.FeedbackDrop:
+	case feedback.ActionDrop:
 		w.done.Dropped = append(w.done.Dropped, w.chain.Task.ID)
-		return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackIgnored, Reason: why, Ids: w.ids()})
-	case task.FeedbackWait:
+		return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedback.StateIgnored, Reason: why, Ids: w.ids()})
+	case feedback.ActionWait:
 	}
 	return w.q.WaitFeedback(ctx, db.WaitFeedbackParams{Reason: why, Pause: w.pause(), Ids: w.ids()})
 }
@@ -135,8 +136,10 @@ func (w *settling) ids() []string {
 }
 
 func (w *settling) text() string {
-	entries := mapAll(w.held, func(r db.HeldFeedbackRow) task.Entry { return task.Entry{Note: r.Note, Text: r.Said, URL: r.Url} })
-	return task.FeedbackText(w.chain.Repo, int(deref(w.chain.Task.PullRequestNumber)), entries)
+	entries := mapAll(w.held, func(r db.HeldFeedbackRow) feedback.Entry {
+		return feedback.Entry{Note: r.Note, Text: r.Said, URL: r.Url}
+	})
+	return feedback.Text(w.chain.Repo, int(deref(w.chain.Task.PullRequestNumber)), entries)
 }
 
 // feedbackSender is who speaks in messages and starts tasks.
@@ -152,7 +155,7 @@ func (w *settling) tell(ctx context.Context) error {
 		return err
 	}
 	w.done.Sandboxes = append(w.done.Sandboxes, box)
-	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackSent, TaskID: &w.chain.Task.ID, MessageID: &m.ID, Ids: w.ids()})
+	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedback.StateSent, TaskID: &w.chain.Task.ID, MessageID: &m.ID, Ids: w.ids()})
 }
 
 // start makes a task that goes on with branch and pull request of the one that is completed.
@@ -176,7 +179,7 @@ func (w *settling) start(ctx context.Context) error {
 		return err
 	}
 	w.done.Started = append(w.done.Started, id)
-	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: task.FeedbackStarted, TaskID: &id, Ids: w.ids()})
+	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedback.StateStarted, TaskID: &id, Ids: w.ids()})
 }
 
 // draft asks for the same kind of work by the same agent, for the same user.
@@ -188,9 +191,9 @@ func (w *settling) draft(ctx context.Context) (task.Draft, error) {
 	t := w.chain.Task
 	d := task.Draft{
 		OrganizationID: t.OrganizationID, UserID: deref(t.UserID), Sender: feedbackSender,
-		Title: task.ReviseTitle(first.Title), Description: task.ReviseDescription(first.Description, w.text()),
+		Title: feedback.ReviseTitle(first.Title), Description: feedback.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
-		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: task.MayChangeNothing(t.ExecutionConfig),
+		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: feedback.MayChangeNothing(t.ExecutionConfig),
 		Validation: task.ValidationDraft{Asked: new(t.ValidationRounds > 0), Rounds: int(t.ValidationRounds)},
 	}
 	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -30,7 +31,7 @@ type pull struct {
 	sent  int
 }
 
-func (w world) pull(on task.OnFeedback) *pull {
+func (w world) pull(on feedback.Mode) *pull {
 	w.t.Helper()
 	p := &pull{world: w, store: postgres.New(w.pool, postgres.Config{}), repo: "acme/app-" + task.NewID()}
 	project := w.project(5)
@@ -61,17 +62,17 @@ func (p *pull) works() string {
 }
 
 // review is one that nobody has sent before.
-func (p *pull) review() task.Feedback {
+func (p *pull) review() feedback.Feedback {
 	p.sent++
 	id := fmt.Sprintf("%s-%d", p.repo, p.sent)
 	digest := sha256.Sum256([]byte(id))
-	return task.Feedback{
-		Delivery: id, Digest: digest[:], At: time.Now(), Repo: strings.ToUpper(p.repo), Numbers: []int{7}, Kind: task.FeedbackReview,
+	return feedback.Feedback{
+		Delivery: id, Digest: digest[:], At: time.Now(), Repo: strings.ToUpper(p.repo), Numbers: []int{7}, Kind: feedback.KindReview,
 		Author: "alice", Opener: "omoi", Note: "Review by alice", Text: "This is wrong.", URL: "https://github.com/acme/app/pull/7#r1",
 	}
 }
 
-func (p *pull) note(f task.Feedback) task.Noted {
+func (p *pull) note(f feedback.Feedback) feedback.Noted {
 	p.t.Helper()
 	out, err := p.store.NoteFeedback(p.t.Context(), f)
 	require.NoError(p.t, err)
@@ -79,15 +80,15 @@ func (p *pull) note(f task.Feedback) task.Noted {
 }
 
 // settle looks at all that is held, however long that was to wait.
-func (p *pull) settle() task.FeedbackStep {
+func (p *pull) settle() feedback.Step {
 	p.t.Helper()
 	p.exec(`UPDATE feedback SET due_at = now() WHERE state = 'held'`)
-	step, err := p.store.SettleFeedback(p.t.Context(), task.FeedbackPolicy{MaxRounds: 2})
+	step, err := p.store.SettleFeedback(p.t.Context(), feedback.Policy{MaxRounds: 2})
 	require.NoError(p.t, err)
 	return step
 }
 
-func (p *pull) items() []task.FeedbackItem {
+func (p *pull) items() []feedback.Item {
 	p.t.Helper()
 	story, err := p.store.TaskFeedback(p.t.Context(), p.org, p.root.id)
 	require.NoError(p.t, err)
@@ -96,11 +97,11 @@ func (p *pull) items() []task.FeedbackItem {
 
 func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackMessage)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeMessage)
 	box := p.works()
-	require.Equal(t, task.Noted{State: task.FeedbackHeld, TaskID: p.root.id}, p.note(p.review()))
+	require.Equal(t, feedback.Noted{State: feedback.StateHeld, TaskID: p.root.id}, p.note(p.review()))
 	p.note(p.review())
-	require.Equal(t, task.FeedbackStep{Sandboxes: []string{box}}, p.settle())
+	require.Equal(t, feedback.Step{Sandboxes: []string{box}}, p.settle())
 	require.Empty(t, p.settle(), "it is told once")
 	all, err := p.store.LeaseMessages(t.Context(), ingest.Taking{SandboxID: box})
 	require.NoError(t, err)
@@ -108,18 +109,18 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	require.Equal(t, []string{ingest.MessageSystem, ingest.SenderSystem, "github"}, []string{all[0].Kind, all[0].SenderKind, all[0].SenderID})
 	require.Contains(t, all[0].Content, "pull request #7 of "+p.repo)
 	require.Contains(t, all[0].Content, "2. Review by alice\n   https://github.com/acme/app/pull/7#r1\n   > This is wrong.\n")
-	require.Equal(t, []string{task.FeedbackSent, p.root.id, all[0].ID}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
+	require.Equal(t, []string{feedback.StateSent, p.root.id, all[0].ID}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
 	won, err := p.store.AckMessage(t.Context(), box, all[0].ID, "taker")
 	require.NoError(t, err)
 	require.True(t, won)
 	p.settle()
-	require.Equal(t, task.FeedbackHeard, p.items()[0].State)
+	require.Equal(t, feedback.StateHeard, p.items()[0].State)
 }
 
 // A message that was taken up and not used has told nobody, also where it was seen to be taken up.
 func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
 	p.note(p.review())
 	p.settle()
@@ -130,7 +131,7 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	running.Go(func() { _ = intake.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
-	for _, c := range [][2]string{{event.AgentMessageInjected, task.FeedbackHeard}, {event.AgentMessageDropped, task.FeedbackSent}} {
+	for _, c := range [][2]string{{event.AgentMessageInjected, feedback.StateHeard}, {event.AgentMessageDropped, feedback.StateSent}} {
 		_, err := intake.Single(t.Context(), box, ingest.Event{Type: c[0], Data: said}, false)
 		require.NoError(t, err)
 		p.settle()
@@ -142,27 +143,27 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 // What an agent did not take up before it left is told to the next one, or starts a task.
 func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
 	p.note(p.review())
 	require.Len(t, p.settle().Sandboxes, 1)
 	p.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
 	require.Empty(t, p.settle(), "the task goes on")
-	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	require.Equal(t, feedback.StateHeld, p.items()[0].State)
 	p.at(task.StatusCompleted)
 	started := p.settle().Started
 	require.Len(t, started, 1)
-	require.Equal(t, []string{task.FeedbackStarted, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
+	require.Equal(t, []string{feedback.StateStarted, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
 }
 
 // A task that failed is no business of feedback; when a person retries it, its agent is told.
 func TestFeedbackWaitsForARetry(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.at(task.StatusFailed)
 	p.note(p.review())
 	require.Empty(t, p.settle())
-	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	require.Equal(t, feedback.StateHeld, p.items()[0].State)
 	require.Contains(t, p.items()[0].Reason, "after omoi retry")
 	p.at(task.StatusPending)
 	box := p.works()
@@ -177,13 +178,13 @@ func TestFeedbackWaitsForARetry(t *testing.T) {
 // Whoever judges the work brings nothing to its branch: the next one who works is told.
 func TestFeedbackIsNotForAValidator(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	box := p.works()
 	p.exec(`UPDATE attempts SET kind = 'validation' WHERE sandbox_id = $1`, box)
 	p.exec(`UPDATE tasks SET status = 'validating' WHERE id = $1`, p.root.id)
 	p.note(p.review())
 	require.Empty(t, p.settle())
-	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	require.Equal(t, feedback.StateHeld, p.items()[0].State)
 	p.exec(`UPDATE attempts SET kind = 'revision' WHERE sandbox_id = $1`, box)
 	require.Equal(t, []string{box}, p.settle().Sandboxes)
 }
@@ -191,11 +192,11 @@ func TestFeedbackIsNotForAValidator(t *testing.T) {
 // A completed task cannot be run again: a new one goes on with its branch and pull request, in bounds.
 func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1, validation_rounds = 2 WHERE id = $1`, p.root.id)
 	p.at(task.StatusCompleted)
 	for round := 1; round <= 2; round++ {
-		require.Equal(t, task.FeedbackHeld, p.note(p.review()).State)
+		require.Equal(t, feedback.StateHeld, p.note(p.review()).State)
 		p.note(p.review())
 		started := p.settle().Started
 		require.Equal(t, []string{p.newest()}, started)
@@ -218,7 +219,7 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	p.note(p.review())
 	require.Equal(t, []string{p.newest()}, p.settle().Dropped)
 	last := p.items()[len(p.items())-1]
-	require.Equal(t, task.FeedbackIgnored, last.State)
+	require.Equal(t, feedback.StateIgnored, last.State)
 	require.Contains(t, last.Reason, "2 of 2 tasks")
 	story, err := p.store.TaskFeedback(t.Context(), p.org, p.newest())
 	require.NoError(t, err)
@@ -229,27 +230,27 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 // The same under its own id, under another, or of the same failure, is one.
 func TestFeedbackIsTakenOnce(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	first := p.review()
-	require.Equal(t, task.FeedbackHeld, p.note(first).State)
-	require.Equal(t, task.FeedbackRepeated, p.note(first).State)
+	require.Equal(t, feedback.StateHeld, p.note(first).State)
+	require.Equal(t, feedback.StateRepeated, p.note(first).State)
 	replayed := first
 	replayed.Delivery = "another"
-	require.Equal(t, task.FeedbackRepeated, p.note(replayed).State)
+	require.Equal(t, feedback.StateRepeated, p.note(replayed).State)
 	check := func(subject string, whole bool) string {
 		f := p.review()
-		f.Kind, f.Subject, f.Commit, f.Whole, f.Numbers, f.Branches = task.FeedbackCheck, subject, "c1", whole, nil, []string{"feature/x"}
+		f.Kind, f.Subject, f.Commit, f.Whole, f.Numbers, f.Branches = feedback.KindCheck, subject, "c1", whole, nil, []string{"feature/x"}
 		return p.note(f).State
 	}
-	require.Equal(t, task.FeedbackHeld, check("check_run c1 unit", false))
-	require.Equal(t, task.FeedbackRepeated, check("check_run c1 unit", false))
-	require.Equal(t, task.FeedbackHeld, check("check_run c1 lint", false))
-	require.Equal(t, task.FeedbackRepeated, check("check_suite c1 CI", true), "its checks were told")
+	require.Equal(t, feedback.StateHeld, check("check_run c1 unit", false))
+	require.Equal(t, feedback.StateRepeated, check("check_run c1 unit", false))
+	require.Equal(t, feedback.StateHeld, check("check_run c1 lint", false))
+	require.Equal(t, feedback.StateRepeated, check("check_suite c1 CI", true), "its checks were told")
 	require.Len(t, p.items(), 3)
-	require.Equal(t, task.FeedbackHeld, check("check_run c1 "+noise(5_000), false), "a name longer than an index takes")
+	require.Equal(t, feedback.StateHeld, check("check_run c1 "+noise(5_000), false), "a name longer than an index takes")
 	p.at(task.StatusCompleted)
 	require.Len(t, p.settle().Started, 1)
-	require.Equal(t, task.FeedbackRepeated, p.note(first).State, "also after it was settled")
+	require.Equal(t, feedback.StateRepeated, p.note(first).State, "also after it was settled")
 	require.Empty(t, p.settle())
 }
 
@@ -257,7 +258,7 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 func TestFeedbackIsSettledOnce(t *testing.T) {
 	t.Parallel()
 	for _, works := range []bool{false, true} {
-		p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+		p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 		if works {
 			p.works()
 		} else {
@@ -266,14 +267,14 @@ func TestFeedbackIsSettledOnce(t *testing.T) {
 		p.note(p.review())
 		p.exec(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'killed'; END $$`)
 		p.exec(`CREATE TRIGGER die BEFORE UPDATE ON feedback FOR EACH ROW WHEN (NEW.state <> 'held') EXECUTE FUNCTION die()`)
-		_, err := p.store.SettleFeedback(t.Context(), task.FeedbackPolicy{MaxRounds: 2})
+		_, err := p.store.SettleFeedback(t.Context(), feedback.Policy{MaxRounds: 2})
 		require.ErrorContains(t, err, "killed")
 		p.exec(`DROP TRIGGER die ON feedback`)
 		require.Zero(t, count(t, p.pool, `SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM follow_ups)`))
 		var all sync.WaitGroup
 		errs := make([]error, 8)
 		for n := range errs {
-			all.Go(func() { _, errs[n] = p.store.SettleFeedback(t.Context(), task.FeedbackPolicy{MaxRounds: 2}) })
+			all.Go(func() { _, errs[n] = p.store.SettleFeedback(t.Context(), feedback.Policy{MaxRounds: 2}) })
 		}
 		all.Wait()
 		require.NoError(t, errors.Join(errs...))
@@ -285,18 +286,18 @@ func TestFeedbackIsSettledOnce(t *testing.T) {
 func TestFeedbackThatIsIgnored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		on     task.OnFeedback
-		change func(*pull, *task.Feedback)
+		on     feedback.Mode
+		change func(*pull, *feedback.Feedback)
 		reason string
 	}{
-		"off":               {task.OnFeedbackOff, nil, "the project wants none"},
-		"another number":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Numbers = []int{8} }, "no pull request of ours"},
-		"another branch":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Numbers, f.Branches = nil, []string{"main"} }, "no pull request of ours"},
-		"another":           {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Repo = "acme/other" }, "no pull request of ours"},
-		"closed":            {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.PullClosed = true }, "is closed"},
-		"omoi's account":    {task.OnFeedbackRevise, func(_ *pull, f *task.Feedback) { f.Author = "OMOI" }, "the account that omoi works with"},
-		"too much":          {task.OnFeedbackRevise, func(p *pull, _ *task.Feedback) { p.flood() }, "too much of it"},
-		"agent has account": {task.OnFeedbackRevise, func(p *pull, f *task.Feedback) { f.Author = "omoi"; p.ownToken(`{"credentials": ["github"]}`) }, "the account that omoi works with"},
+		"off":               {feedback.ModeOff, nil, "the project wants none"},
+		"another number":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers = []int{8} }, "no pull request of ours"},
+		"another branch":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Numbers, f.Branches = nil, []string{"main"} }, "no pull request of ours"},
+		"another":           {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Repo = "acme/other" }, "no pull request of ours"},
+		"closed":            {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.PullClosed = true }, "is closed"},
+		"omoi's account":    {feedback.ModeRevise, func(_ *pull, f *feedback.Feedback) { f.Author = "OMOI" }, "the account that omoi works with"},
+		"too much":          {feedback.ModeRevise, func(p *pull, _ *feedback.Feedback) { p.flood() }, "too much of it"},
+		"agent has account": {feedback.ModeRevise, func(p *pull, f *feedback.Feedback) { f.Author = "omoi"; p.ownToken(`{"credentials": ["github"]}`) }, "the account that omoi works with"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +307,7 @@ func TestFeedbackThatIsIgnored(t *testing.T) {
 				c.change(p, &f)
 			}
 			got := p.note(f)
-			require.Equal(t, task.FeedbackIgnored, got.State)
+			require.Equal(t, feedback.StateIgnored, got.State)
 			require.Contains(t, got.Reason, c.reason)
 		})
 	}
@@ -315,11 +316,11 @@ func TestFeedbackThatIsIgnored(t *testing.T) {
 // A person who opened it under his own name may ask for changes of it.
 func TestWhoOpenedItHimselfIsHeard(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.ownToken(`{}`)
 	f := p.review()
 	f.Author = "omoi"
-	require.Equal(t, task.FeedbackHeld, p.note(f).State)
+	require.Equal(t, feedback.StateHeld, p.note(f).State)
 }
 
 func (p *pull) ownToken(execution string) {
@@ -330,42 +331,42 @@ func (p *pull) ownToken(execution string) {
 
 func (p *pull) flood() {
 	p.exec(`INSERT INTO feedback (id, delivery, digest, root_id, kind, note, due_at)
-		SELECT gen_random_uuid(), 'd' || n, int4send(n), $1, 'review', 'n', now() + interval '1 day' FROM generate_series(1, $2) n`, p.root.id, task.MostFeedback)
+		SELECT gen_random_uuid(), 'd' || n, int4send(n), $1, 'review', 'n', now() + interval '1 day' FROM generate_series(1, $2) n`, p.root.id, feedback.MaxPerPullRequest)
 }
 
 // A pull request that is closed wants nothing more, until it is opened again; old news change nothing.
 func TestAClosedPullRequestIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.at(task.StatusCompleted)
 	p.note(p.review())
 	news := func(state string, at time.Time) {
 		f := p.review()
-		f.Kind, f.PullState, f.At = task.FeedbackPull, state, at
-		require.Equal(t, task.FeedbackNoted, p.note(f).State)
+		f.Kind, f.PullState, f.At = feedback.KindPull, state, at
+		require.Equal(t, feedback.StateNoted, p.note(f).State)
 	}
 	check := p.review()
-	check.Kind = task.FeedbackCheck
+	check.Kind = feedback.KindCheck
 	now := time.Now()
-	news(task.PullMerged, now)
-	news(task.PullOpen, now.Add(-time.Hour))
-	require.Equal(t, task.FeedbackIgnored, p.note(check).State)
+	news(feedback.PullMerged, now)
+	news(feedback.PullOpen, now.Add(-time.Hour))
+	require.Equal(t, feedback.StateIgnored, p.note(check).State)
 	require.Len(t, p.settle().Dropped, 1)
 	require.Equal(t, "the pull request is closed", p.items()[0].Reason)
-	news(task.PullOpen, now.Add(time.Hour))
-	require.Equal(t, task.FeedbackHeld, p.note(check).State)
+	news(feedback.PullOpen, now.Add(time.Hour))
+	require.Equal(t, feedback.StateHeld, p.note(check).State)
 	require.Len(t, p.settle().Started, 1)
 }
 
 // What is too old is forgotten once it is settled: a replay of it is too old by then.
 func TestIgnoredFeedbackIsForgotten(t *testing.T) {
 	t.Parallel()
-	p := newWorld(t, postgres.Config{}).pull(task.OnFeedbackRevise)
+	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	p.note(p.review())
 	p.exec(`UPDATE feedback SET state = 'ignored', created_at = now() - interval '73 hours'`)
 	p.note(p.review())
 	require.Len(t, p.items(), 1)
-	require.Equal(t, task.FeedbackHeld, p.items()[0].State)
+	require.Equal(t, feedback.StateHeld, p.items()[0].State)
 }
 
 // noise is text that cannot be compressed.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -80,7 +81,7 @@ func (s *Store) whyFeed(ctx context.Context, f *explain.WhyFacts) error {
 }
 
 func (s *Store) whyDiagnosis(ctx context.Context, f *explain.WhyFacts) error {
-	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, task.DiagnosisQuery{TaskIDs: []string{f.Task.ID}, PageRequest: task.PageRequest{Limit: 1}})
+	page, err := s.Diagnoses(ctx, f.Task.OrganizationID, client.DiagnosisQuery{TaskIDs: []string{f.Task.ID}, PageRequest: client.PageRequest{Limit: 1}})
 	if len(page.Items) > 0 {
 		f.Diagnosis = &page.Items[0]
 	}

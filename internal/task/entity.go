@@ -5,45 +5,6 @@ import (
 	"time"
 )
 
-// Project is a repository and its settings, as the API shows it.
-type Project struct {
-	ID             string          `json:"id"`
-	OrganizationID string          `json:"organization_id"`
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	Repo           string          `json:"repo"`           // owner/name, or an absolute path for local git; empty: none
-	DefaultBranch  string          `json:"default_branch"` // empty: ask the repository
-	MaxSlots       int             `json:"max_concurrent_tasks"`
-	Paused         bool            `json:"paused"`
-	Autonomous     bool            `json:"autonomous_execution_enabled"`
-	AgentsMessage  bool            `json:"agents_may_message"` // its agents may write to each other
-	AutoSteering   *bool           `json:"auto_steering"`      // the guardian may act; null: as the installation says
-	OnFeedback     OnFeedback      `json:"on_feedback"`        // what is done about reviews and failed checks: off, message, revise
-	Settings       json.RawMessage `json:"settings"`
-	Setup          string          `json:"setup"`           // shell command before the agent; empty: none
-	SetupTimeoutS  int             `json:"setup_timeout_s"` // its limit; 0: the default
-	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at"`
-}
-
-// ProjectDeletion is the preview of a project's deletion.
-type ProjectDeletion struct {
-	Project Project `json:"project"`
-	// OpenTasks prevent the deletion: they have not ended, or their sandbox still exists.
-	OpenTasks []OpenTask `json:"open_tasks" nullable:"false"`
-	// Credentials are the kinds of the project's own credentials. They are deleted.
-	Credentials []string `json:"credentials" nullable:"false"`
-	Tasks       int      `json:"tasks"`   // they stay, with their events, receipts and costs
-	Tickets     int      `json:"tickets"` // they stay
-}
-
-// OpenTask names a task that prevents a deletion.
-type OpenTask struct {
-	ID     string `json:"id"`
-	Title  string `json:"title"`
-	Status Status `json:"status"`
-}
-
 // Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
 type Task struct {
 	ID             string `json:"id"`
@@ -157,36 +118,6 @@ type Command struct {
 	CreatedAt time.Time  `json:"created_at"`
 	SentAt    *time.Time `json:"sent_at"`
 	SettledAt *time.Time `json:"settled_at"`
-}
-
-// Key is an API key without its secret.
-type Key struct {
-	ID             string     `json:"id"`
-	OrganizationID string     `json:"organization_id"`
-	UserID         string     `json:"user_id"` // for whom it speaks
-	User           string     `json:"user"`    // the name of that user
-	Name           string     `json:"name"`
-	Prefix         string     `json:"prefix"` // its first 16 characters
-	Scopes         []string   `json:"scopes" nullable:"false"`
-	CreatedAt      time.Time  `json:"created_at"`
-	LastUsedAt     *time.Time `json:"last_used_at"`
-	ExpiresAt      *time.Time `json:"expires_at"` // null: never
-	RevokedAt      *time.Time `json:"revoked_at"`
-}
-
-// KeyDraft is an API key that is to be made.
-type KeyDraft struct {
-	OrganizationID string
-	User           string // name of the user for whom it speaks, made if need be; empty: the organization's owner
-	Name           string
-	Scopes         []string
-	ExpiresAt      *time.Time // nil: never
-}
-
-// Standing is all that a long poll asks of a task.
-type Standing struct {
-	Status Status
-	Ended  bool // every attempt has ended
 }
 
 // Last returns the newest attempt; its zero value if there is none.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
 func TestParkingSavesAndWaits(t *testing.T) {
@@ -52,6 +53,6 @@ func TestPhasesMoveAsTheyMay(t *testing.T) {
 		{"PHASE_DONE", "PHASE_BACKLOG"}: false, {"PHASE_IMPLEMENTATION", "PHASE_DESIGN"}: false, {"PHASE_BLOCKED", "PHASE_DONE"}: false,
 		{"PHASE_BLOCKED", "PHASE_DEPLOYMENT"}: false,
 	} {
-		require.Equal(t, want, task.PhaseCanMove(pair[0], pair[1]), "%v", pair)
+		require.Equal(t, want, ticket.CanMove(pair[0], pair[1]), "%v", pair)
 	}
 }

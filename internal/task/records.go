@@ -141,23 +141,6 @@ type Sandbox struct {
 	Unread    bool   `json:"unread"` // it is gone, and with it what its agent said last: that could not be sent, or was not read to its end
 }
 
-// Host is a machine that holds sandboxes.
-type Host struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`    // of the machine, for people; may be empty
-	Version   string     `json:"version"` // of its worker
-	Providers []string   `json:"providers"`
-	Agents    []string   `json:"agents"`   // agent runtimes whose program its local sandboxes can run
-	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
-	SeenAt    time.Time  `json:"seen_at"`  // when it reported last
-	LostAt    *time.Time `json:"lost_at"`  // when a person declared it lost
-	Beats     bool       `json:"beats"`    // it reports
-	// Sandboxes on it: at work; neither at work nor verified gone; lost with it.
-	Live       int `json:"live"`
-	Unverified int `json:"unverified"`
-	Lost       int `json:"lost"`
-}
-
 // Transports: how what an agent says gets out of its sandbox.
 const (
 	TransportPush = "push" // the agent sends it

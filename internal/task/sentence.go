@@ -10,10 +10,3 @@ func Sentence(beginning, reason string) string {
 	}
 	return beginning + ": " + reason + "."
 }
-
-func textOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}

@@ -8,18 +8,18 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	wire "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/temporal"
 )
 
 // guardianOf asks until a busy server has answered.
-func guardianOf(t *testing.T, c *temporal.Client) (found task.Schedule) {
+func guardianOf(t *testing.T, c *temporal.Client) (found wire.Schedule) {
 	t.Helper()
 	return scheduleOf(t, c, contract.ScheduleGuardian)
 }
 
-func scheduleOf(t *testing.T, c *temporal.Client, id string) (found task.Schedule) {
+func scheduleOf(t *testing.T, c *temporal.Client, id string) (found wire.Schedule) {
 	t.Helper()
 	require.Eventually(t, func() (answered bool) {
 		var err error
@@ -133,7 +133,7 @@ func TestARunThatIsAskedForIsNamed(t *testing.T) {
 	require.Empty(t, scheduleOf(t, c, contract.ScheduleConductor).Recent)
 	require.NoError(t, c.EnsureSchedules(t.Context()))
 	require.NoError(t, c.TriggerSchedule(t.Context(), contract.ScheduleConductor))
-	var runs []task.ScheduleRun
+	var runs []wire.ScheduleRun
 	require.Eventually(t, func() bool {
 		runs = scheduleOf(t, c, contract.ScheduleConductor).Recent
 		return len(runs) > 0

@@ -7,25 +7,26 @@ import (
 	"go.temporal.io/api/schedule/v1"
 	"go.temporal.io/sdk/client"
 
+	wire "github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Schedule answers a schedule as it stands; one that no worker has made yet is no error.
-func (c *Client) Schedule(ctx context.Context, id string) (task.Schedule, error) {
+func (c *Client) Schedule(ctx context.Context, id string) (wire.Schedule, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	found, err := c.sdk.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
 	if err = coded("look at schedule "+id, err); err != nil {
 		if task.CodeOf(err) == task.CodeNotFound {
-			return task.Schedule{ID: id, Running: []string{}, Recent: []task.ScheduleRun{}}, nil
+			return wire.Schedule{ID: id, Running: []string{}, Recent: []wire.ScheduleRun{}}, nil
 		}
-		return task.Schedule{}, err
+		return wire.Schedule{}, err
 	}
 	return scheduleOf(id, found), nil
 }
 
-func scheduleOf(id string, found *client.ScheduleDescription) task.Schedule {
-	s := task.Schedule{
+func scheduleOf(id string, found *client.ScheduleDescription) wire.Schedule {
+	s := wire.Schedule{
 		ID: id, Exists: true, Paused: isPaused(found.Schedule), Running: []string{}, Recent: recent(found.Info),
 		Skipped: int64(found.Info.NumActionsSkippedOverlap), Missed: int64(found.Info.NumActionsMissedCatchupWindow),
 	}
@@ -47,11 +48,11 @@ func scheduleOf(id string, found *client.ScheduleDescription) task.Schedule {
 	return s
 }
 
-func recent(info client.ScheduleInfo) []task.ScheduleRun {
-	runs := []task.ScheduleRun{}
+func recent(info client.ScheduleInfo) []wire.ScheduleRun {
+	runs := []wire.ScheduleRun{}
 	for _, action := range info.RecentActions {
 		if run := action.StartWorkflowResult; run != nil {
-			runs = append(runs, task.ScheduleRun{WorkflowID: run.WorkflowID, RunID: run.FirstExecutionRunID, BeganAt: action.ActualTime.UTC()})
+			runs = append(runs, wire.ScheduleRun{WorkflowID: run.WorkflowID, RunID: run.FirstExecutionRunID, BeganAt: action.ActualTime.UTC()})
 		}
 	}
 	return runs

@@ -3,7 +3,7 @@ package claude
 import (
 	"strings"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/cost"
 )
 
 // price is what a million tokens cost, in dollars.
@@ -44,13 +44,13 @@ func listPrice(model string) (price, bool) {
 
 // prices are those of the configuration and of the project, the latter first. The zero value is the built-in list alone.
 type prices struct {
-	set  []task.ModelPrice
+	set  []cost.ModelPrice
 	date string // of the configured ones; empty: not said
 }
 
 // pricesOf reads what the server says of prices. The server has checked them.
 func pricesOf(vars variables) prices {
-	set, err := task.ParseModelPrices(vars["OMOI_MODEL_PRICES"])
+	set, err := cost.ParseModelPrices(vars["OMOI_MODEL_PRICES"])
 	if err != nil {
 		return prices{}
 	}

@@ -1,6 +1,6 @@
 package claude
 
-import "github.com/omoi-dev/omoi/internal/task"
+import "github.com/omoi-dev/omoi/internal/cost"
 
 // tokens is what a message cost.
 type tokens struct {
@@ -158,8 +158,8 @@ func (s *spent) data() map[string]any {
 
 // known is what is known of the cost, nil if nothing is; unknown: a model without a known price was used.
 func (s *spent) known() (usd *float64, unknown bool) {
-	cost, _ := s.total()
+	sum, _ := s.total()
 	_, unknown = s.estimate()
 	unknown = unknown || s.Unknown
-	return task.KnownCost(cost, unknown), unknown
+	return cost.Known(sum, unknown), unknown
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/cost"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -63,7 +63,7 @@ func (s spent) over(o spent) spent {
 
 func (s spent) data() map[string]any {
 	unknown := s.Cost == 0 && s.Input+s.Output > 0 // it used a model and says no price
-	data := map[string]any{"cost_usd": task.KnownCost(s.Cost, unknown)}
+	data := map[string]any{"cost_usd": cost.Known(s.Cost, unknown)}
 	if unknown {
 		data["cost_unknown"] = true
 	}

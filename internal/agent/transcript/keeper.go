@@ -16,7 +16,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/redact"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -147,10 +147,10 @@ func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
 }
 
 func (p place) after(piece []byte, raw int64) place {
-	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: task.TranscriptSum(p.sum, piece)}
+	return place{at: p.at + raw, sent: p.sent + int64(len(piece)), sum: transcript.Sum(p.sum, piece)}
 }
 
-func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.TranscriptMark, error) {
+func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.Mark, error) {
 	query := url.Values{"session_id": {k.session}}
 	if anew {
 		query.Set("replace", "true")
@@ -158,7 +158,7 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (task.Transcr
 		query.Set("offset", strconv.FormatInt(k.place.sent, 10))
 		query.Set("sum", strconv.FormatUint(uint64(k.place.sum), 10))
 	}
-	var mark task.TranscriptMark
+	var mark transcript.Mark
 	answer, err := k.line.Put(ctx, "/transcripts/"+url.PathEscape(k.cfg.RunID)+"?"+query.Encode(), piece)
 	switch {
 	case err != nil:

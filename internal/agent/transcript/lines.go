@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/omoi-dev/omoi/internal/redact"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // What is read at once: little, since the agent shares the sandbox's memory with the work.
@@ -57,7 +57,7 @@ func readLine(in *bufio.Reader) (line []byte, n int64, err error) {
 
 // find looks for the place that the API names. The start of the file is the answer where it
 // is in none.
-func find(f *os.File, mark task.TranscriptMark, secrets *redact.Hider) (place, error) {
+func find(f *os.File, mark transcript.Mark, secrets *redact.Hider) (place, error) {
 	var p place
 	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, 1<<62), 64<<10)
 	for p.sent < mark.Received {

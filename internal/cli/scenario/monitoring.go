@@ -179,7 +179,7 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 		switch {
 		case then.Last != nil && a.ID == then.Last.ID:
 			return nil, nil //nolint:nilnil // it runs still
-		case !slices.ContainsFunc(then.Schedule.Recent, func(r task.ScheduleRun) bool { return r.RunID == a.CycleID }):
+		case !slices.ContainsFunc(then.Schedule.Recent, func(r client.ScheduleRun) bool { return r.RunID == a.CycleID }):
 			return &a, nil
 		}
 	}

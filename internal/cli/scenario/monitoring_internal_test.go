@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // What the conductor thinks in a run that was under way is not the answer to the check: the sandbox may be missing there.
@@ -30,7 +29,7 @@ func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
 	}
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, client.MonitorStatus{Config: client.MonitorConfig{Enabled: true}, Conductor: client.ConductorStatus{
-			Last: &older, Schedule: client.Schedule{Recent: []task.ScheduleRun{{RunID: "r1"}, {RunID: "r2"}}},
+			Last: &older, Schedule: client.Schedule{Recent: []client.ScheduleRun{{RunID: "r1"}, {RunID: "r2"}}},
 		}})
 	})
 	mux.HandleFunc("POST /api/v1/schedules/conductor/run", func(w http.ResponseWriter, _ *http.Request) {

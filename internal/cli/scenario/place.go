@@ -48,7 +48,7 @@ func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
 	if p.AutoSteering != nil && *p.AutoSteering {
 		return p.ID, nil
 	}
-	_, err := k.API.PatchProject(ctx, p.ID, client.ProjectPatch{AutoSteering: task.Choose(true)})
+	_, err := k.API.PatchProject(ctx, p.ID, client.ProjectPatch{AutoSteering: client.Choose(true)})
 	return p.ID, err
 }
 

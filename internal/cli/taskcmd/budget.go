@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/cost"
 )
 
 // budgetFlags are the limits that a person names; those that are not named stay.
@@ -167,7 +167,7 @@ func (s *session) spendingTable(now client.Spending) {
 	b, u := now.Budget, now.Used
 	s.table([][]string{
 		{"", "USED", "BUDGET"},
-		{"money", task.CostText(u.USD, u.CostUnknown, "$%.2f"), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
+		{"money", cost.Text(u.USD, u.CostUnknown, "$%.2f"), limit(b.USD > 0, fmt.Sprintf("$%.2f", b.USD))},
 		{"tokens", fmt.Sprintf("%.0f", u.Tokens), limit(b.Tokens > 0, strconv.FormatInt(b.Tokens, 10))},
 		{"wall clock", seconds(u.WallClockS), limit(b.WallClockS > 0, seconds(float64(b.WallClockS)))},
 		{"sandboxes", seconds(u.SandboxSeconds), limit(b.SandboxSeconds > 0, seconds(float64(b.SandboxSeconds)))},

@@ -22,6 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -41,7 +42,7 @@ type fakeAPI struct {
 	tasks    []client.Task // newest first
 	boxes    []client.Sandbox
 	steps    []client.Intervention
-	visits   []task.Visit
+	visits   []receipt.AccessSession
 	logs     map[string][]string // parts by sandbox; an offset is the number of a part
 	keys     []client.Key
 	newKeys  []client.NewKey
@@ -79,7 +80,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}", f.get)
 	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {
 		f.locked(func() {
-			r := task.NewReceipt(f.tasks[0], f.boxes, f.visits)
+			r := receipt.New(f.tasks[0], f.boxes, f.visits)
 			r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
 			answer(w, http.StatusOK, r)
 		})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
 // feedbackOf is what was said from outside of a task's pull request; nil if nothing was, or this server knows nothing of it.
@@ -51,19 +51,19 @@ func (s *session) showFeedback(story *client.TaskFeedback, id string) {
 }
 
 // doneAbout says what became of a piece of feedback, as one looks at the task id.
-func doneAbout(i task.FeedbackItem, id string) string {
+func doneAbout(i feedback.Item, id string) string {
 	whose := "task " + i.TaskID
 	if i.TaskID == id {
 		whose = "this task"
 	}
 	switch i.State {
-	case task.FeedbackSent:
+	case feedback.StateSent:
 		return "told the agent of " + whose
-	case task.FeedbackHeard:
+	case feedback.StateHeard:
 		return "told the agent of " + whose + ", which has it"
-	case task.FeedbackStarted:
+	case feedback.StateStarted:
 		return "started " + whose
-	case task.FeedbackHeld:
+	case feedback.StateHeld:
 		return render.OneLine(strings.TrimSuffix("waits: "+i.Reason, ": "), 90)
 	}
 	return render.OneLine("ignored: "+i.Reason, 90)

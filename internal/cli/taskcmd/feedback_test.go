@@ -8,6 +8,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -20,12 +21,12 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	done.PullURL = &url
 	f.tasks = []client.Task{done}
 	require.NotContains(t, f.omoi("show", "-").out, "FEEDBACK")
-	item := func(state, reason, id string) task.FeedbackItem {
-		return task.FeedbackItem{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
+	item := func(state, reason, id string) feedback.Item {
+		return feedback.Item{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
 	}
-	f.feedback = client.TaskFeedback{RootID: idB, Follows: idB, PullState: task.PullMerged, Items: []task.FeedbackItem{
-		item(task.FeedbackStarted, "", idA), item(task.FeedbackHeard, "", idC), item(task.FeedbackSent, "", idA),
-		item(task.FeedbackHeld, "the task has failed", ""), item(task.FeedbackIgnored, "the pull request is closed", ""),
+	f.feedback = client.TaskFeedback{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
+		item(feedback.StateStarted, "", idA), item(feedback.StateHeard, "", idC), item(feedback.StateSent, "", idA),
+		item(feedback.StateHeld, "the task has failed", ""), item(feedback.StateIgnored, "the pull request is closed", ""),
 	}}
 	got := f.omoi("show", "-").out
 	for _, want := range []string{
@@ -39,7 +40,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
 	require.Contains(t, shown, "feedback")
 	for range 20 {
-		f.feedback.Items = append(f.feedback.Items, item(task.FeedbackHeard, "", idA))
+		f.feedback.Items = append(f.feedback.Items, item(feedback.StateHeard, "", idA))
 	}
 	require.Contains(t, f.omoi("show", "-").out, "the newest 10 of 25")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newProject(s *session) *cobra.Command {
@@ -110,7 +110,7 @@ func (s *session) projectCreate() *cobra.Command {
 		case cmd.Flags().Changed("settings") && !json.Valid([]byte(settings)):
 			return exit.Usagef(`--settings is a JSON object, as '{"validate": true}'`)
 		}
-		in.Settings, in.Setup, in.OnFeedback = json.RawMessage(settings), f.setup, task.OnFeedback(f.feedback)
+		in.Settings, in.Setup, in.OnFeedback = json.RawMessage(settings), f.setup, feedback.Mode(f.feedback)
 		in.MaxSlots, in.Autonomous = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "autonomous-execution", &f.alone)
 		seconds, err := f.check(cmd)
 		in.SetupTimeoutS = seconds
@@ -151,7 +151,7 @@ func (s *session) projectUpdate() *cobra.Command {
 			return err
 		}
 		change.AgentsMayMessage, change.Autonomous = changed(cmd, "allow-agent-messages", &messages), changed(cmd, "autonomous-execution", &f.alone)
-		change.MaxSlots, change.OnFeedback = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "on-feedback", (*task.OnFeedback)(&f.feedback))
+		change.MaxSlots, change.OnFeedback = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "on-feedback", (*feedback.Mode)(&f.feedback))
 		change.Setup, change.SetupTimeoutS = changed(cmd, "setup", &f.setup), changed(cmd, "setup-timeout", &seconds)
 		if said, err := json.Marshal(change); err != nil || string(said) == "{}" {
 			return exit.Usagef("nothing to change: name a setting, as --allow-agent-messages=true")
@@ -165,19 +165,19 @@ func (s *session) projectUpdate() *cobra.Command {
 }
 
 // choice reads a flag whose value is true, false, or default.
-func choice(cmd *cobra.Command, name string) (task.Choice, error) {
+func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 	said := cmd.Flags().Lookup(name).Value.String()
 	switch {
 	case !cmd.Flags().Changed(name):
-		return task.Choice{}, nil
+		return client.OptionalBool{}, nil
 	case said == "default":
-		return task.Choice{Named: true}, nil
+		return client.OptionalBool{Named: true}, nil
 	}
 	to, err := strconv.ParseBool(said)
 	if err != nil {
-		return task.Choice{}, exit.Usagef("--%s is true, false or default, not %q", name, said)
+		return client.OptionalBool{}, exit.Usagef("--%s is true, false or default, not %q", name, said)
 	}
-	return task.Choose(to), nil
+	return client.Choose(to), nil
 }
 
 // warnLimit warns of a project that admits no task.
@@ -189,7 +189,7 @@ func (s *session) warnLimit(p client.Project) {
 
 // onFeedback returns the values of --on-feedback.
 func onFeedback() []string {
-	return []string{string(task.OnFeedbackOff), string(task.OnFeedbackMessage), string(task.OnFeedbackRevise)}
+	return []string{string(feedback.ModeOff), string(feedback.ModeMessage), string(feedback.ModeRevise)}
 }
 
 func listOf(values []string) string { return strings.Join(values, ", ") }

@@ -49,7 +49,7 @@ func TestProjectsDelete_PreviewsUnlessConfirmed(t *testing.T) {
 	require.Equal(t, []string{idA}, deleted)
 	require.Zero(t, f.omoi("project", "delete", idA[:8], "--yes").code)
 	require.Equal(t, []string{idA, idB}, deleted, "a name goes before a part of an ID")
-	preview.OpenTasks = []task.OpenTask{{ID: idC, Title: "Do it", Status: task.StatusRunning}}
+	preview.OpenTasks = []client.OpenTask{{ID: idC, Title: "Do it", Status: task.StatusRunning}}
 	require.Contains(t, f.omoi("project", "delete", "app").out, "Open:  ")
 	require.Contains(t, f.omoi("project", "delete", "app", "--yes").err, "1 open tasks")
 	require.Equal(t, exit.Usage, f.omoi("project", "delete").code)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -20,7 +21,7 @@ func TestReceiptOfATask(t *testing.T) {
 		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now,
 		MadeAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: new(0.5), Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
 	}}
-	f.visits = []task.Visit{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
+	f.visits = []receipt.AccessSession{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
 	got := f.omoi("receipt", "-")
 	require.Zero(t, got.code, got.err)
 	for _, text := range []string{
@@ -119,7 +120,7 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
 	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderDaytona, TaskID: idA, Attempt: 1, State: task.SandboxGone, MadeAt: &now, GoneAt: &now}}
-	f.visits = []task.Visit{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
+	f.visits = []receipt.AccessSession{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code, "it is not verified")
 	require.Contains(t, got.out, "not yet: deleted; the second absence check runs at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
@@ -143,7 +144,7 @@ func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
 		if reads++; reads == 3 {
 			box.State, box.GoneAt, box.VerifiedAt = task.SandboxGone, &now, &now
 		}
-		r := task.NewReceipt(ended, []client.Sandbox{box}, nil)
+		r := receipt.New(ended, []client.Sandbox{box}, nil)
 		r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
 		answer(w, http.StatusOK, r)
 	})

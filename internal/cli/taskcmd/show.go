@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -161,7 +162,7 @@ func (s *session) showAttempts(t client.Task) {
 	for _, a := range t.Attempts {
 		rows = append(rows, []string{
 			fmt.Sprintf("%d (%s)", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
-			strconv.FormatInt(a.Events, 10), task.CostText(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
+			strconv.FormatInt(a.Events, 10), cost.Text(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
 		})
 	}
 	s.say("")

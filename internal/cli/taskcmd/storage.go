@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 func newStorage(s *session) *cobra.Command {
@@ -27,7 +27,7 @@ func (s *session) storageTable(found client.Storage) {
 	rows := [][]string{{"KIND", "SIZE", "KEPT", "NEXT PASS REMOVES"}}
 	for _, k := range found.Kinds {
 		rows = append(rows, []string{
-			strings.ReplaceAll(k.Kind, "_", " "), sizeWords(k.Bytes), task.KeepWords(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
+			strings.ReplaceAll(k.Kind, "_", " "), sizeWords(k.Bytes), retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
 		})
 	}
 	s.table(rows)
@@ -51,9 +51,9 @@ func expiredWords(k client.StorageKind) string {
 	switch {
 	case k.Expired == 0:
 		return "nothing"
-	case k.Kind == task.RetainBusRows:
+	case k.Kind == retention.BusRows:
 		return count + " rows"
-	case k.Kind == task.RetainBranches, k.Kind == task.RetainRefs:
+	case k.Kind == retention.Branches, k.Kind == retention.Refs:
 		return "of " + count + " tasks"
 	case k.ExpiredRows > 0:
 		return strconv.FormatInt(k.ExpiredRows, 10) + " events of " + count + " sandboxes"

@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -93,17 +94,17 @@ func where(one client.SavedWork) string {
 	switch {
 	case one.RemovedAt != nil:
 		return "removed by retention on " + one.RemovedAt.Local().Format(day)
-	case one.Kind == task.SavedLost && one.LostSince != nil:
+	case one.Kind == savedwork.Lost && one.LostSince != nil:
 		return "lost since " + one.LostSince.Local().Format(day)
-	case one.Kind == task.SavedLost:
+	case one.Kind == savedwork.Lost:
 		return "lost"
 	case one.Kept():
 		return "kept by omoi"
-	case one.Kind == task.SavedSaving:
+	case one.Kind == savedwork.Saving:
 		return "being saved"
 	case one.Ref == "":
 		return "nothing was left"
-	case one.Kind == task.SavedBranch:
+	case one.Kind == savedwork.Branch:
 		return render.Clean(one.Ref) + " at " + render.Clean(one.Head[:min(12, len(one.Head))])
 	}
 	return render.Clean(one.Ref)

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -47,7 +48,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 
 // takes is the command that takes a patch or a bundle into a working copy.
 func takes(one client.SavedWork, file string) [2]string {
-	if one.Kind == task.SavedBundle {
+	if one.Kind == savedwork.Bundle {
 		return [2]string{fmt.Sprintf("git fetch %s '+refs/*:refs/saved/*'", scm.Quoted(file)), "in a clone of the repository, then git log --all"}
 	}
 	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
@@ -59,7 +60,7 @@ func (s *session) printWork(ctx context.Context, api *client.Client, taskID stri
 		_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
 		return err
 	}
-	if one.Kind == task.SavedBundle {
+	if one.Kind == savedwork.Bundle {
 		return exit.Usagef("a git bundle is nothing to look at. Next: omoi work %s --patch work.bundle", render.Short(taskID))
 	}
 	var text strings.Builder

@@ -12,6 +12,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/savedwork"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -36,11 +37,11 @@ func TestWork(t *testing.T) {
 	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi keeps no patch of this task")
 	since, rescue := time.Now(), "refs/omoi/rescue/"+idA+"/4"
 	f.works = []client.SavedWork{
-		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x && git show FETCH_HEAD"},
-		{Attempt: 2, Kind: task.SavedPatch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
-		{Attempt: 3, Kind: task.SavedLost, LostSince: &since},
-		{Attempt: 4, Kind: task.SavedRescue, Ref: rescue, Next: "git fetch origin " + rescue + " && git show FETCH_HEAD"},
-		{Attempt: 5, Kind: task.SavedSaving},
+		{Attempt: 1, Kind: savedwork.Branch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x && git show FETCH_HEAD"},
+		{Attempt: 2, Kind: savedwork.Patch, Files: 3, Bytes: 70, Notes: []string{"\"huge\" was left out\x1b"}, Next: "omoi work " + idA + " --attempt 2 --patch work.patch"},
+		{Attempt: 3, Kind: savedwork.Lost, LostSince: &since},
+		{Attempt: 4, Kind: savedwork.Rescue, Ref: rescue, Next: "git fetch origin " + rescue + " && git show FETCH_HEAD"},
+		{Attempt: 5, Kind: savedwork.Saving},
 	}
 	got := f.omoi("work", "-")
 	require.Zero(t, got.code, got.err)
@@ -68,8 +69,8 @@ func TestSavedWork_ThatRetentionRemovedIsDated(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	at, ref := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), "refs/omoi/rescue/x/1"
 	f.works = []client.SavedWork{
-		{Attempt: 1, SandboxID: "one", Kind: task.SavedRescue, Ref: ref, Files: 1, RemovedAt: &at},
-		{Attempt: 2, SandboxID: "two", Kind: task.SavedPatch, Files: 1, RemovedAt: &at},
+		{Attempt: 1, SandboxID: "one", Kind: savedwork.Rescue, Ref: ref, Files: 1, RemovedAt: &at},
+		{Attempt: 2, SandboxID: "two", Kind: savedwork.Patch, Files: 1, RemovedAt: &at},
 	}
 	day := at.Local().Format("2006-01-02 15:04:05")
 	work := f.omoi("work", "-").out
@@ -82,7 +83,7 @@ func TestWorkIsTakenOut(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA}}
 	f.works = []client.SavedWork{
-		{Attempt: 1, Kind: task.SavedBranch, Ref: "feature/x", Head: "c1"}, {Attempt: 2, Kind: task.SavedPatch}, {Attempt: 4, Kind: task.SavedBundle},
+		{Attempt: 1, Kind: savedwork.Branch, Ref: "feature/x", Head: "c1"}, {Attempt: 2, Kind: savedwork.Patch}, {Attempt: 4, Kind: savedwork.Bundle},
 	}
 	require.Equal(t, result{out: "+the work of 2\n"}, f.omoi("work", "-", "--attempt", "2", "--patch", "-"))
 	require.Equal(t, result{out: "+the work of 4\n"}, f.omoi("work", "-", "--patch", "-"), "the newest that is kept")

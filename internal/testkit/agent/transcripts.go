@@ -7,7 +7,7 @@ import (
 	"path"
 	"strconv"
 
-	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // Transcript is what a server keeps of one run.
@@ -80,12 +80,12 @@ func (s *Server) keep(run string, body []byte, r *http.Request) map[string]any {
 	}
 	offset, _ := strconv.Atoi(q.Get("offset"))
 	before, _ := strconv.ParseUint(q.Get("sum"), 10, 32)
-	stored := offset == len(t.Content) && uint32(before) == task.TranscriptSum(0, []byte(t.Content))
+	stored := offset == len(t.Content) && uint32(before) == transcript.Sum(0, []byte(t.Content))
 	if stored {
 		t.Content += string(body)
 		t.SessionID = q.Get("session_id")
 	}
-	return map[string]any{"stored": stored, "received": len(t.Content), "sum": task.TranscriptSum(0, []byte(t.Content)), "cut_bytes": 0}
+	return map[string]any{"stored": stored, "received": len(t.Content), "sum": transcript.Sum(0, []byte(t.Content)), "cut_bytes": 0}
 }
 
 // Keep puts a transcript there, as an earlier attempt would have.

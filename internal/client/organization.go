@@ -1,0 +1,28 @@
+package client
+
+// Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
+type Organization struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Plan     string `json:"plan"`                 // free, pro, lifetime, team, enterprise or unlimited
+	MaxSlots *int   `json:"max_concurrent_tasks"` // a limit of its own, which goes before the plan's; null: none
+	Limit    *int   `json:"limit"`                // what binds; null: nothing does
+	AtWork   int    `json:"at_work"`              // tasks that hold a slot
+	Waiting  int    `json:"waiting"`              // tasks that wait for one, or for something else
+	Paused   bool   `json:"paused"`
+}
+
+// OrganizationChange changes what is not nil.
+type OrganizationChange struct {
+	Plan     *string
+	MaxSlots *int // below 0: no limit of its own
+}
+
+// Plans are those that an organization may have.
+func Plans() []string { return []string{"free", "pro", "lifetime", "team", "enterprise", "unlimited"} }
+
+// PlanSlots returns the concurrency limit of a plan, and whether the plan has one. The limit of an organization precedes it.
+func PlanSlots(plan string) (slots int, limited bool) {
+	slots, limited = map[string]int{"free": 1, "pro": 3, "lifetime": 5, "team": 10}[plan]
+	return slots, limited
+}

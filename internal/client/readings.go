@@ -1,0 +1,98 @@
+package client
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/spec"
+)
+
+// FileEdit is one reported change of a file.
+type FileEdit struct {
+	EventID      string    `json:"event_id"`
+	Sequence     int64     `json:"sequence"`
+	ChangeType   string    `json:"change_type"` // created, modified, deleted or renamed, as reported
+	OldPath      string    `json:"old_path,omitempty" doc:"What a file that was renamed was called before"`
+	LinesAdded   int64     `json:"lines_added"`
+	LinesRemoved int64     `json:"lines_removed"`
+	Diff         string    `json:"diff"`     // unified; empty if none was reported
+	Complete     bool      `json:"complete"` // false: the diff is a preview
+	CreatedAt    time.Time `json:"created_at"`
+}
+
+// ChangedFile is a file with its changes, oldest first.
+type ChangedFile struct {
+	Path         string     `json:"path"`
+	LinesAdded   int64      `json:"lines_added"` // sum of the edits shown
+	LinesRemoved int64      `json:"lines_removed"`
+	Edits        []FileEdit `json:"edits" nullable:"false"`
+}
+
+// ChangedFiles is a stretch of a sandbox's file changes; files in the order of their first change in it.
+type ChangedFiles struct {
+	SandboxID string        `json:"sandbox_id"`
+	Files     []ChangedFile `json:"files" nullable:"false"`
+	// Next is the event number to go on after; null at the end.
+	Next *int64 `json:"next"`
+}
+
+// Integrity shows whether the events of a sandbox are 1..head, each once.
+type Integrity struct {
+	SandboxID string `json:"sandbox_id"`
+	Head      int64  `json:"head"`                       // newest number
+	Stored    int64  `json:"stored"`                     // rows
+	Gapless   bool   `json:"gapless"`                    // 1..head are stored, each once, and nothing else
+	Gaps      []Gap  `json:"gaps"      nullable:"false"` // at most 100
+	Refused   int64  `json:"duplicates_refused"`
+	Relayed   int64  `json:"relayed"` // 1..relayed are told to the workflow
+	// Spools are the numbered senders, the first one first.
+	Spools []SpoolWatermark `json:"spools" nullable:"false"`
+}
+
+// Gap is a stretch of missing numbers, both ends included.
+type Gap struct {
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+}
+
+// SpoolWatermark says that the numbers 1..Acknowledged of a sender are stored.
+type SpoolWatermark struct {
+	SpoolID      string `json:"spool_id"`
+	Acknowledged int64  `json:"acknowledged"`
+}
+
+// EventCounts are the events of a sandbox by type.
+type EventCounts struct {
+	SandboxID  string           `json:"sandbox_id"`
+	Total      int64            `json:"total"`
+	Heartbeats int64            `json:"heartbeats"`
+	Types      map[string]int64 `json:"types" nullable:"false"` // heartbeats too
+}
+
+// Transcript is the session transcript of an agent's run.
+type Transcript struct {
+	SandboxID string          `json:"sandbox_id"`
+	SessionID string          `json:"session_id"`
+	Content   string          `json:"transcript_b64"`
+	Metadata  json.RawMessage `json:"metadata"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// Activity is what is known of the life in a sandbox.
+type Activity struct {
+	SandboxID       string     `json:"sandbox_id"`
+	LastWorkAt      *time.Time `json:"last_work_at"`
+	LastHeartbeatAt *time.Time `json:"last_heartbeat_at"`
+	HeartbeatStatus *string    `json:"heartbeat_status"`
+	HasCompleted    bool       `json:"has_completed"` // the agent completed and did nothing after it
+	IsAlive         bool       `json:"is_alive"`      // a heartbeat within two minutes
+	IsIdle          bool       `json:"is_idle"`
+	IsStuck         bool       `json:"is_stuck_running"`
+	IdleSeconds     float64    `json:"idle_duration_seconds"` // since the last work
+}
+
+// Life is what is known of an active sandbox: of the life in it, and of a run by phases.
+type Life struct {
+	Activity Activity
+	Phases   spec.PhaseStatus
+}

@@ -1,0 +1,119 @@
+// Package savedwork tells where the work of a task is: on its branch, beside it, or kept by omoi.
+package savedwork
+
+import (
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Kinds of saved work.
+const (
+	Branch = "branch" // commits on the task's branch
+	Rescue = "rescue" // a commit below a ref of its own in the repository
+	Patch  = "patch"  // kept by omoi in the form that git apply takes
+	Bundle = "bundle" // kept by omoi as a git bundle: the repository took it under no name
+	Lost   = "lost"   // its sandbox could not be reached since LostSince
+	Saving = "saving" // the attempt has ended, and what it left is still being saved
+	None   = "none"   // the attempt left nothing
+)
+
+// Kinds of stored texts that hold work. Work that is no text is stored as base64.
+const (
+	TextPatch       = "patch"
+	TextPatchBase64 = "patch" + TextBase64
+	TextBundle      = "bundle" + TextBase64
+	TextBase64      = "_base64" // ends their kinds
+)
+
+// SavedWork says where work of an attempt is.
+type SavedWork struct {
+	Attempt   int        `json:"attempt"`
+	SandboxID string     `json:"sandbox_id"`
+	Kind      string     `json:"kind" enum:"branch,rescue,patch,bundle,lost,saving,none"`
+	Ref       string     `json:"ref,omitempty"`   // branch or ref of the repository that holds it
+	Head      string     `json:"head,omitempty"`  // newest commit on the branch, or that was to come there
+	Files     int        `json:"files,omitempty"` // that were not committed
+	Bytes     int64      `json:"bytes,omitempty"` // of these; of a patch or bundle: its own
+	LostSince *time.Time `json:"lost_since,omitempty"`
+	Notes     []string   `json:"notes,omitempty"` // what was left out, or is not as it was
+	// RemovedAt is when retention removed it; nil: it is kept.
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	// Next is the command that gets it, in a clone of the repository.
+	Next string `json:"next,omitempty"`
+	// Text is the id under which the store keeps it.
+	Text string `json:"-"`
+}
+
+// Kept reports whether omoi itself has the work, and not the repository.
+func (s SavedWork) Kept() bool { return s.Kind == Patch || s.Kind == Bundle }
+
+// Of lists where the work of a task's attempts is, the first attempt first. What an attempt has on the branch
+// comes before what it has beside it; of one that is at work only what is there already is told.
+func Of(t task.Task) []SavedWork {
+	var all []SavedWork
+	before := textOf(t.Base)
+	for _, a := range t.Attempts {
+		found := besideBranch(a)
+		if head := textOf(a.HeadCommit); head != "" && head != before && t.Branch != nil {
+			found = append([]SavedWork{{Kind: Branch, Ref: *t.Branch, Head: head}}, found...)
+			before = head
+		}
+		switch {
+		case a.EndedAt == nil:
+		case beingSaved(a):
+			found = append(found, SavedWork{Kind: Saving, Notes: []string{savingNote}})
+		case len(found) == 0:
+			found = []SavedWork{{Kind: None}}
+		}
+		for _, one := range found {
+			one.Attempt, one.SandboxID = a.Number, a.SandboxID
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// savingNote says what the word alone does not: nothing is known yet, and somebody is at it.
+const savingNote = "What it left is still being saved. Look again in a moment."
+
+// beingSaved reports whether the cleanup of an attempt that has ended has not yet said what there was to save.
+func beingSaved(a task.Attempt) bool {
+	switch a.SandboxState {
+	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
+		return a.Salvage == nil
+	case task.SandboxGone, task.SandboxLost:
+	}
+	return false
+}
+
+// besideBranch is what was saved of an attempt's work without being on the branch.
+func besideBranch(a task.Attempt) []SavedWork {
+	if a.Salvage == nil {
+		return nil
+	}
+	s := *a.Salvage
+	one := SavedWork{Head: s.Head, Files: s.Files, Bytes: s.Bytes, LostSince: s.LostSince, Notes: s.Notes}
+	switch {
+	case s.Kind == task.SalvageRef && s.Files == 0 && s.Head != "" && s.Head == textOf(a.HeadCommit):
+		return nil // it came to the branch later, and there is nothing else in it
+	case s.Kind == task.SalvageRef:
+		one.Kind, one.Ref = Rescue, s.Ref
+	case s.Kind == task.SalvagePatch:
+		one.Kind, one.Text = Patch, s.Ref
+	case s.Kind == task.SalvageLost:
+		one.Kind = Lost
+	case len(s.Notes) > 0:
+		one.Kind = None
+	default:
+		return nil
+	}
+	return []SavedWork{one}
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,52 @@
+// Package transcript describes the transcripts of agent runs: their pieces on the way to the server, and what is stored.
+package transcript
+
+import (
+	"hash/crc32"
+	"time"
+)
+
+// MaxPiece is the most that an agent may send of a transcript at once, in bytes.
+const MaxPiece = 4 << 20
+
+// MaxRuns is how many runs of one sandbox have their transcripts kept.
+const MaxRuns = 100
+
+// Info describes the transcript of one run of an agent.
+type Info struct {
+	RunID     string    `json:"run_id"`
+	SessionID string    `json:"session_id"` // under which the agent's program goes on
+	SandboxID string    `json:"sandbox_id"`
+	Attempt   int       `json:"attempt"`
+	Bytes     int64     `json:"bytes"`     // that are kept
+	CutBytes  int64     `json:"cut_bytes"` // the oldest ones, which are not
+	UpdatedAt time.Time `json:"updated_at"`
+	// RemovedAt is when retention removed it; nil: it is kept.
+	RemovedAt *time.Time `json:"removed_at,omitempty"`
+}
+
+// Piece is whole lines of a transcript that follow the Offset bytes sent before.
+type Piece struct {
+	SandboxID string
+	RunID     string
+	SessionID string
+	Offset    int64
+	Sum       int64 // CRC-32C of the bytes before
+	Replace   bool  // forget what came before; Offset and Sum are 0
+	Content   []byte
+	Limit     int64 // most bytes that are kept
+}
+
+// Mark says how far a stored transcript has come.
+type Mark struct {
+	Stored   bool  `json:"stored"`    // false: the piece does not follow what is stored; go on at received
+	Received int64 `json:"received"`  // bytes, those that were cut off too
+	Sum      int64 `json:"sum"`       // CRC-32C of them
+	CutBytes int64 `json:"cut_bytes"` // the oldest ones, which are no longer kept
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
+
+// Sum is the CRC-32C of what has the sum given and of what comes behind it; 0 is the
+// sum of nothing.
+func Sum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castagnoli, more) }
