@@ -55,9 +55,9 @@ help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## build, start everything, run one real task to its end, say what happened, stop everything; AGENT=claude: by Claude Code
+demo: ## build, start everything, run one real task to its end, say what happened, stop everything
 	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
-	@$(BIN)/omoi demo $(if $(AGENT),--agent $(AGENT))
+	@$(BIN)/omoi demo
 
 .PHONY: dev
 dev: ## build, start everything and keep it running until Ctrl-C

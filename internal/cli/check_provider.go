@@ -2,27 +2,15 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
-	"github.com/omoi-dev/omoi/internal/cli/render"
-	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 )
-
-func newCheck(g *globals) *cobra.Command {
-	cmd := &cobra.Command{Use: "check", Short: "Run end-to-end checks of an installation or a provider"}
-	cmd.AddCommand(newCheckProvider(g))
-	cmd.AddCommand(newCheckStack(g)...)
-	return cmd
-}
 
 func newCheckProvider(g *globals) *cobra.Command {
 	var only string
@@ -46,7 +34,7 @@ Exit code 0: every promise that could be tried is kept. 1: one is broken. 3: the
 			if err != nil {
 				return exit.Usagef("--run %s: this is no regular expression", only)
 			}
-			return g.checkProvider(cmd, args[0], conformance.Options{Only: pattern, Parallel: parallel})
+			return g.checkProvider(cmd.Context(), args[0], conformance.Options{Only: pattern, Parallel: parallel})
 		},
 	}
 	cmd.Flags().StringVar(&only, "run", "", "only promises whose names match this `regexp`")
@@ -54,71 +42,40 @@ Exit code 0: every promise that could be tried is kept. 1: one is broken. 3: the
 	return cmd
 }
 
-func (g *globals) checkProvider(cmd *cobra.Command, name string, o conformance.Options) error {
+// checkProvider runs the conformance suite. Each promise is a step, as of a check.
+func (g *globals) checkProvider(ctx context.Context, name string, o conformance.Options) error {
 	loaded, err := g.load(nil)
 	if err != nil {
 		return err
 	}
-	style := taskcmd.StyleOf(g.stdout, g.variable)
-	if !g.json {
-		o.Report = func(r conformance.Result) { _, _ = fmt.Fprintln(g.stdout, checkLine(style, r)) }
+	p, number := g.printer(), 0
+	o.Report = func(r conformance.Result) {
+		number++
+		p.Step(number, 0, promiseStep(r))
 	}
-	ctx := cmd.Context()
-	defer context.AfterFunc(ctx, func() {
-		_, _ = fmt.Fprintln(g.stderr, "Interrupted: the check judges no more, and removes what it made.")
-	})()
-	results, err := app.CheckProvider(ctx, loaded, name, o)
+	defer g.onInterrupt(ctx, "Interrupted: the check judges no more, and removes what it made.")()
+	promises, err := app.CheckProvider(ctx, loaded, name, o)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return errors.Join(exit.With(exit.Interrupted, nil), g.judgeProvider(name, results))
-	}
-	if len(results) == 0 {
+	if len(promises) == 0 && ctx.Err() == nil {
 		return exit.Usagef("--run %s fits no promise; without it all are tried", o.Only)
 	}
-	return g.judgeProvider(name, results)
+	steps := make([]scenario.Step, 0, len(promises))
+	for _, r := range promises {
+		steps = append(steps, promiseStep(r))
+	}
+	return g.tried(ctx, p, []scenario.Result{scenario.ResultOf("provider "+name, "a sandbox provider keeps its promises", steps)})
 }
 
-func checkLine(style render.Style, r conformance.Result) string {
-	word := fmt.Sprintf("%-11s", r.Outcome)
+func promiseStep(r conformance.Result) scenario.Step {
+	s := scenario.Step{Name: r.Name, Verdict: scenario.Skip, Detail: r.Detail, Seconds: r.Seconds}
 	switch r.Outcome {
 	case conformance.Kept:
-		word = style.Green(word)
+		s.Verdict = scenario.Pass
 	case conformance.Broken:
-		word = style.Red(word)
+		s.Verdict = scenario.Fail
 	case conformance.Skipped, conformance.Interrupted:
-		word = style.Yellow(word)
 	}
-	line := fmt.Sprintf("%s  %-26s %6s", word, r.Name, time.Duration(r.Seconds*float64(time.Second)).Round(10*time.Millisecond))
-	if r.Detail != "" {
-		line += "  " + render.Clean(r.Detail)
-	}
-	return line
-}
-
-// judgeProvider says the sum, and answers the exit code.
-func (g *globals) judgeProvider(name string, results []conformance.Result) error {
-	sum := make(map[conformance.Outcome]int)
-	for _, r := range results {
-		sum[r.Outcome]++
-	}
-	kept, broken, skipped, halted := sum[conformance.Kept], sum[conformance.Broken], sum[conformance.Skipped], sum[conformance.Interrupted]
-	if g.json {
-		sums := map[string]any{"provider": name, "kept": kept, "broken": broken, "skipped": skipped, "interrupted": halted, "promises": results}
-		if err := json.NewEncoder(g.stdout).Encode(sums); err != nil {
-			return fmt.Errorf("write the answer: %w", err)
-		}
-	} else {
-		word := ""
-		if halted > 0 {
-			word = fmt.Sprintf(", %d interrupted, not judged", halted)
-		}
-		_, _ = fmt.Fprintf(g.stdout, "%s: %d kept, %d broken, %d skipped%s; no sandbox of the check is left unless a line above says so\n",
-			name, kept, broken, skipped, word)
-	}
-	if broken > 0 {
-		return exit.With(exit.Failed, nil)
-	}
-	return nil
+	return s
 }

@@ -55,24 +55,6 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 	}
 }
 
-func TestTheDemoSaysWhatClaudeCodeIsMissing(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]struct {
-		code    int
-		agent   string
-		environ []string
-	}{
-		"ANTHROPIC_API_KEY":             {4, "claude", nil},
-		"program claude is not on this": {4, "claude", []string{"ANTHROPIC_BASE_URL=http://127.0.0.1:1", "OMOI_CLAUDE_BIN=/nonexistent/claude"}},
-		"OMOI_CLAUDE_BIN":               {4, "claude", []string{"ANTHROPIC_AUTH_TOKEN=x", "OMOI_CLAUDE_BIN=/nonexistent/claude"}},
-		"the demo has scripted and cla": {2, "clever", nil},
-	} {
-		code, _, complaints := omoi(t, c.environ, "demo", "--agent", c.agent)
-		require.Equal(t, c.code, code, complaints)
-		require.Contains(t, complaints, want)
-	}
-}
-
 func TestErrorsAsJSON(t *testing.T) {
 	t.Parallel()
 	_, out, complaints := omoi(t, nil, "--json", "xyzzy")

@@ -1,57 +1,43 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/devstack"
-	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// claudeTimeout is for a model that thinks before it works.
-const claudeTimeout = 10 * time.Minute
 
 func newDemo(g *globals) *cobra.Command {
 	var timeout time.Duration
-	agent := task.AgentScripted
 	cmd := &cobra.Command{
 		Use: "demo", Short: "Run one real task with a scripted agent and check its result", Args: taskcmd.NoArgs,
-		Long: `Start everything (or use the omoi dev that runs already), run one real task in a throw-away repository, show
-every step, check what came of it, and stop what was started. Exit code 0 only if everything it says is true.
-The agent is scripted: it follows a list of steps and has no model. With --agent claude it is Claude Code, which
-needs a key, a subscription's token or the address of a model.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if agent == task.AgentClaude && !cmd.Flags().Changed("timeout") {
-				timeout = claudeTimeout
-			}
-			return g.demo(cmd.Context(), agent, timeout)
-		},
+		Long: `Start everything (or use the omoi dev that runs already), run one real task in a new repository, show every step,
+check the outcome, and stop what was started. The agent is scripted: it follows a list of steps and has no model.
+Everything else is real. Exit code 0 only if every check passes.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return g.demo(cmd.Context(), timeout) },
 	}
-	cmd.Flags().StringVar(&agent, "agent", agent, "scripted, or claude")
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take; 10m with --agent claude")
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take")
 	return cmd
 }
 
-func (g *globals) demo(ctx context.Context, agent string, timeout time.Duration) (err error) {
+func (g *globals) demo(ctx context.Context, timeout time.Duration) (err error) {
 	loaded, err := g.load(nil)
 	if err != nil {
-		return err
-	}
-	if err := demoAgent(loaded, agent); err != nil {
 		return err
 	}
 	dir := filepath.Join(loaded.Home, "demo")
@@ -64,35 +50,68 @@ func (g *globals) demo(ctx context.Context, agent string, timeout time.Duration)
 		return fmt.Errorf("keep the services' log: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	err = scenario.Demo(ctx, scenario.DemoConfig{
-		Home: loaded.Home, Key: loaded.API.Key.Reveal(), Program: calledAs(g.dir), Agent: agent, Timeout: timeout,
-		Stdout: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable), JSON: g.json, History: app.HistoryLength,
-		Start: func(ctx context.Context, progress func(string), ready func(devstack.Info)) error {
-			return app.RunDev(ctx, loaded, app.Options{Stderr: log, Progress: progress, Ready: ready})
-		},
-	})
-	if err != nil && exit.Code(err) != exit.Interrupted && !g.json {
+	err = g.demoWith(ctx, loaded, log, timeout)
+	switch {
+	case g.json:
+	case err == nil:
+		g.afterDemo(loaded.Home)
+	case exit.Code(err) != exit.Interrupted:
 		_, _ = fmt.Fprintf(g.stderr, "The log of the services is in %s\n", path)
 	}
 	return err
 }
 
-// demoAgent refuses an agent that could not work, and says what is missing.
-func demoAgent(cfg *config.Loaded, agent string) error {
-	switch agent {
-	case task.AgentScripted:
-		return nil
-	case task.AgentClaude:
-	default:
-		return exit.Usagef("--agent %s: the demo has scripted and claude", agent)
+// demoWith opens the services, and runs the demo as every other scenario.
+func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) error {
+	lines := &render.Lines{Style: taskcmd.StyleOf(g.stdout, g.variable), Start: time.Now(), Heartbeats: true}
+	show := func(line string) {
+		if !g.json {
+			_, _ = fmt.Fprintln(g.stdout, line)
+		}
 	}
-	if cfg.Anthropic.APIKey == "" && cfg.Anthropic.AuthToken == "" && cfg.Claude.OAuthToken == "" && cfg.Anthropic.BaseURL == "" {
-		return exit.With(exit.NeedsYou, errors.New("the agent claude needs a model: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or CLAUDE_CODE_OAUTH_TOKEN of a subscription (claude setup-token), or ANTHROPIC_BASE_URL of an endpoint that speaks its API; then run the demo again, or without --agent"))
+	var stopping atomic.Bool
+	services := scenario.Services{
+		Home: loaded.Home, Key: loaded.API.Key.Reveal(),
+		Progress: func(step string) {
+			word := "startup"
+			if stopping.Load() {
+				word = "shutdown"
+			}
+			show(lines.Line(time.Now(), lines.Dim(word), step))
+		},
+		Start: func(ctx context.Context, progress func(string), ready func(devstack.Info)) error {
+			return app.RunDev(ctx, loaded, app.Options{Stderr: log, Progress: progress, Ready: ready})
+		},
 	}
-	if _, err := exec.LookPath(cmp.Or(cfg.Claude.Bin, "claude")); err != nil {
-		return exit.With(exit.NeedsYou, errors.New("the program claude is not on this machine. Next: "+claude.Install+", or name the program with OMOI_CLAUDE_BIN; then run the demo again"))
+	info, stop, err := services.Open(ctx)
+	if err != nil {
+		return err
 	}
-	return nil
+	err = g.try(ctx, scenario.Config{API: client.New(info.APIURL, services.Key), Home: loaded.Home, Timeout: timeout}, []scenario.Scenario{
+		scenario.Demo(scenario.DemoOptions{Lines: lines, Show: show, History: func(ctx context.Context, taskID string) (int64, error) {
+			return app.HistoryLength(ctx, info, taskID)
+		}}),
+	})
+	stopping.Store(true)
+	if stopped := stop(); err == nil {
+		err = stopped
+	}
+	return err
+}
+
+// afterDemo prints two commands to continue with.
+func (g *globals) afterDemo(home string) {
+	again := calledAs(g.dir)
+	if user, err := os.UserHomeDir(); err != nil || home != filepath.Join(user, ".omoi") {
+		again = "OMOI_HOME=" + home + " " + again
+	}
+	_, _ = fmt.Fprintf(g.stdout, `
+Next:
+  %[1]s dev
+      keeps everything running, and shows this very run in the Temporal Web UI
+  %[1]s run "Say hello" --script example:hello --repo <path> --wait
+      runs a task in your own repository, while omoi dev runs
+`, again)
 }
 
 // calledAs is how a person in this folder calls this very program.

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	apiclient "github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/task"
 	claudetest "github.com/omoi-dev/omoi/internal/testkit/claude"
 	modeltest "github.com/omoi-dev/omoi/internal/testkit/model"
@@ -167,25 +166,6 @@ func TestClaudeIsSpokenTo(t *testing.T) {
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.interrupted'`))
 	require.Equal(t, 2, r.count(`SELECT count(*) FROM messages WHERE state = 'answered'`))
 	r.noLeaks()
-}
-
-// TestClaudeDemo runs `omoi demo --agent claude`, services and all.
-func TestClaudeDemo(t *testing.T) {
-	t.Parallel()
-	path := putClaude(t, claudetest.Versions()[1])
-	r, model := newRig(t, nil), modeltest.New(t, binomialTurns()...)
-	temporal, err := devstack.FindTemporal("")
-	require.NoError(t, err)
-	r.env = map[string]string{
-		"PATH": os.Getenv("PATH"), "HOME": r.env["HOME"], "OMOI_HOME": filepath.Join(r.dir, "demo-home"),
-		"OMOI_API_PORT": "0", "OMOI_DEV_TEMPORAL_PORT": "0", "OMOI_DEV_TEMPORAL_UI_PORT": "0",
-		"OMOI_DEV_POSTGRES_DATA_ROOT": filepath.Join(r.dir, "root"), "OMOI_DEV_TEMPORAL_BIN": temporal, "OMOI_CLAUDE_BIN": path,
-		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": plantedModelKey,
-	}
-	demo := r.omoi("demo", "--agent", "claude", "--json")
-	require.Zero(t, demo.code, demo.stderr)
-	require.Contains(t, demo.stdout, `"result_with_separators": "126,410,606,437,752"`)
-	require.NotContains(t, demo.stdout+demo.stderr, plantedModelKey)
 }
 
 // TestNoClaude ends in a clear state and text where a sandbox has no Claude Code.

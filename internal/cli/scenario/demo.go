@@ -1,157 +1,60 @@
 package scenario
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const (
-	demoTimeout = 2 * time.Minute // of the task itself; starting the services has limits of its own
-	keepFor     = 24 * time.Hour  // how long the repositories of earlier demos stay, so that their diffs can be looked at
-	eventWait   = 5 * time.Second
-)
+// keepFor is how long the repositories of earlier demos stay, so that their diffs can be read.
+const keepFor = 24 * time.Hour
 
-// DemoConfig is what a demo needs.
-type DemoConfig struct {
-	Home string // OMOI_HOME, where state and repositories go
-	Key  string // sent to the server; without authentication none is needed
-	// Start starts everything and keeps it running until ctx ends. It calls ready once.
-	Start func(ctx context.Context, progress func(step string), ready func(devstack.Info)) error
-	// History counts the events in a task's history.
-	History func(ctx context.Context, info devstack.Info, taskID string) (int64, error)
-	Program string // how omoi is called on this command line
-	Agent   string // scripted, if it is empty, or claude
-	Timeout time.Duration
-	Stdout  io.Writer
-	Style   render.Style
-	JSON    bool // print the report as JSON and nothing else
+// DemoOptions are what the demo needs beyond [Config].
+type DemoOptions struct {
+	// Lines renders events, Show prints a line.
+	Lines *render.Lines
+	Show  func(line string)
+	// History counts the events in the history of a task's workflow.
+	History func(ctx context.Context, taskID string) (int64, error)
 }
 
 // demo is one run of the demo.
 type demo struct {
-	kit
+	*kit
+	DemoOptions
 
-	cfg    DemoConfig
-	mu     sync.Mutex // of Stdout
-	lines  *render.Lines
-	info   devstack.Info
-	report report
+	remote string // the repository
 }
 
-// Demo runs one real task of a throw-away repository, from its acceptance to the verified deletion of its sandbox, shows it
-// line by line, and checks what it shows. It returns nil only if every check passes.
-func Demo(ctx context.Context, cfg DemoConfig) error {
-	cfg.Timeout, cfg.Agent = cmp.Or(cfg.Timeout, demoTimeout), cmp.Or(cfg.Agent, task.AgentScripted)
-	now := time.Now()
-	d := &demo{cfg: cfg, lines: &render.Lines{Style: cfg.Style, Start: now, Heartbeats: true}, report: report{Begun: now, Program: choose()}}
-	d.say("%s", cfg.Style.Bold("omoi demo: one real task, from its acceptance to the verified deletion of its sandbox."))
-	d.say("%s\n", d.introduction())
-	stop, err := d.serve(ctx)
-	if err != nil {
-		return err
-	}
-	err = d.run(ctx)
-	if stopped := stop(); err == nil {
-		err = stopped
-	}
-	if ctx.Err() != nil {
-		d.say("Interrupted. The task goes on at the next %s dev", d.again())
-		return exit.With(exit.Interrupted, err)
-	}
-	if err != nil {
-		return err
-	}
-	return d.finish()
+// Demo is one real task of a new repository, shown line by line. Its task and its repository stay.
+func Demo(o DemoOptions) Scenario {
+	return Scenario{Name: "demo", Title: "one real task, from its acceptance to the verified deletion of its sandbox", trials: func(k *kit) []trial {
+		d := &demo{kit: k, DemoOptions: o}
+		return []trial{
+			{name: "the server answers", do: d.ready},
+			{name: "the task is accepted", do: d.accepted},
+			{name: "the task is dispatched", do: d.dispatched},
+			{name: "its sandbox is spawned", do: d.started},
+			{name: "its agent works", do: d.works},
+			{name: "the task is completed", do: d.rightNumber},
+			{name: "its branch holds the program", do: d.published},
+			{name: "its events are whole", do: d.whole},
+			{name: "its sandbox is deleted", do: d.deleted},
+			{name: "Temporal has its history", do: d.recordedInTemporal},
+		}
+	}}
 }
 
-func (d *demo) introduction() string {
-	if d.cfg.Agent == task.AgentClaude {
-		return "The agent is Claude Code, with the model that it is set to. That costs what the model costs."
-	}
-	return "The agent is scripted: it follows a list of steps and has no model. Everything else is real."
-}
-
-// serve finds a running omoi dev of this home, or starts everything. stop ends what was started.
-func (d *demo) serve(ctx context.Context) (stop func() error, err error) {
-	if info, err := devstack.ReadInfo(d.cfg.Home); err == nil && d.use(ctx, info) {
-		d.line("startup", "using the running omoi dev at "+info.APIURL)
-		return func() error { return nil }, nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ready, ended := make(chan devstack.Info, 1), make(chan error, 1)
-	go func() {
-		ended <- d.cfg.Start(ctx, func(step string) { d.line("startup", step) }, func(info devstack.Info) { ready <- info })
-	}()
-	select {
-	case info := <-ready:
-		d.info, d.API = info, client.New(info.APIURL, d.cfg.Key)
-		d.line("startup", "complete")
-		return func() error {
-			d.line("shutdown", "stopping all services")
-			cancel()
-			if err := <-ended; !errors.Is(err, context.Canceled) {
-				return err
-			}
-			return nil
-		}, nil
-	case err := <-ended:
-		cancel()
-		return nil, fmt.Errorf("start the services: %w", cmp.Or(err, errors.New("they ended before they were ready")))
-	}
-}
-
-// use reports whether an omoi dev answers.
-func (d *demo) use(ctx context.Context, info devstack.Info) bool {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	d.info, d.API = info, client.New(info.APIURL, d.cfg.Key)
-	state, err := d.API.Ready(ctx)
-	return err == nil && state.Ready
-}
-
-// run creates the task, watches it and collects what came of it.
-func (d *demo) run(ctx context.Context) error {
-	remote, err := demoRepository(ctx, filepath.Join(d.cfg.Home, "demo"))
-	if err != nil {
-		return err
-	}
-	d.repo = &repository{name: remote, own: true}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, fmt.Errorf("the task has not ended within %s", d.cfg.Timeout))
-	defer cancel()
-	d.report.Ready = time.Now()
-	if err := d.create(ctx); err != nil {
-		return err
-	}
-	if info, err := d.API.Info(ctx); err == nil {
-		d.report.URL = taskcmd.WorkflowURL(info, d.newest())
-		d.line("temporal", d.report.URL+"  (while this runs)")
-	}
-	if err = d.watch(ctx); err == nil {
-		err = d.collect(ctx)
-	}
-	if err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
-		return fmt.Errorf("%w: %s", context.Cause(ctx), d.why(ctx))
-	}
-	return err
-}
-
-// demoRepository makes a throw-away repository below root, and removes those of old demos.
+// demoRepository creates a repository below root, and removes those of old demos.
 func demoRepository(ctx context.Context, root string) (string, error) {
 	runs, _ := filepath.Glob(filepath.Join(root, "run-*")) // the pattern is good
 	for _, run := range runs {
@@ -163,106 +66,109 @@ func demoRepository(ctx context.Context, root string) (string, error) {
 	return remote, makeRepository(ctx, remote)
 }
 
-// create creates the task. The scripted agent gets its script; Claude Code gets none, and one iteration is enough for a
-// task as small as this.
-func (d *demo) create(ctx context.Context) error {
-	p := d.report.Program
-	config := json.RawMessage(`{"continuous":false}`)
-	if d.cfg.Agent == task.AgentScripted {
-		var err error
-		if config, err = execution(ctx, p.steps()); err != nil {
-			return err
-		}
-		script, err := json.MarshalIndent(map[string]any{"steps": p.steps()}, "", "  ")
-		if err == nil {
-			err = os.WriteFile(d.script(), script, 0o600)
-		}
-		if err != nil {
-			return fmt.Errorf("write the script: %w", err)
-		}
+func (d *demo) accepted(ctx context.Context) (said string, err error) {
+	if d.remote, err = demoRepository(ctx, filepath.Join(d.Home, "demo")); err != nil {
+		return "", err
 	}
-	t, _, err := d.API.CreateTask(ctx, client.NewTask{
-		Repo: d.repo.name, Title: "Compute C(50,25)", Description: p.text(), Agent: d.cfg.Agent, Execution: config,
-	}, task.NewID())
+	in := client.NewTask{Repo: d.remote, Title: fmt.Sprintf("Compute C(%d,%d)", chooseN, chooseK), Description: exampleText()}
+	t, err := d.create(ctx, in, exampleSteps()...)
 	if err != nil {
-		return fmt.Errorf("create the task: %w", err)
+		return "", err
 	}
-	d.report.Task, d.tasks = t, []string{t.ID}
-	d.line("task", d.cfg.Style.Bold(t.ID)+"  "+p.text())
-	return nil
+	info, err := d.API.Info(ctx)
+	return fmt.Sprintf("%s %s", t.ID, taskcmd.WorkflowURL(info, t.ID)), err
 }
 
-// script is the script as a file, for users who run it again.
-func (d *demo) script() string { return filepath.Join(d.cfg.Home, "demo", "script.json") }
-
-// watch prints what happens until the task has ended, and keeps every event.
-func (d *demo) watch(ctx context.Context) error {
-	cursor, status, poll := "", task.StatusPending, time.Duration(0)
-	return waitUntil(ctx, func() (bool, error) {
+// works prints each event of the task until the task has ended.
+func (d *demo) works(ctx context.Context) (string, error) {
+	var all history
+	cursor, poll := "", time.Duration(0)
+	err := waitUntil(ctx, func() (bool, error) {
 		page, err := d.API.Events(ctx, d.newest(), cursor, poll)
 		if err != nil {
 			return false, err
 		}
 		for _, e := range page.Events {
-			for _, line := range d.lines.Event(e) {
-				d.say("%s", line)
+			for _, line := range d.Lines.Event(e) {
+				d.Show(line)
 			}
 		}
-		d.report.Events, cursor = append(d.report.Events, page.Events...), page.Next
-		if page.TaskStatus != status {
-			status = page.TaskStatus
-			d.line("task", string(status))
-		}
-		if poll = 0; status == task.StatusRunning { // only then is there an agent that sends some
-			poll = eventWait
+		all, cursor = append(all, page.Events...), page.Next
+		if poll = 0; page.TaskStatus == task.StatusRunning { // only then is there an agent that reports
+			poll = pollTime
 		}
 		return page.Done, nil
 	})
+	if err != nil {
+		return "", err
+	}
+	if missing := all.missing(); missing != "" {
+		return "", d.wrong("Of %d events %s.", len(all), missing)
+	}
+	return fmt.Sprintf("It printed %s, then %s; %s.", expected(), grouped(expected()), render.Count(len(all), "event")), nil
 }
 
-// collect waits until the deletion of every sandbox is verified, then reads what the report tells.
-func (d *demo) collect(ctx context.Context) (err error) {
-	r := &d.report
-	if r.Sandboxes, _, err = d.gone(ctx, d.newest(), d.cfg.Timeout); err != nil {
-		return fmt.Errorf("wait for the sandbox to be deleted: %w", err)
+// missing says what the events of the example lack; empty: nothing.
+func (h history) missing() string {
+	results := h.printed(func(command string) bool { return command == programRun })
+	switch {
+	case h.count(event.AgentStarted) != 1 || h.count(event.AgentCompleted) != 1:
+		return fmt.Sprintf("%d are agent.started and %d agent.completed, not one each", h.count(event.AgentStarted), h.count(event.AgentCompleted))
+	case h.count(event.AgentHeartbeat) == 0:
+		return "none is a heartbeat"
+	case len(results) != 2 || strings.TrimSpace(results[0]) != expected() || strings.TrimSpace(results[1]) != grouped(expected()):
+		return fmt.Sprintf("%d tell what the program printed: %q", len(results), results)
 	}
-	for _, b := range r.Sandboxes {
-		d.line("sandbox", render.Short(b.ID)+" deletion verified")
+	return ""
+}
+
+// published reads the work in the repository itself, and prints the diff.
+func (d *demo) published(ctx context.Context) (string, error) {
+	t, err := d.API.Task(ctx, d.newest())
+	if err != nil {
+		return "", err
 	}
-	if r.Task, err = d.API.Task(ctx, d.newest()); err != nil {
-		return err
-	}
-	if r.History, err = d.cfg.History(ctx, d.info, r.Task.ID); err != nil {
-		return fmt.Errorf("read the length of the history: %w", err)
-	}
-	if r.Task.Branch == nil {
-		return nil // the checks will say so
+	if t.Branch == nil || t.PullNumber == nil {
+		return "", d.wrong("The task has the branch %s and no pull request.", text(t.Branch))
 	}
 	var diff strings.Builder
-	if err := d.API.Diff(ctx, r.Task.ID, &diff); err != nil {
-		return fmt.Errorf("read the diff: %w", err)
+	if err := d.API.Diff(ctx, t.ID, &diff); err != nil {
+		return "", err
 	}
-	r.Diff = diff.String()
-	r.Source, _ = git(ctx, "-C", d.repo.name, "show", "refs/heads/"+*r.Task.Branch+":"+r.Program.file) // a check says so
-	if r.Task.PullNumber != nil {
-		_, err := os.Stat(pullRecord(d.repo.name, *r.Task.PullNumber))
-		r.Pull = err == nil
+	for line := range strings.Lines(diff.String()) {
+		d.Show("  " + d.Lines.DiffLine(render.Clean(strings.TrimRight(line, "\n"))))
 	}
-	return nil
+	source, err := git(ctx, "-C", d.remote, "show", "refs/heads/"+*t.Branch+":"+programFile)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(source, prettyLine) || !strings.Contains(diff.String(), "+"+prettyLine) {
+		return "", d.wrong("The branch %s or its diff lacks the agent's last change.", *t.Branch)
+	}
+	if _, err := os.Stat(pullRecord(d.remote, *t.PullNumber)); err != nil {
+		return "", d.wrong("There is no record of pull request %d: %v.", *t.PullNumber, err)
+	}
+	return fmt.Sprintf("Its file %s and its diff have the last change; pull request %d is recorded.", programFile, *t.PullNumber), nil
 }
 
-// finish prints the report; a check that fails is exit code 1.
-func (d *demo) finish() error {
-	checks := d.report.checks()
-	if d.cfg.JSON {
-		if err := d.report.json(d.cfg.Stdout, checks); err != nil {
-			return err
-		}
-	} else {
-		d.print(checks)
+// deleted waits until the deletion of the sandbox is verified.
+func (d *demo) deleted(ctx context.Context) (string, error) {
+	boxes, unverified, err := d.gone(ctx, d.newest(), d.Timeout)
+	switch {
+	case err != nil:
+		return "", err
+	case len(boxes) != 1 || unverified > 0:
+		return "", d.wrong("Of %d sandboxes, not 1, %d are not verified deleted.", len(boxes), unverified)
 	}
-	if failed := failures(checks); len(failed) > 0 {
-		return exit.With(exit.Failed, fmt.Errorf("the demo failed: %s", strings.Join(failed, "; ")))
+	b := boxes[0]
+	return fmt.Sprintf("Deletion of %s (%s) is verified; lifetime %.1fs. Isolation: %s.",
+		render.Short(b.ID), b.Provider, b.SecondsAlive, strings.Join(b.Isolation, ", ")), nil
+}
+
+func (d *demo) recordedInTemporal(ctx context.Context) (string, error) {
+	n, err := d.History(ctx, d.newest())
+	if err == nil && n == 0 {
+		err = d.wrong("The workflow of the task has no history.")
 	}
-	return nil
+	return render.Count(n, "history event") + ".", err
 }

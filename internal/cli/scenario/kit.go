@@ -132,15 +132,16 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 	if err != nil {
 		return err
 	}
-	_, err = k.give(ctx, client.NewTask{ProjectID: project, Description: text}, script...)
+	in := client.NewTask{ProjectID: project, Title: k.title(), Description: text, TaskType: client.TypeCheck, MaxRetries: new(int)}
+	_, err = k.create(ctx, in, script...)
 	return err
 }
 
-// give asks for a task of the scripted agent. A Ctrl-C does not end the question: there would be a task that nobody
+// create creates a task of the scripted agent. A Ctrl-C does not end the request: there would be a task that nobody
 // knows of.
-func (k *kit) give(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
+func (k *kit) create(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
 	var err error
-	in.Title, in.TaskType, in.Agent, in.Sandbox, in.MaxRetries = k.title(), client.TypeCheck, task.AgentScripted, k.Sandbox, new(int)
+	in.Agent, in.Sandbox = task.AgentScripted, k.Sandbox
 	if in.Execution, err = execution(ctx, script); err != nil {
 		return client.Task{}, err
 	}

@@ -10,22 +10,31 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 )
 
-// Printer writes for people.
+// Printer writes results: each step as it comes, or with JSON all of them in the end.
 type Printer struct {
 	W     io.Writer
 	Style render.Style
+	JSON  bool
 }
 
 // Begin writes the head of a scenario.
-func (p Printer) Begin(c Scenario) {
-	_, _ = fmt.Fprintf(p.W, "%s: %s\n", p.Style.Bold(c.Name), c.Title)
+func (p *Printer) Begin(c Scenario) {
+	if !p.JSON {
+		_, _ = fmt.Fprintf(p.W, "%s: %s\n", p.Style.Bold(c.Name), c.Title)
+	}
 }
 
-// Step writes what became of a step.
-func (p Printer) Step(number, of int, s Step) {
+// Step writes the outcome of a step; of 0: how many follow is not known.
+func (p *Printer) Step(number, of int, s Step) {
+	if p.JSON {
+		return
+	}
 	place := fmt.Sprintf("[%d/%d]", number, of)
-	if number == 0 {
+	switch {
+	case number == 0:
 		place = "[end]"
+	case of == 0:
+		place = fmt.Sprintf("[%d]", number)
 	}
 	_, _ = fmt.Fprintf(p.W, "%s  %s %-36s %6s  %s\n", p.verdict(s.Verdict), place, s.Name, render.Elapsed(seconds(s.Seconds)), render.Clean(s.Detail))
 	if s.Next != "" {
@@ -33,7 +42,7 @@ func (p Printer) Step(number, of int, s Step) {
 	}
 }
 
-func (p Printer) verdict(v Verdict) string {
+func (p *Printer) verdict(v Verdict) string {
 	switch v {
 	case Pass:
 		return p.Style.Green(string(v))
@@ -44,8 +53,11 @@ func (p Printer) verdict(v Verdict) string {
 	return p.Style.Yellow(string(v))
 }
 
-// Summary is one line for each check.
-func (p Printer) Summary(results []Result) {
+// End writes the sums, or all results as JSON.
+func (p *Printer) End(results []Result) error {
+	if p.JSON {
+		return p.json(results)
+	}
 	rows := [][]string{{"CHECK", "VERDICT", "PASSED", "SKIPPED", "FAILED", "TIME", "WHAT IT PROVES"}}
 	for _, r := range results {
 		sum := make(map[Verdict]int)
@@ -56,15 +68,14 @@ func (p Printer) Summary(results []Result) {
 			r.Name, p.verdict(r.Verdict), strconv.Itoa(sum[Pass]), strconv.Itoa(sum[Skip]), strconv.Itoa(sum[Fail]), render.Elapsed(seconds(r.Seconds)), r.Title,
 		})
 	}
-	_, _ = fmt.Fprintf(p.W, "\n%s\n", p.Style.Table(rows))
-	_, _ = fmt.Fprintln(p.W, "Providers of sandboxes have a check of their own: omoi check provider <name>")
+	_, err := fmt.Fprintf(p.W, "\n%s", p.Style.Table(rows))
+	return err
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// JSON writes results for programs.
-func JSON(w io.Writer, results []Result) error {
-	enc := json.NewEncoder(w)
+func (p *Printer) json(results []Result) error {
+	enc := json.NewEncoder(p.W)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(struct {
 		OK     bool     `json:"ok"` // no FAIL

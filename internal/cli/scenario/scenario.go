@@ -94,7 +94,19 @@ func (c Config) run(ctx context.Context, one Scenario) Result {
 	clean := k.try(context.WithoutCancel(ctx), trial{name: "clean up", do: k.clean})
 	c.Report(0, 0, clean)
 	r.Steps = append(r.Steps, clean)
-	r.Seconds, r.Verdict = time.Since(begun).Seconds(), verdictOf(r.Steps)
+	r.Seconds, r.Verdict = time.Since(begun).Seconds(), verdictOf(r.Steps[:len(r.Steps)-1])
+	if clean.Verdict == Fail {
+		r.Verdict = Fail
+	}
+	return r
+}
+
+// ResultOf is the result of steps that something else carried out.
+func ResultOf(name, title string, steps []Step) Result {
+	r := Result{Name: name, Title: title, Verdict: verdictOf(steps), Steps: steps}
+	for _, s := range steps {
+		r.Seconds += s.Seconds
+	}
 	return r
 }
 
@@ -171,16 +183,13 @@ func (k *kit) wrong(format string, args ...any) error {
 	return &stopError{verdict: Fail, text: fmt.Sprintf(format, args...), next: k.next()}
 }
 
-// verdictOf is FAIL if one step failed, SKIP if none but the cleaning up was tried.
+// verdictOf is FAIL if one step failed, SKIP if none passed.
 func verdictOf(steps []Step) Verdict {
 	found := Skip
-	for _, s := range steps[:len(steps)-1] {
+	for _, s := range steps {
 		if s.Verdict == Pass && found == Skip || s.Verdict == Fail {
 			found = s.Verdict
 		}
-	}
-	if steps[len(steps)-1].Verdict == Fail {
-		return Fail
 	}
 	return found
 }

@@ -111,12 +111,13 @@ func TestItsOwnRepositoryForgets(t *testing.T) {
 func TestPrintedForPeople(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := Printer{W: &out}
+	p := &Printer{W: &out}
 	p.Begin(Scenario{Name: "git", Title: "work gets there"})
 	p.Step(1, 2, Step{Name: "a branch", Verdict: Fail, Detail: "There is\x1b none.", Next: "omoi show 1"})
 	p.Step(0, 0, Step{Name: "clean up", Verdict: Pass})
-	p.Summary([]Result{{Name: "git", Verdict: Fail, Steps: []Step{{Verdict: Fail}, {Verdict: Pass}}}})
-	for _, want := range []string{"git: work gets there", "FAIL  [1/2] a branch", "There is  none.", "Next: omoi show 1", "[end]", "CHECK"} {
+	p.Step(3, 0, Step{Name: "one of many", Verdict: Pass})
+	require.NoError(t, p.End([]Result{{Name: "git", Verdict: Fail, Steps: []Step{{Verdict: Fail}, {Verdict: Pass}}}}))
+	for _, want := range []string{"git: work gets there", "FAIL  [1/2] a branch", "There is  none.", "Next: omoi show 1", "[end]", "[3] one of many", "CHECK"} {
 		require.Contains(t, out.String(), want)
 	}
 }

@@ -17,7 +17,6 @@ import (
 const checkTime = 5 * time.Minute
 
 const checkHelp = `
-
 It asks the server as any client does, and gives real tasks to the scripted agent, which has no model and costs nothing but its
 sandboxes. What it makes it ends: its tasks, their sandboxes, which are seen to be gone, and in its own repository their branches.
 That holds also for Ctrl-C and where a step fails; what a check that was killed has left ends within --timeout. Projects named
@@ -25,12 +24,14 @@ omoi-check stay, for the next time. omoi ps --all shows the tasks.
 
 Exit code 0: no step says FAIL. 1: one does. 3: no server answers. 4: something is not allowed. 130: interrupted.`
 
-func newCheckStack(g *globals) []*cobra.Command {
-	commands := make([]*cobra.Command, 0, 1+len(scenario.Checks()))
+func newCheck(g *globals) *cobra.Command {
+	cmd := &cobra.Command{Use: "check", Short: "Run end-to-end checks of an installation or a provider"}
+	cmd.AddCommand(newCheckProvider(g))
 	for _, c := range scenario.Checks() {
-		commands = append(commands, g.checkCommand(c.Name, "Prove that "+c.Title, []scenario.Scenario{c}))
+		cmd.AddCommand(g.checkCommand(c.Name, "Prove that "+c.Title, []scenario.Scenario{c}))
 	}
-	return append(commands, g.checkCommand("all", "Carry out all checks of a running installation, one after the other", scenario.Checks()))
+	cmd.AddCommand(g.checkCommand("all", "Carry out all checks of a running installation, one after the other", scenario.Checks()))
+	return cmd
 }
 
 func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *cobra.Command {
@@ -41,7 +42,16 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 			if o.Timeout <= 0 {
 				return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", o.Timeout)
 			}
-			return g.checkStack(cmd.Context(), o, checks)
+			loaded, err := g.load(nil)
+			if err != nil {
+				return err
+			}
+			address, err := taskcmd.BaseURL("", g.variable)
+			if err != nil {
+				return err
+			}
+			o.API, o.Home = client.New(address, loaded.API.Key.Reveal()), loaded.Home
+			return g.try(cmd.Context(), o, checks)
 		},
 	}
 	f := cmd.Flags()
@@ -51,40 +61,30 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	return cmd
 }
 
-func (g *globals) checkStack(ctx context.Context, o scenario.Config, checks []scenario.Scenario) error {
-	loaded, err := g.load(nil)
-	if err != nil {
-		return err
-	}
-	address, err := taskcmd.BaseURL("", g.variable)
-	if err != nil {
-		return err
-	}
-	o.API, o.Home = client.New(address, loaded.API.Key.Reveal()), loaded.Home
-	printer := scenario.Printer{W: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable)}
-	o.Begin, o.Report = printer.Begin, printer.Step
-	if g.json {
-		o.Begin, o.Report = func(scenario.Scenario) {}, func(int, int, scenario.Step) {}
-	}
-	defer context.AfterFunc(ctx, func() {
-		_, _ = fmt.Fprintln(g.stderr, "Interrupted: the check ends what it has made. Once more ends it at once.")
-	})()
-	results := o.Run(ctx, checks)
-	if err := g.checked(printer, results, len(checks) > 1); err != nil {
+// try runs scenarios, and prints the outcome of each step.
+func (g *globals) try(ctx context.Context, o scenario.Config, all []scenario.Scenario) error {
+	p := g.printer()
+	o.Begin, o.Report = p.Begin, p.Step
+	defer g.onInterrupt(ctx, "Interrupted: what the check has made is ended. Once more ends it at once.")()
+	return g.tried(ctx, p, o.Run(ctx, all))
+}
+
+func (g *globals) printer() *scenario.Printer {
+	return &scenario.Printer{W: g.stdout, Style: taskcmd.StyleOf(g.stdout, g.variable), JSON: g.json}
+}
+
+// onInterrupt prints a notice when ctx ends, until stop.
+func (g *globals) onInterrupt(ctx context.Context, notice string) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { _, _ = fmt.Fprintln(g.stderr, notice) })
+}
+
+// tried prints the end of the results, and returns their exit code.
+func (g *globals) tried(ctx context.Context, p *scenario.Printer, results []scenario.Result) error {
+	if err := p.End(results); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return exit.With(exit.Interrupted, nil)
 	}
 	return scenario.Err(results)
-}
-
-func (g *globals) checked(p scenario.Printer, results []scenario.Result, many bool) error {
-	if g.json {
-		return scenario.JSON(g.stdout, results)
-	}
-	if many {
-		p.Summary(results)
-	}
-	return nil
 }
