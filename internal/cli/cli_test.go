@@ -25,7 +25,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 	cases := map[string][]string{
 		"There is no command \"rum\"; did you mean run?":                           {"rum"},
 		"There is no command \"xyzzy\"":                                            {"xyzzy"},
-		"There is no flag --prot (see omoi dev --help)":                            {"dev", "--prot", "1"},
+		"Unknown flag: --prot. Next: omoi dev --help":                              {"dev", "--prot", "1"},
 		"There is no command \"nope\"":                                             {"help", "nope"},
 		"omoi version takes no arguments, not \"now\"":                             {"version", "now"},
 		"omoi dev takes no arguments, not \"extra\"":                               {"dev", "extra"},
@@ -36,7 +36,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"did you mean status? (omoi migrate --help lists them)":                    {"migrate", "statu"},
 		"There is no command \"nope\" in omoi keys":                                {"keys", "nope"},
 		"There is no command \"invent\" in omoi project (omoi project --help":      {"projects", "invent", "shop", "--repo", "x"},
-		"There is no flag --repo (see omoi project --help)":                        {"projects", "--repo", "x"},
+		"Unknown flag: --repo. Next: omoi project --help":                          {"projects", "--repo", "x"},
 		"There is no command \"nope\" in omoi config":                              {"config", "nope"},
 		"There is no command \"nope\" in omoi completion":                          {"completion", "nope"},
 		"There is no command \"no\" in omoi migrate":                               {"help", "migrate", "no"},

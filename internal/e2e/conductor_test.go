@@ -34,7 +34,7 @@ func TestTwoWhoDoTheSameAreLinked(t *testing.T) {
 
 	again := r.omoi("run", "a task of the tests", "--repo", repo, "--agent", "external", "--check-duplicates")
 	require.Equal(t, 4, again.code, again.stderr)
-	require.Contains(t, again.stderr, "--force")
+	require.Contains(t, again.stderr, "leave --check-duplicates out")
 	for _, made := range []task.Task{first, second} {
 		require.Zero(t, r.omoi("cancel", made.ID).code)
 		r.ends(made.ID, task.StatusCancelled)

@@ -10,28 +10,29 @@ import (
 // bounds are the words for limits of numbers.
 var bounds = strings.NewReplacer("expected number <= ", "give at most ", "expected number >= ", "give at least ") //nolint:gochecknoglobals // a table that nobody writes
 
-// InFlags says in the words of the command line what the server has against a value: it speaks of fields, a person has
-// given flags. has reports whether there is a flag of that name.
+// InFlags names the flag of the command line in what the server says of a field. has reports whether there is a flag of
+// that name.
 func InFlags(err error, has func(flag string) bool) error {
 	e, ok := errors.AsType[*task.Error](err)
-	if !ok || e.Field == "" {
+	if !ok || e.Field == "" || !has(flagOf(e.Field)) {
 		return err
 	}
-	said, found := strings.CutPrefix(e.Message, e.Field+": ")
-	flag := flagOf(e.Field)
-	if !found || !has(flag) {
-		return err
-	}
+	said := strings.ReplaceAll(strings.TrimPrefix(e.Message, e.Field+": "), "execution_config.", "")
 	changed := *e
-	changed.Message = "--" + flag + ": " + bounds.Replace(said)
+	changed.Message = "--" + flagOf(e.Field) + ": " + bounds.Replace(said)
 	return With(Code(err), &changed)
 }
 
 // flagOf is the name of the flag for a field of the API.
 func flagOf(field string) string {
 	parent, name, inner := strings.Cut(field, ".")
-	if !inner {
-		parent, name = "", field
+	switch {
+	case !inner:
+		name = parent
+	case field == "execution_config.validator.script":
+		return "validator-script"
+	case parent == "execution_config" && name != "script":
+		return "execution-config"
 	}
 	name, _, _ = strings.Cut(name, ".")
 	switch name {
@@ -49,5 +50,5 @@ func flagOf(field string) string {
 	if parent == "budget" {
 		name = "budget-" + name
 	}
-	return strings.ReplaceAll(name, "_", "-")
+	return strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 }

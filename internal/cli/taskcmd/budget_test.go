@@ -82,6 +82,6 @@ func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
 	got := f.omoi("show", "-")
 	require.Zero(t, got.code, got.err)
 	command := "omoi budget --project " + render.Short(idM) + " --usd <more>"
-	require.Regexp(t, `(?m)^  `+command+` +raise the budget`, got.out)
+	require.Regexp(t, `(?m)^  `+command+` +# raise the budget`, got.out)
 	require.NotContains(t, got.out, "omoi retry")
 }

@@ -48,14 +48,12 @@ func (s *session) cancelOld(ctx context.Context, b bulk) error {
 	if err != nil {
 		return err
 	}
-	tasks, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Task], error) {
-		return api.Tasks(ctx, client.TaskFilter{Limit: limit, Cursor: cursor})
-	})
+	tasks, err := newest(ctx, api, client.TaskFilter{}, 0, true)
 	if err != nil {
 		return err
 	}
 	var old []client.Task
-	for _, t := range tasks {
+	for _, t := range tasks.Items {
 		if !t.Status.Final() && b.old(t.CreatedAt) {
 			old = append(old, t)
 		}
@@ -142,11 +140,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 	case list:
 		b.next = "omoi sandbox cleanup <sandbox> --yes, or omoi sandbox cleanup --all --yes"
 	}
-	boxes, err := aliveBoxes(ctx, api)
-	if err != nil {
-		return err
-	}
-	chosen, err := chosenBoxes(ctx, api, boxes, refs)
+	chosen, err := s.chosenBoxes(ctx, api, refs)
 	if err != nil {
 		return err
 	}
@@ -168,26 +162,13 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 	return s.cancelAll(ctx, api, tasks, b)
 }
 
-// aliveBoxes are the sandboxes whose deletion is not verified.
-func aliveBoxes(ctx context.Context, api *client.Client) ([]client.Sandbox, error) {
-	return allBoxes(ctx, api, client.SandboxFilter{Unverified: true})
-}
-
-func allBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter) ([]client.Sandbox, error) {
-	boxes, _, err := collect(0, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-		f.Limit, f.Cursor = limit, cursor
-		return api.Sandboxes(ctx, f)
-	})
-	return boxes, err
-}
-
-func chosenBoxes(ctx context.Context, api *client.Client, boxes []client.Sandbox, refs []string) ([]client.Sandbox, error) {
+// chosenBoxes are the sandboxes that refs name; without any, those whose deletion is not verified.
+func (s *session) chosenBoxes(ctx context.Context, api *client.Client, refs []string) (chosen []client.Sandbox, err error) {
 	if len(refs) == 0 {
-		return boxes, nil
+		return allBoxes(ctx, api, client.SandboxFilter{Unverified: true})
 	}
-	var chosen []client.Sandbox
 	for _, ref := range refs {
-		box, err := aliveBox(ctx, api, boxes, ref)
+		box, err := s.boxOf(ctx, api, ref)
 		if err != nil {
 			return nil, err
 		}

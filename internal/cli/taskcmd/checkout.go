@@ -20,13 +20,11 @@ import (
 )
 
 func newCheckout(s *session) *cobra.Command {
-	var into string
 	cmd := s.taskVerb("checkout <task>", "Get a task's branch into your working copy", func(ctx context.Context, api *client.Client, t client.Task) error {
-		return removedBranch(ctx, api, t, s.checkout(ctx, t, into))
+		return removedBranch(ctx, api, t, s.checkout(ctx, t))
 	})
 	cmd.Long = `Fetch a task's branch into the repository around the current folder and switch to it. The working copy is
-touched only if it is clean; else the branch is fetched and nothing more. --worktree leaves it alone in any case.`
-	cmd.Flags().StringVar(&into, "worktree", "", "make a worktree of its own in this folder")
+touched only if it is clean; else the branch is fetched and nothing more.`
 	return cmd
 }
 
@@ -50,7 +48,7 @@ type copyOf struct {
 	branch string
 }
 
-func (s *session) checkout(ctx context.Context, t client.Task, into string) error {
+func (s *session) checkout(ctx context.Context, t client.Task) error {
 	if t.Branch == nil || strings.HasPrefix(*t.Branch, "-") {
 		return task.Errorf(task.CodeConflict, "The task has no branch yet. Next: omoi show %s", render.Short(t.ID))
 	}
@@ -61,9 +59,6 @@ func (s *session) checkout(ctx context.Context, t client.Task, into string) erro
 	c := &copyOf{session: s, t: t, top: top, branch: *t.Branch}
 	if err := c.fetch(ctx); err != nil {
 		return err
-	}
-	if into != "" {
-		return c.worktree(ctx, into)
 	}
 	return c.switchTo(ctx)
 }
@@ -130,17 +125,6 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-func (c *copyOf) worktree(ctx context.Context, into string) error {
-	path, err := c.path(into)
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	if _, err := c.git(ctx, append(append([]string{"worktree", "add", "--quiet"}, c.detach()...), path, c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Git makes no worktree in %s: %s. Next: git -C %s worktree list", path, gitSays(err), scm.Quoted(c.top)).WithCause(err)
-	}
-	return c.told(path, true)
-}
-
 // detach leaves the branch free for the agent while the task, or a retry of it, may still push
 // to it in this very repository.
 func (c *copyOf) detach() []string {
@@ -158,7 +142,7 @@ func (c *copyOf) clean(ctx context.Context) error {
 		return fmt.Errorf("look at the working copy: %s", gitSays(err))
 	case changes != "":
 		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it was left as it is. "+
-			"Next: commit or stash them and run this again, or omoi checkout %s --worktree <folder>", c.top, render.Short(c.t.ID)))
+			"Next: commit or stash them and run this again, or git worktree add <folder> %s", c.top, c.branch))
 	}
 	return nil
 }
@@ -168,17 +152,17 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 		return err
 	}
 	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: omoi checkout %s --worktree <folder>",
-			c.branch, gitSays(err), render.Short(c.t.ID)).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: git worktree add <folder> %s",
+			c.branch, gitSays(err), c.branch).WithCause(err)
 	}
-	return c.told(c.top, false)
+	return c.told()
 }
 
-func (c *copyOf) told(folder string, apart bool) error {
+func (c *copyOf) told() error {
 	if c.json {
-		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": folder})
+		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": c.top})
 	}
-	c.say("%s is at %s", folder, c.branch)
+	c.say("%s is at %s", c.top, c.branch)
 	switch {
 	case c.t.Status == task.StatusCompleted:
 	case c.t.Status.Final():
@@ -186,25 +170,12 @@ func (c *copyOf) told(folder string, apart bool) error {
 	default:
 		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
 	}
-	c.paste(c.hint, c.after(folder, apart))
-	return nil
-}
-
-// after is what one does with a branch that one has got.
-func (c *copyOf) after(folder string, apart bool) [][2]string {
 	var next [][2]string
-	in := "git"
-	if apart {
-		in += " -C " + scm.Quoted(folder)
-		next = append(next, [2]string{"cd " + scm.Quoted(folder), "go there"})
-	}
 	if c.t.Base != nil {
-		next = append(next, [2]string{fmt.Sprintf("%s log -p %s..", in, (*c.t.Base)[:min(12, len(*c.t.Base))]), "what the task did, commit by commit"})
+		next = append(next, [2]string{fmt.Sprintf("git log -p %s..", (*c.t.Base)[:min(12, len(*c.t.Base))]), "what the task did, commit by commit"})
 	}
-	if apart {
-		return append(next, [2]string{"git worktree remove " + scm.Quoted(folder), "be done with it"})
-	}
-	return append(next, [2]string{"git switch -", "go back to where you were"})
+	c.next(c.hint, append(next, [2]string{"git switch -", "go back to where you were"}))
+	return nil
 }
 
 func (c *copyOf) git(ctx context.Context, args ...string) (string, error) {

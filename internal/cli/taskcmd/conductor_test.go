@@ -58,7 +58,6 @@ func TestConductor(t *testing.T) {
 	require.Contains(t, got.out, "Empty cart / Cart crash")
 	require.Equal(t, 1, strings.Count(got.out, "Twice asked"), "one title is said once")
 	require.Contains(t, f.omoi("conductor", "duplicates", "--json").out, `"task2_id"`)
-	require.Equal(t, exit.Usage, f.omoi("conductor", "duplicates", idA, idB).code)
 	for _, what := range []string{"run", "pause", "resume"} {
 		require.Zero(t, f.omoi("conductor", what).code)
 	}
@@ -70,9 +69,8 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusPending}}
 	run := []string{"run", "Mend the cart", "--repo", "someone/app", "--agent", "external"}
-	require.Equal(t, exit.Usage, f.omoi(append(run, "--force")...).code)
-	require.Zero(t, f.omoi(append(run, "--check-duplicates", "--force")...).code)
-	require.True(t, *f.created[0].CheckDuplicates && f.created[0].ForceCreate)
+	require.Zero(t, f.omoi(append(run, "--check-duplicates")...).code)
+	require.True(t, *f.created[0].CheckDuplicates)
 	require.Zero(t, f.omoi(run...).code)
 	require.Nil(t, f.created[1].CheckDuplicates)
 
@@ -83,5 +81,5 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	got := f.omoi(append(run, "--check-duplicates")...)
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.err, idB)
-	require.Contains(t, got.err, "Add --force to make it all the same")
+	require.Contains(t, got.err, "To create it all the same, leave --check-duplicates out")
 }

@@ -299,7 +299,8 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&stderr)
-	err := root.ExecuteContext(c.ctx)
+	cmd, err := root.ExecuteContextC(c.ctx)
+	err = exit.InFlags(err, func(flag string) bool { return cmd.Flags().Lookup(flag) != nil })
 	code := exit.Report(&stderr, err, false)
 	return result{code: code, out: out.String(), err: stderr.String()}
 }

@@ -25,7 +25,7 @@ func (s *session) guardianInterventions() *cobra.Command {
 // ofTask returns a command that lists what there is of a task, or without an argument of all tasks.
 func (s *session) ofTask(use, short string, limit int, list func(context.Context, *client.Client, client.GuardianFilter) error) *cobra.Command {
 	f := client.GuardianFilter{}
-	cmd := s.verb(use, short, noneOrOneTask, func(ctx context.Context, api *client.Client, args []string) error {
+	cmd := s.verb(use, short, cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if len(args) > 0 {
 			t, err := s.taskOf(ctx, api, args[0])
 			if err != nil {
@@ -74,21 +74,17 @@ func (s *session) guardianWithdraw() *cobra.Command {
 	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
 		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
 		func(ctx context.Context, api *client.Client, args []string) error {
-			id := args[0]
-			if len(id) != uuidLength {
-				page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})
-				if err != nil {
-					return err
-				}
-				found, err := kind[client.Intervention]{
-					noun: "intervention", list: "omoi guardian interventions", id: func(iv client.Intervention) string { return iv.ID },
-				}.pick(page.Items, id)
-				if err != nil {
-					return err
-				}
-				id = found.ID
+			page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})
+			if err != nil {
+				return err
 			}
-			iv, err := api.Withdraw(ctx, id)
+			found, err := kind[client.Intervention]{
+				noun: "intervention", list: "omoi guardian interventions", id: func(iv client.Intervention) string { return iv.ID },
+			}.pick(page.Items, plain(args[0]))
+			if err != nil {
+				return err
+			}
+			iv, err := api.Withdraw(ctx, found.ID)
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func committed(t client.Task, a client.Attempt) bool {
 	return a.HeadCommit != nil && (t.Base == nil || *a.HeadCommit != *t.Base)
 }
 
-// next prints commands with their reasons.
+// next prints commands with their reasons, as lines to paste.
 func (s *session) next(out printer, commands [][2]string) {
 	if len(commands) == 0 {
 		return
@@ -85,20 +85,7 @@ func (s *session) next(out printer, commands [][2]string) {
 	out("")
 	out("Next:")
 	for _, n := range commands {
-		out("  %-*s %s", width, n[0], s.style().Dim(n[1]))
-	}
-}
-
-// paste prints commands below what they are for, each on a line of its own, so that those of git can be pasted.
-func (s *session) paste(out printer, commands [][2]string) {
-	if len(commands) == 0 {
-		return
-	}
-	out("")
-	out("Next:")
-	for _, n := range commands {
-		out("  %s:", s.style().Dim(n[1]))
-		out("    %s", n[0])
+		out("  %-*s  %s", width, n[0], s.style().Dim("# "+n[1]))
 	}
 }
 

@@ -76,16 +76,11 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "--quiet")
 	for want, args := range map[string][]string{
-		"--max-retries 11: give 0 to 10":                                      {"--max-retries", "11"},
-		"--max-retries -1: give 0 to 10":                                      {"--max-retries", "-1"},
-		"--priority soon: choose from CRITICAL, HIGH, MEDIUM, LOW":            {"--priority", "soon"},
-		"--wait-timeout 0s: give a time above 0":                              {"--wait", "--wait-timeout", "0"},
-		"--wait-timeout -5s: give a time above 0":                             {"--wait", "--wait-timeout", "-5s"},
-		"--script is for the agent scripted, and --agent names comma":         {"--script", "example:hello", "--agent", "command"},
-		"The agent command needs a program, and only what it commits is work": {"--agent", "command"},
-		"--deadline is empty":                                                 {"--deadline", ""},
-		"--project is empty":                                                  {"--project", ""},
-		"The agent scripted needs --script":                                   {"--agent", "scripted"},
+		"--wait-timeout 0s: give a time above 0":                      {"--wait", "--wait-timeout", "0"},
+		"--wait-timeout -5s: give a time above 0":                     {"--wait", "--wait-timeout", "-5s"},
+		"--script is for the agent scripted, and --agent names comma": {"--script", "example:hello", "--agent", "command"},
+		"--deadline is empty":                                         {"--deadline", ""},
+		"--project is empty":                                          {"--project", ""},
 	} {
 		got := f.with(call{dir: dir}, append([]string{"run", "x"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)

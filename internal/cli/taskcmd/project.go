@@ -27,11 +27,6 @@ func newProject(s *session) *cobra.Command {
 // makesProject says where projects come from.
 const makesProject = "The first task of a repository makes its project: omoi run \"...\" --repo <path>."
 
-func allProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
-	all, _, err := collect(0, func(_ int, cursor string) (client.Page[client.Project], error) { return api.Projects(ctx, cursor) })
-	return all, err
-}
-
 func (s *session) projectTable(projects []client.Project) {
 	if len(projects) == 0 {
 		s.hint("No projects. %s", makesProject)

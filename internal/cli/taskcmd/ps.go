@@ -14,8 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const pageLimit = 500
-
 func newPS(s *session) *cobra.Command {
 	var status string
 	var limit int
@@ -35,10 +33,7 @@ func newPS(s *session) *cobra.Command {
 }
 
 func (s *session) ps(ctx context.Context, status string, limit int, all bool) error {
-	given := status
-	if status = strings.ToLower(strings.TrimSpace(status)); status != "" && !task.Status(status).Valid() {
-		return exit.Usagef("%q is no status: choose from %s", given, listed(task.Statuses()))
-	}
+	status = strings.ToLower(strings.TrimSpace(status))
 	if limit < 0 {
 		return exit.Usagef("-n %d: give how many tasks to list, or 0 for all of them", limit)
 	}
@@ -76,38 +71,6 @@ func with(flag, value string) string {
 		return ""
 	}
 	return " " + flag + " " + value
-}
-
-// listed joins names with commas.
-func listed[T ~string](names []T) string {
-	var b strings.Builder
-	for i, name := range names {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(name))
-	}
-	return b.String()
-}
-
-// collect reads pages until limit items are there (0: all), and says whether there are more.
-func collect[T any](limit int, page func(limit int, cursor string) (client.Page[T], error)) (items []T, more bool, err error) {
-	items = []T{}
-	cursor := ""
-	for {
-		want := pageLimit
-		if limit > 0 {
-			want = min(limit-len(items), pageLimit)
-		}
-		p, err := page(want, cursor)
-		if err != nil {
-			return nil, false, err
-		}
-		items, cursor = append(items, p.Items...), p.NextCursor
-		if cursor == "" || limit > 0 && len(items) >= limit {
-			return items, cursor != "", nil
-		}
-	}
 }
 
 func (s *session) psTable(tasks []client.Task) {

@@ -46,7 +46,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 		in.Validate = new(r.validate || r.validator != "")
 	}
 	if r.checkDuplicates {
-		in.CheckDuplicates, in.ForceCreate = &r.checkDuplicates, r.force
+		in.CheckDuplicates = &r.checkDuplicates
 	}
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
@@ -57,16 +57,13 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if b, named := r.budget.over(client.Budget{}); named {
 		in.Budget = &b
 	}
-	if err := equipped(in); err != nil {
-		return none, err
-	}
 	if r.project == "" {
 		in.Repo, err = r.repository()
 	}
 	return in, err
 }
 
-// checkFlags refuses what the server would refuse, in the words of the command line.
+// checkFlags refuses flags that contradict each other. What one flag may hold is the server's word.
 func (r *run) checkFlags(cmd *cobra.Command) error {
 	if name := emptyFlag(cmd.Flags()); name != "" {
 		return exit.Usagef("--%s is empty: give a value, or leave it out", name)
@@ -76,14 +73,8 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--wait-timeout says how long --wait waits; give both, or neither")
 	case cmd.Flags().Changed("wait-timeout") && r.timeout <= 0:
 		return exit.Usagef("--wait-timeout %s: give a time above 0, or leave it out to wait for as long as it takes", r.timeout)
-	case r.maxRetries < 0 || r.maxRetries > maxRetries:
-		return exit.Usagef("--max-retries %d: give 0 to %d", r.maxRetries, maxRetries)
-	case r.priority != "" && !slices.Contains(priorities(), strings.ToUpper(r.priority)):
-		return exit.Usagef("--priority %s: choose from %s", r.priority, strings.Join(priorities(), ", "))
 	case r.project != "" && r.repo != "":
 		return exit.Usagef("--project and --repo both say where the task belongs: leave one of them out")
-	case r.force && !r.checkDuplicates:
-		return exit.Usagef("--force makes a task that --check-duplicates would not: give both, or neither")
 	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:
 		return exit.Usagef("--validate=false and --validator-script contradict each other: leave one of them out")
 	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:
@@ -101,11 +92,6 @@ func emptyFlag(flags *pflag.FlagSet) (name string) {
 	})
 	return name
 }
-
-// maxRetries is what the server takes.
-const maxRetries = 10
-
-func priorities() []string { return []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"} }
 
 // text is the task's text: the argument, a file, or standard input.
 func (r *run) text(args []string) (string, error) {
@@ -164,32 +150,35 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	if r.validator != "" {
-		raw, err := r.readScript(r.validator)
-		if err != nil {
-			return nil, err
-		}
-		if config["validator"] != nil {
-			return nil, exit.Usagef("--validator-script and --execution-config %s both bring a validator: leave one of them out", r.execution)
-		}
-		if config["validator"], err = json.Marshal(task.Validator{Agent: task.AgentScripted, Script: raw}); err != nil {
-			return nil, err
-		}
+	if err := r.addScript(config, "script", r.script); err != nil {
+		return nil, err
 	}
-	if r.script != "" {
-		raw, err := r.readScript(r.script)
+	if err := r.addScript(config, "validator", r.validator); err != nil {
+		return nil, err
+	}
+	if r.validator != "" {
+		validator, err := json.Marshal(task.Validator{Agent: task.AgentScripted, Script: config["validator"]})
 		if err != nil {
 			return nil, err
 		}
-		if config["script"] != nil {
-			return nil, exit.Usagef("--script and --execution-config %s both bring a script: leave one of them out", r.execution)
-		}
-		config["script"] = raw
+		config["validator"] = validator
 	}
 	if len(config) == 0 {
 		return nil, nil
 	}
 	return asWritten(config)
+}
+
+// addScript reads a script into a key of an execution config that does not have the key yet.
+func (r *run) addScript(config map[string]json.RawMessage, key, script string) (err error) {
+	switch {
+	case script == "":
+		return nil
+	case config[key] != nil:
+		return exit.Usagef("a flag and --execution-config %s both bring a %s: leave one of them out", r.execution, key)
+	}
+	config[key], err = r.readScript(script)
+	return err
 }
 
 // asWritten is JSON whose text a person reads as it was: & stays &.

@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ type run struct {
 	execution, key                                                         string
 	maxRetries                                                             int
 	wait, dryRun, validate                                                 bool
-	checkDuplicates, force                                                 bool
+	checkDuplicates                                                        bool
 	validator                                                              string
 	timeout                                                                time.Duration
 	budget                                                                 budgetFlags
@@ -64,7 +65,6 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
 	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "make no task where one about the same work is open in the project; exit code 4 then")
-	f.BoolVar(&r.force, "force", false, "with --check-duplicates: make the task whether or not one about the same work is open")
 	f.StringVar(&r.sandbox, "sandbox", "", "local, docker, daytona or external (default: the server's)")
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
@@ -101,7 +101,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	}
 	t, made, err := api.CreateTask(cmd.Context(), in, r.key)
 	if err != nil {
-		return r.refused(cmd.Context(), api, in, r.notMade(err))
+		return r.notMade(err)
 	}
 	if r.repo != in.Repo {
 		r.hint("Repository: %s", in.Repo)
@@ -112,10 +112,15 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	return r.made(t, made)
 }
 
-// notMade says how to ask again without making two tasks, where the answer may have been lost.
+// notMade says how to ask again without making two tasks, where the answer may have been lost, and asks the user to decide
+// about a duplicate.
 func (r *run) notMade(err error) error {
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		r.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", r.key)
+	}
+	if e, ok := errors.AsType[*task.Error](err); ok && e.Field == "force_create" {
+		said := strings.ReplaceAll(e.Message, "Send force_create to make it all the same", "To create it all the same, leave --check-duplicates out")
+		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s", said))
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 
 func newSandbox(s *session) *cobra.Command {
 	cmd := noun("sandbox", "List, inspect, enter and delete sandboxes",
-		s.sandboxList(), s.sandboxShow(), s.sandboxEvents(), s.sandboxShell(), s.sandboxExec(), s.sandboxCopy(),
+		s.sandboxList(), s.sandboxShow(), s.sandboxEvents(), s.sandboxShell(), s.sandboxExec(),
 		s.sandboxesCleanup(), s.sandboxPrune())
 	cmd.Aliases = []string{"sandboxes"}
 	return cmd
@@ -32,9 +32,7 @@ func (s *session) sandboxList() *cobra.Command {
 		if recent {
 			most = recentBoxes
 		}
-		boxes, _, err := collect(most, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
-			return api.Sandboxes(ctx, client.SandboxFilter{Unverified: !all && !recent, Limit: limit, Cursor: cursor})
-		})
+		boxes, err := boxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
 		if err != nil {
 			return err
 		}

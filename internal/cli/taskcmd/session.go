@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -176,8 +177,11 @@ func (s *session) path(p string) (string, error) {
 	return filepath.Join(s.Dir, p), nil
 }
 
-// offered is how many tasks a shell is offered.
-const offered = 50
+// offered is how many tasks a shell is offered, completionTime how long it waits for them.
+const (
+	offered        = 50
+	completionTime = 2 * time.Second
+)
 
 // completeTasks offers the newest tasks to the shell.
 func (s *session) completeTasks(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

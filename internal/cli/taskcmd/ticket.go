@@ -3,7 +3,6 @@ package taskcmd
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,7 +84,7 @@ func ticketStatus(t client.Ticket) string {
 func (s *session) ticketShow() *cobra.Command {
 	cmd := s.verb("show <ticket>", "Show a ticket with its tasks, and why they failed", exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest"),
 		func(ctx context.Context, api *client.Client, args []string) error {
-			t, err := findTicket(ctx, api, strings.ToLower(strings.TrimSpace(args[0])))
+			t, err := ticketOf(ctx, api, args[0])
 			if err != nil {
 				return err
 			}
@@ -128,19 +127,17 @@ func (s *session) failures(tasks []client.Task) {
 	s.next(s.say, next)
 }
 
-// findTicket resolves what a user typed for a ticket: its id, or a part of it among the newest ones.
-func findTicket(ctx context.Context, api *client.Client, ref string) (client.Ticket, error) {
-	switch {
-	case len(ref) == uuidLength:
+// ticketOf returns the ticket that ref names: by its ID, or by a part of it among the newest ones.
+func ticketOf(ctx context.Context, api *client.Client, ref string) (found client.Ticket, err error) {
+	ref = plain(ref)
+	if len(ref) == uuidLength {
 		return api.Ticket(ctx, ref)
-	case ref != "-" && len(ref) < minFragment:
-		return client.Ticket{}, exit.Usagef("%q is too short for a ticket: give 4 or more characters of the id, or - for the newest", ref)
 	}
-	all, err := newestTickets(ctx, api, pageLimit, ref != "-")
+	all, err := newestTickets(ctx, api, pageLimit, ref != newestRef)
 	if err != nil {
-		return client.Ticket{}, err
+		return found, err
 	}
-	if ref == "-" && len(all.Items) > 0 {
+	if ref == newestRef && len(all.Items) > 0 {
 		return api.Ticket(ctx, all.Items[0].ID)
 	}
 	return kind[client.Ticket]{noun: "ticket", list: "omoi ticket list", id: func(t client.Ticket) string { return t.ID }}.pick(all.Items, ref)

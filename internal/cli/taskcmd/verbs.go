@@ -3,13 +3,10 @@ package taskcmd
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // noun returns a command that only holds others.
@@ -72,45 +69,4 @@ func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 		return value
 	}
 	return nil
-}
-
-// kind tells how one item of a list is named on the command line.
-type kind[T any] struct {
-	noun, list string // of an item, and the command that lists them
-	id         func(T) string
-	name       func(T) string // nil if items have no names
-}
-
-// pick returns the item that ref names: by its ID, its name, or 4 or more characters of the ID's beginning or end.
-func (k kind[T]) pick(all []T, ref string) (T, error) {
-	var none T
-	var exact, parts []T
-	for _, one := range all {
-		switch {
-		case ref != "" && (k.id(one) == ref || k.name != nil && k.name(one) == ref):
-			exact = append(exact, one)
-		case len(ref) >= minFragment && partOf(k.id(one), ref):
-			parts = append(parts, one)
-		}
-	}
-	if len(exact) == 0 {
-		exact = parts
-	}
-	switch {
-	case len(exact) == 1:
-		return exact[0], nil
-	case len(exact) > 1:
-		return none, exit.Usagef("%q matches %d %ss: give more of the ID: %s. Next: %s", ref, len(exact), k.noun, k.ids(exact), k.list)
-	}
-	return none, task.Errorf(task.CodeNotFound, "No %s matches %q (4 or more characters of an ID are enough). Next: %s", k.noun, ref, k.list)
-}
-
-// ids returns the IDs of the first few items.
-func (k kind[T]) ids(all []T) string {
-	const most = 6
-	var ids []string
-	for _, one := range all[:min(len(all), most)] {
-		ids = append(ids, k.id(one))
-	}
-	return strings.Join(ids, ", ")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +26,10 @@ The server is asked first, needs a key with the scope admin, and records the acc
 program goes to the sandbox itself, as a worker does: for local and Docker sandboxes run it on their machine, as the
 user that the worker runs as; elsewhere the provider's key is needed.`
 
+const execExample = `  omoi sandbox exec - -- git status
+  omoi sandbox exec - -- cat out/report.txt > report.txt      (a file out of the sandbox)
+  omoi sandbox exec - -- tar x < folder.tar                   (files into the sandbox)`
+
 // visit is a person in a sandbox.
 type visit struct {
 	api      *client.Client
@@ -37,11 +40,7 @@ type visit struct {
 
 // enter asks the server and opens the provider. The caller leaves.
 func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.NewVisit) (*visit, error) {
-	boxes, err := aliveBoxes(ctx, api)
-	if err != nil {
-		return nil, err
-	}
-	box, err := aliveBox(ctx, api, boxes, ref)
+	box, err := s.boxOf(ctx, api, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +110,7 @@ func (s *session) sandboxExec() *cobra.Command {
 			return v.leave(ctx, code, err)
 		})
 	cmd.Long = "Run a command in a sandbox, beside the agent; the exit code is that of the command. " + accessHelp
+	cmd.Example = execExample
 	return cmd
 }
 
@@ -173,92 +173,6 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 	env := map[string]string{"TERM": cmp.Or(s.Env("TERM"), "xterm")}
 	return a.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: visitTime},
 		sandbox.Streams{Stdin: in, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: terminal})
-}
-
-func (s *session) sandboxCopy() *cobra.Command {
-	cmd := s.verb("cp <from> <to>", "Copy a file out of a sandbox or into it", exactly(2, "a file to copy and where to, one of them as <sandbox>:<path>"),
-		func(ctx context.Context, api *client.Client, args []string) error {
-			return s.copyFile(ctx, api, args[0], args[1])
-		})
-	cmd.Long = fmt.Sprintf(`Copy one file out of a sandbox or into it. The sandbox's side is written <sandbox>:<path>, with a path below %s,
-%s or %s. Whole folders: omoi sandbox exec <sandbox> -- tar c <folder> > folder.tar
-`, sandbox.Workspace, sandbox.Home, sandbox.Dir) + accessHelp
-	return cmd
-}
-
-// place is one side of a copy.
-func place(arg string) (box, path string) {
-	box, path, found := strings.Cut(arg, ":")
-	if !found || strings.ContainsAny(box, `/\.`) {
-		return "", arg
-	}
-	return cmp.Or(box, "-"), path
-}
-
-func (s *session) copyFile(ctx context.Context, api *client.Client, from, to string) error {
-	fromBox, fromPath := place(from)
-	toBox, toPath := place(to)
-	switch {
-	case (fromBox == "") == (toBox == ""):
-		return exit.Usagef("one side of the copy is a sandbox's, written <sandbox>:<path>, the other one is a file here")
-	case fromBox != "":
-		return s.copyOut(ctx, api, fromBox, fromPath, toPath)
-	}
-	return s.copyIn(ctx, api, fromPath, toBox, toPath)
-}
-
-func (s *session) copyOut(ctx context.Context, api *client.Client, box, from, to string) error {
-	to, err := s.path(to)
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	if isFolder(to) {
-		to = filepath.Join(to, filepath.Base(from))
-	}
-	v, err := s.enter(ctx, api, box, client.NewVisit{Kind: "copy_out", What: render.Cut(from, 4000)})
-	if err != nil {
-		return err
-	}
-	return v.leave(ctx, 0, v.out(ctx, from, to))
-}
-
-// out never replaces a file here: what a sandbox holds is hostile, and a typing error is quick.
-func (v *visit) out(ctx context.Context, from, to string) error {
-	in, err := v.provider.ReadFile(ctx, v.labels, from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return task.Errorf(task.CodeInvalid, "%s cannot be made: %s", to, pathReason(err)).WithCause(err)
-	}
-	_, err = io.Copy(file, in)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return errors.Join(fmt.Errorf("copy %s: %w", from, err), os.Remove(to))
-	}
-	return nil
-}
-
-func (s *session) copyIn(ctx context.Context, api *client.Client, from, box, to string) error {
-	from, err := s.path(from)
-	if err != nil {
-		return exit.With(exit.Usage, err)
-	}
-	file, err := os.Open(from)
-	if err != nil {
-		return exit.Usagef("%s cannot be read: %s", from, pathReason(err))
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return exit.Usagef("%s is no regular file; whole folders go by tar: omoi sandbox exec <sandbox> -- tar x < folder.tar", from)
-	}
-	v, err := s.enter(ctx, api, box, client.NewVisit{Kind: "copy_in", What: render.Cut(to, 4000)})
-	if err != nil {
-		return err
-	}
-	return v.leave(ctx, 0, v.provider.WriteFile(ctx, v.labels, to, uint32(info.Mode().Perm()), file))
 }
 
 // pathReason is why a file could not be opened, without its name, which is said already.

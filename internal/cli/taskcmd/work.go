@@ -78,7 +78,7 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 			next = append(next, [2]string{render.Clean(render.ShortIDs(one.Next, t.ID)), purpose(t, one)})
 		}
 	}
-	s.paste(s.say, next)
+	s.next(s.say, next)
 }
 
 // count is a number that is known; 0 is none.

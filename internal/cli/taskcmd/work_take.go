@@ -42,7 +42,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		return s.printJSON(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size})
 	}
 	s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
-	s.paste(s.hint, [][2]string{takes(one, file)})
+	s.next(s.hint, [][2]string{takes(one, file)})
 	return nil
 }
 

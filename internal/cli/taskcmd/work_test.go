@@ -48,13 +48,13 @@ func TestWork(t *testing.T) {
 	for _, want := range []string{
 		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
 		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
-		"\n  show the work of attempt 4, in a clone of acme/app:\n    git fetch origin " + rescue + " && git show FETCH_HEAD\n", "being saved",
+		"\n  git fetch origin " + rescue + " && git show FETCH_HEAD  # show the work of attempt 4, in a clone of acme/app\n", "being saved",
 	} {
 		require.Contains(t, got.out, want)
 	}
 	require.NotContains(t, got.out, "\x1b")
 	f.tasks[0].Repo, f.works[0].Next = "/repo", "git -C /repo show feature/x"
-	require.Regexp(t, `(?m)^  show the work of attempt 1:\n    git -C /repo show feature/x$`, f.omoi("work", "-", "--attempt", "1").out)
+	require.Regexp(t, `(?m)^  git -C /repo show feature/x +# show the work of attempt 1$`, f.omoi("work", "-", "--attempt", "1").out)
 	require.NotContains(t, f.omoi("work", "-", "--attempt", "3").out, "kept by omoi")
 	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
 	var page client.Page[client.SavedWork]
@@ -90,7 +90,7 @@ func TestWorkIsTakenOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a patch")
 	got := f.omoi("work", "-", "--attempt", "2", "--patch", file)
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, "\n    git apply '"+file+"'\n", "a line to paste")
+	require.Contains(t, got.err, "\n  git apply '"+file+"'  # in a working copy", "a line to paste")
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "+the work of 2\n", string(content))

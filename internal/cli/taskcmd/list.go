@@ -1,0 +1,78 @@
+package taskcmd
+
+import (
+	"context"
+
+	"github.com/omoi-dev/omoi/internal/client"
+)
+
+const pageLimit = 500
+
+// listed are items, newest first.
+type listed[T any] struct {
+	Items []T
+	More  bool // there are more than were asked for
+	Left  bool // some were skipped
+}
+
+// collect reads pages until most items are there, 0: all of them. Items that skip names are left out; nil: none.
+func collect[T any](most int, skip func(T) bool, page func(limit int, cursor string) (client.Page[T], error)) (listed[T], error) {
+	out := listed[T]{Items: []T{}}
+	for cursor := ""; ; {
+		limit := pageLimit
+		if most > 0 && !out.Left { // behind one that is skipped there may be many
+			limit = min(most+1, pageLimit)
+		}
+		got, err := page(limit, cursor)
+		if err != nil {
+			return out, err
+		}
+		for _, one := range got.Items {
+			switch {
+			case skip != nil && skip(one):
+				out.Left = true
+			case most > 0 && len(out.Items) == most:
+				out.More = true
+				return out, nil
+			default:
+				out.Items = append(out.Items, one)
+			}
+		}
+		if cursor = got.NextCursor; cursor == "" {
+			return out, nil
+		}
+	}
+}
+
+// newest reads so many tasks, 0: all of them; with those of `omoi check` only if checks is set.
+func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most int, checks bool) (listed[client.Task], error) {
+	skip := func(t client.Task) bool { return client.IsCheck(t) && !checks }
+	return collect(most, skip, func(limit int, cursor string) (client.Page[client.Task], error) {
+		f.Limit, f.Cursor = limit, cursor
+		return api.Tasks(ctx, f)
+	})
+}
+
+// newestTickets reads so many tickets, 0: all of them; with those of `omoi check` only if checks is set.
+func newestTickets(ctx context.Context, api *client.Client, most int, checks bool) (listed[client.Ticket], error) {
+	skip := func(t client.Ticket) bool { return t.OfCheck && !checks }
+	return collect(most, skip, func(_ int, cursor string) (client.Page[client.Ticket], error) { return api.Tickets(ctx, "", cursor) })
+}
+
+func allProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
+	all, err := collect(0, nil, func(_ int, cursor string) (client.Page[client.Project], error) { return api.Projects(ctx, cursor) })
+	return all.Items, err
+}
+
+func allBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter) ([]client.Sandbox, error) {
+	return boxes(ctx, api, f, 0)
+}
+
+// boxes reads so many sandboxes, 0: all of them.
+func boxes(ctx context.Context, api *client.Client, f client.SandboxFilter, most int) ([]client.Sandbox, error) {
+	all, err := collect(most, nil, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
+		f.Limit, f.Cursor = limit, cursor
+		return api.Sandboxes(ctx, f)
+	})
+	return all.Items, err
+}

@@ -1,0 +1,197 @@
+package taskcmd
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+const (
+	uuidLength  = 36
+	minFragment = 4
+	newestRef   = "-"
+)
+
+// kind tells how one item of a list is named on the command line.
+type kind[T any] struct {
+	noun, list string // of an item, and the command that lists them
+	id         func(T) string
+	name       func(T) string // nil if items have no names
+}
+
+// pick returns the item that ref names: by its ID, its name, or 4 or more characters of the ID's beginning or end.
+func (k kind[T]) pick(all []T, ref string) (T, error) {
+	var none T
+	var exact, parts []T
+	for _, one := range all {
+		switch {
+		case ref != "" && (k.id(one) == ref || k.name != nil && k.name(one) == ref):
+			exact = append(exact, one)
+		case len(ref) >= minFragment && partOf(k.id(one), ref):
+			parts = append(parts, one)
+		}
+	}
+	if len(exact) == 0 {
+		exact = parts
+	}
+	switch {
+	case len(exact) == 1:
+		return exact[0], nil
+	case len(exact) > 1:
+		return none, exit.Usagef("%q matches %d %ss: give more of the ID: %s. Next: %s", ref, len(exact), k.noun, k.ids(exact), k.list)
+	case len(ref) < minFragment && k.name == nil:
+		return none, exit.Usagef("%q is too short for a %s: give 4 or more characters of the ID. Next: %s", ref, k.noun, k.list)
+	}
+	return none, task.Errorf(task.CodeNotFound, "No %s matches %q (4 or more characters of an ID are enough). Next: %s", k.noun, ref, k.list)
+}
+
+// ids returns the IDs of the first few items.
+func (k kind[T]) ids(all []T) string {
+	const most = 6
+	var ids []string
+	for _, one := range all[:min(len(all), most)] {
+		ids = append(ids, k.id(one))
+	}
+	return strings.Join(ids, ", ")
+}
+
+// partOf reports whether ref is the beginning or the end of an ID, or the beginning of what lists show of the ID.
+func partOf(id, ref string) bool {
+	return strings.HasPrefix(id, ref) || strings.HasSuffix(id, ref) || strings.HasPrefix(render.Short(id), ref)
+}
+
+// plain is a reference as IDs are written.
+func plain(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
+
+// oneTask is the argument check of commands that work on one task.
+func oneTask(cmd *cobra.Command, args []string) error {
+	return exactly(1, "one task: its id, 4 or more characters of its beginning or end, or - for the newest")(cmd, args)
+}
+
+// taskOf returns the task that ref names, or the newest task of the ticket that ref names.
+func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (found client.Task, err error) {
+	ref = plain(ref)
+	switch {
+	case ref == newestRef:
+		found, err = newestTask(ctx, api)
+	case len(ref) == uuidLength:
+		found.ID = ref
+	default:
+		found, err = taskOfFragment(ctx, api, ref)
+	}
+	if err == nil {
+		found, err = api.Task(ctx, found.ID)
+	}
+	if task.CodeOf(err) == task.CodeNotFound && ref != newestRef {
+		return s.taskOfTicket(ctx, api, ref)
+	}
+	return found, err
+}
+
+func tasksBy(id func(client.Task) string) kind[client.Task] {
+	return kind[client.Task]{noun: "task", list: "omoi ps", id: id}
+}
+
+func taskOfFragment(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
+	page, err := api.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 6})
+	if err != nil && task.CodeOf(err) != task.CodeInvalid { // invalid: ref cannot be a part of an ID
+		return client.Task{}, err
+	}
+	return tasksBy(func(t client.Task) string { return t.ID }).pick(page.Items, ref)
+}
+
+func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
+	page, err := newest(ctx, api, client.TaskFilter{}, 1, false)
+	if err == nil && len(page.Items) == 0 {
+		err = task.Errorf(task.CodeNotFound, "There is no task yet. Next: omoi run \"Say hello\" --repo <path> --script example:hello")
+	}
+	if err != nil {
+		return client.Task{}, err
+	}
+	return page.Items[0], nil
+}
+
+// taskOfTicket returns the newest task of a ticket: branches are named after the ticket.
+func (s *session) taskOfTicket(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
+	page, err := api.Tasks(ctx, client.TaskFilter{Limit: pageLimit})
+	if err != nil {
+		return client.Task{}, err
+	}
+	var found []client.Task // the newest of each ticket
+	for _, t := range page.Items {
+		if !slices.ContainsFunc(found, func(other client.Task) bool { return other.TicketID == t.TicketID }) {
+			found = append(found, t)
+		}
+	}
+	t, err := tasksBy(func(t client.Task) string { return t.TicketID }).pick(found, ref)
+	if err != nil {
+		return t, err
+	}
+	s.hint("%s is a ticket; this is its newest task, %s.", ref, render.Short(t.ID))
+	return api.Task(ctx, t.ID)
+}
+
+const boxArg = "one sandbox, or a task: its id, or 4 or more characters of it (omoi sandbox list --recent)"
+
+// boxVerb returns a command about the sandbox, deleted ones included, that its only argument names.
+func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
+	cmd := s.verb(use+" <sandbox>", short, exactly(1, boxArg), func(ctx context.Context, api *client.Client, args []string) error {
+		box, err := s.boxOf(ctx, api, args[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, api, box)
+	})
+	cmd.ValidArgsFunction = s.completeTasks
+	return cmd
+}
+
+// boxOf returns the sandbox that ref names, or the newest sandbox of the task that ref names.
+func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
+	ref = strings.TrimPrefix(plain(ref), task.SandboxNamePrefix)
+	if ref == newestRef {
+		return s.boxOfTask(ctx, api, ref)
+	}
+	box, err := api.Sandbox(ctx, ref)
+	if task.CodeOf(err) != task.CodeNotFound {
+		return box, err
+	}
+	boxes, err := allBoxes(ctx, api, client.SandboxFilter{})
+	if err != nil {
+		return box, err
+	}
+	box, err = kind[client.Sandbox]{
+		noun: "sandbox", list: "omoi sandbox list --recent", id: func(b client.Sandbox) string { return b.ID },
+	}.pick(boxes, ref)
+	if task.CodeOf(err) != task.CodeNotFound {
+		return box, err
+	}
+	box, taskErr := s.boxOfTask(ctx, api, ref)
+	if task.CodeOf(taskErr) == task.CodeNotFound {
+		return box, err
+	}
+	return box, taskErr
+}
+
+// boxOfTask returns the newest sandbox of a task.
+func (s *session) boxOfTask(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
+	t, err := s.taskOf(ctx, api, ref)
+	if err != nil {
+		return client.Sandbox{}, err
+	}
+	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: 1})
+	if err == nil && len(page.Items) == 0 {
+		err = task.Errorf(task.CodeConflict, "Task %s has had no sandbox yet. Next: omoi why %s", render.Short(t.ID), render.Short(t.ID))
+	}
+	if err != nil {
+		return client.Sandbox{}, err
+	}
+	return page.Items[0], nil
+}
