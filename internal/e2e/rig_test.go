@@ -65,6 +65,12 @@ type process struct {
 // set that makes every duration short.
 func newRig(t *testing.T, settings map[string]string) *rig {
 	t.Helper()
+	return newRigOf(t, "", settings)
+}
+
+// newRigOf is [newRig] with the programs of a folder; empty: those under test.
+func newRigOf(t *testing.T, programs string, settings map[string]string) *rig {
+	t.Helper()
 	if _, err := devstack.FindTemporal(""); err != nil {
 		t.Skip("SKIPPED: no temporal program; make temporal builds it")
 	}
@@ -72,7 +78,7 @@ func newRig(t *testing.T, settings map[string]string) *rig {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "home"), 0o755))
-	r := &rig{t: t, dir: dir, procs: make(map[string]*process)}
+	r := &rig{t: t, dir: dir, programs: programs, procs: make(map[string]*process)}
 	t.Cleanup(r.close)
 	r.startStack()
 	r.settle(settings)

@@ -1,11 +1,11 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,16 +13,54 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestRunningTasksSurviveANewBinary starts tasks with the programs of the commit before,
-// kills API and worker in mid-run, and finishes them with those of this one, over the same
-// home, database and running sandboxes (P9). The schema is the new one throughout: it is
-// brought up to date before the processes are.
+// frozenSince is the file since whose last change schema and histories are frozen.
+const frozenSince = "migrations/FROZEN"
+
+// TestRunningTasksSurviveANewBinary starts tasks with the programs and the schema of an older build, migrates the database below them,
+// kills API and worker in mid-run, and finishes the tasks with the programs under test, over the same home, database and running
+// sandboxes (P9).
 func TestRunningTasksSurviveANewBinary(t *testing.T) {
 	t.Parallel()
-	earlier := buildAncestor(t)
-	r := newRig(t, nil)
+	for build, commit := range olderBuilds(t) {
+		t.Run(build, func(t *testing.T) {
+			t.Parallel()
+			upgrade(t, buildCommit(t, commit))
+		})
+	}
+}
+
+// olderBuilds returns the commits from which an upgrade must work: the one since which schema and histories are frozen, and the one
+// before the newest migration that was added since.
+func olderBuilds(t *testing.T) map[string]string {
+	t.Helper()
+	frozen := git(t, "log", "-1", "--format=%H", "--", frozenSince)
+	if frozen == "" { // the file is not committed yet
+		frozen = git(t, "rev-parse", "HEAD")
+	}
+	builds := map[string]string{"from the frozen baseline": frozen}
+	if migrated := git(t, "log", "-1", "--format=%H", "--diff-filter=A", frozen+"..HEAD", "--", "migrations/*.sql"); migrated != "" {
+		if before := git(t, "rev-parse", migrated+"^"); before != frozen {
+			builds["from before the newest migration"] = before
+		}
+	}
+	return builds
+}
+
+// git runs git in the checkout of the tests and returns what it prints.
+func git(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", "../.."}, args...)...).Output()
+	if err != nil {
+		t.Skipf("SKIPPED: this is no git checkout: %s", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// upgrade runs the test with older programs, which are in a folder.
+func upgrade(t *testing.T, older string) {
+	t.Helper()
+	r := newRigOf(t, older, nil)
 	repo := r.repo()
-	r.programs = earlier
 	r.startAPI()
 	r.startWorker()
 	done := r.submit(repo, script(stepWrite, stepCommit, stepComplete))
@@ -33,6 +71,9 @@ func TestRunningTasksSurviveANewBinary(t *testing.T) {
 	for _, made := range []task.Task{working, failing, hanging} {
 		r.running(made.ID)
 	}
+	migrated := r.run(filepath.Join(bin, "omoi"), "migrate", "up")
+	require.Zero(t, migrated.code, migrated.stderr)
+	r.ends(r.submit(repo, script(stepWrite, stepCommit, stepComplete)).ID, task.StatusCompleted) // by the older programs, with the new schema
 	r.kill("worker")
 	r.kill("api")
 
@@ -51,56 +92,24 @@ func TestRunningTasksSurviveANewBinary(t *testing.T) {
 	require.Equal(t, "hello\n", r.run("git", "-C", repo, "show", text(r.task(working.ID).Branch)+":hello.txt").stdout)
 	r.noLeaks()
 	r.gapless()
-	require.Equal(t, 4, r.count(`SELECT count(*) FROM sandboxes`), "one sandbox a task")
+	require.Equal(t, 5, r.count(`SELECT count(*) FROM sandboxes`), "one sandbox a task")
 }
 
-// sameBaseline reports whether the commit unpacked in source creates the tables and functions that this one creates: programs
-// with another baseline do not work with the schema of this build.
-func sameBaseline(t *testing.T, source string) bool {
+// buildCommit builds the programs of a commit and returns their folder.
+func buildCommit(t *testing.T, commit string) string {
 	t.Helper()
-	for _, name := range []string{"migrations/0001_schema.sql", "migrations/0002_functions.sql"} {
-		now, err := os.ReadFile(filepath.Join("..", "..", name))
-		require.NoError(t, err)
-		if then, err := os.ReadFile(filepath.Join(source, name)); err != nil || !bytes.Equal(now, then) {
-			return false
-		}
-	}
-	return true
-}
-
-// buildAncestor builds the programs of the newest commit before this one that has the same
-// baseline of the schema and can be built, and returns their folder.
-func buildAncestor(t *testing.T) string {
-	t.Helper()
-	ctx := context.Background()
-	for _, commit := range []string{"HEAD~1", "HEAD~2", "HEAD~3", "HEAD~4", "HEAD~5"} {
-		source, err := os.MkdirTemp("", "omoi-e2e-ancestor-") //nolint:usetesting // sandboxes of other users start from it
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(source) })
-		require.NoError(t, os.Chmod(source, 0o755))
-		unpack := exec.CommandContext(ctx, "sh", "-c", `git -C ../.. archive --format=tar "$0" | tar -x -C "$1"`, commit, source)
-		if out, err := unpack.CombinedOutput(); err != nil || !exists(filepath.Join(source, "go.mod")) {
-			t.Skipf("SKIPPED: this is no git checkout with a commit before: %s", out)
-		}
-		if !sameBaseline(t, source) {
-			t.Logf("%s has another baseline of the schema", commit)
-			continue
-		}
-		programs := filepath.Join(source, "programs")
-		build := exec.CommandContext(ctx, "go", "build", "-o", programs+"/", "./cmd/omoi", "./cmd/omoi-agent")
-		build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
-		out, err := build.CombinedOutput()
-		if err == nil {
-			t.Logf("the earlier programs are those of %s", commit)
-			return programs
-		}
-		t.Logf("%s does not build: %s", commit, out)
-	}
-	t.Skip("SKIPPED: none of the five commits before this one has this baseline of the schema and builds")
-	return ""
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	source, err := os.MkdirTemp("", "omoi-e2e-older-") //nolint:usetesting // sandboxes of other users start from it
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(source) })
+	require.NoError(t, os.Chmod(source, 0o755))
+	unpack := exec.CommandContext(t.Context(), "sh", "-c", `git -C ../.. archive --format=tar "$0" | tar -x -C "$1"`, commit, source)
+	out, err := unpack.CombinedOutput()
+	require.NoError(t, err, "unpack %s: %s", commit, out)
+	programs := filepath.Join(source, "programs")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs+"/", "./cmd/omoi", "./cmd/omoi-agent")
+	build.Dir, build.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+	out, err = build.CombinedOutput()
+	require.NoError(t, err, "build %s: %s", commit, out)
+	t.Logf("the older programs are those of %s", commit)
+	return programs
 }

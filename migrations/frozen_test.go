@@ -1,0 +1,28 @@
+package migrations_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFrozenFilesStayAsTheyAre compares migrations, recorded histories and encoded states with those of the commit since which they are frozen: the one
+// that last changed FROZEN.
+func TestFrozenFilesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	git := func(args ...string) string {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", ".."}, args...)...).Output()
+		if err != nil {
+			t.Skipf("SKIPPED: this is no git checkout: %s", err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	since := git("log", "-1", "--format=%H", "--", "migrations/FROZEN")
+	if since == "" {
+		t.Skip("SKIPPED: FROZEN is not committed yet")
+	}
+	require.Empty(t, git("diff", "--diff-filter=a", "--name-status", since, "--", "migrations/*.sql", "workflows/testdata/histories", "internal/contract/testdata"),
+		"frozen files were changed or removed; add a new one instead (docs/decisions/0073-frozen-forms.md)")
+}
