@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -100,22 +99,12 @@ func boundLog(path string, limit int64) error {
 	if err != nil || info.Size() <= limit {
 		return nil //nolint:nilerr // a log that is not there is not too long
 	}
-	if err := copyFile(path+".old", path); err != nil {
-		return err
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path+".old", content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep log: %w", err)
 	}
 	return os.Truncate(path, 0)
-}
-
-func copyFile(to, from string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return fmt.Errorf("keep log: %w", err)
-	}
-	defer func() { _ = in.Close() }() // only read
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("keep log: %w", err)
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

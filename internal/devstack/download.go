@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -80,49 +81,42 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return content, nil
 }
 
-// unpack goes by a folder beside dir, so that dir is whole or not there.
-func unpack(jar []byte, dir string) error {
+// unpack extracts the archive in a jar into a folder beside dir, so that dir is whole or not there.
+func unpack(jar []byte, dir string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("unpack PostgreSQL: %w", err)
+		}
+	}()
 	archive, err := zip.NewReader(bytes.NewReader(jar), int64(len(jar)))
 	if err != nil {
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
-	}
-	for _, file := range archive.File {
-		if strings.HasSuffix(file.Name, ".txz") {
-			return unpackBeside(file, dir)
-		}
-	}
-	return errors.New("unpack PostgreSQL: the archive has no .txz in it")
-}
-
-func unpackBeside(file *zip.File, dir string) error {
-	temp := dir + ".new"
-	if err := os.RemoveAll(temp); err != nil {
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
-	}
-	if err := unpackInner(file, temp); err != nil {
 		return err
 	}
-	return os.Rename(temp, dir)
-}
-
-func unpackInner(file *zip.File, dir string) error {
-	inner, err := file.Open()
+	at := slices.IndexFunc(archive.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, ".txz") })
+	if at < 0 {
+		return errors.New("the archive has no .txz in it")
+	}
+	inner, err := archive.File[at].Open()
 	if err != nil {
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
+		return err
 	}
 	defer func() { _ = inner.Close() }() // only read
 	plain, err := xz.NewReader(inner, 0)
 	if err != nil {
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
+		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // another user runs it
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
+	temp := dir + ".new"
+	if err := errors.Join(os.RemoveAll(temp), os.MkdirAll(temp, 0o755)); err != nil { //nolint:gosec // another user runs it
+		return err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(temp)
 	if err != nil {
-		return fmt.Errorf("unpack PostgreSQL: %w", err)
+		return err
 	}
-	return errors.Join(extract(tar.NewReader(plain), root), root.Close())
+	if err := errors.Join(extract(tar.NewReader(plain), root), root.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp, dir)
 }
 
 // extract writes folders, files and links; root keeps all of them below itself.
@@ -136,7 +130,7 @@ func extract(archive *tar.Reader, root *os.Root) error {
 			err = extractOne(archive, header, root)
 		}
 		if err != nil {
-			return fmt.Errorf("unpack PostgreSQL: %w", err)
+			return err
 		}
 	}
 }
@@ -153,9 +147,8 @@ func extractOne(archive io.Reader, header *tar.Header, root *os.Root) error {
 		return root.Symlink(header.Linkname, name)
 	case tar.TypeReg:
 		return extractFile(archive, root, name, header.FileInfo().Mode().Perm()|0o444)
-	default:
-		return nil
 	}
+	return nil
 }
 
 // extractFile lets nothing be forked while the file is open: a child would keep it open for

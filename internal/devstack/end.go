@@ -1,9 +1,8 @@
 package devstack
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -47,34 +46,5 @@ func lastWords(text string) string {
 			return line
 		}
 	}
-	if len(lines) > most {
-		lines = lines[len(lines)-most:]
-	}
-	for i, line := range lines {
-		lines[i] = plain(line)
-	}
-	if words := strings.Join(lines, "\n"); words != "" {
-		return words
-	}
-	return "it said nothing"
-}
-
-// plain takes the sentence out of a line that is a JSON object.
-func plain(line string) string {
-	var said struct {
-		Message string `json:"message"`
-		Msg     string `json:"msg"`
-		Error   string `json:"error"`
-	}
-	if json.Unmarshal([]byte(line), &said) != nil {
-		return line
-	}
-	words := said.Message + said.Msg
-	if words != "" && said.Error != "" {
-		return fmt.Sprintf("%s: %s", words, said.Error)
-	}
-	if words+said.Error == "" {
-		return line
-	}
-	return words + said.Error
+	return cmp.Or(strings.Join(lines[max(0, len(lines)-most):], "\n"), "it said nothing")
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -24,7 +25,7 @@ func (p Port) Choose(ctx context.Context, host, name string) (int, error) {
 		return 0, err
 	}
 	reserve(ctx, listener)
-	return portOf(listener.Addr().String()), listener.Close()
+	return PortOf(listener.Addr().String()), listener.Close()
 }
 
 // listen listens on the port that Choose returns.
@@ -63,15 +64,12 @@ func reserve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// portOf is the port of an address or URL; 0 if it has none.
-func portOf(address string) int {
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0
+// PortOf is the port of an address or of a base URL; 0 if it has none.
+func PortOf(address string) int {
+	if _, rest, isURL := strings.Cut(address, "://"); isURL {
+		address, _, _ = strings.Cut(rest, "/")
 	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		return 0
-	}
+	_, text, _ := net.SplitHostPort(address)
+	port, _ := strconv.Atoi(text) // 0 if there is none
 	return port
 }

@@ -27,9 +27,9 @@ const (
 // postgres is a private PostgreSQL, reached by a Unix socket in a folder of its own.
 type postgres struct {
 	cfg  Config
-	as   *account
-	bin  string // initdb and postgres
-	base string // holds data, socket and log
+	as   *syscall.Credential // nil: our own user
+	bin  string              // initdb and postgres
+	base string              // holds data, socket and log
 	sock string
 }
 
@@ -66,7 +66,10 @@ func (p *postgres) folders() error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return fmt.Errorf("make PostgreSQL's directory: %w", err)
 		}
-		if err := p.as.own(dir); err != nil {
+		if p.as == nil {
+			continue
+		}
+		if err := os.Chown(dir, int(p.as.Uid), int(p.as.Gid)); err != nil {
 			return fmt.Errorf("give PostgreSQL its directory: %w", err)
 		}
 	}

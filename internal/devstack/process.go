@@ -20,11 +20,11 @@ type program struct {
 	more func(ctx context.Context) []string // further arguments, chosen at each start; nil: none
 	env  []string
 	dir  string
-	log  string    // file that takes its output
-	as   *account  // nil: as ourselves
-	end  os.Signal // asks it to end
-	die  os.Signal // sent by the kernel when we die (Linux)
-	mark string    // file that names it for the next start; empty: none
+	log  string              // file that takes its output
+	as   *syscall.Credential // nil: our own user
+	end  syscall.Signal      // asks it to end
+	die  syscall.Signal      // sent by the kernel when we die (Linux)
+	mark string              // file that names it for the next start; empty: none
 }
 
 // child is a running program. Exactly one goroutine waits for it.

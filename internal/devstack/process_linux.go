@@ -11,15 +11,8 @@ import (
 
 // attributes puts a child into a session of its own, so that a terminal's Ctrl-C reaches
 // us alone, and ties its life to ours.
-func attributes(as *account, die os.Signal) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if sig, ok := die.(syscall.Signal); ok {
-		attr.Pdeathsig = sig
-	}
-	if as != nil {
-		attr.Credential = &syscall.Credential{Uid: as.uid, Gid: as.gid}
-	}
-	return attr
+func attributes(as *syscall.Credential, die syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: die, Credential: as}
 }
 
 // birth identifies a live process beyond its pid: boot id and start time. It is empty for

@@ -2,18 +2,11 @@
 
 package devstack
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // attributes puts a child into a session of its own. Only Linux can tie its life to ours.
-func attributes(as *account, _ os.Signal) *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if as != nil {
-		attr.Credential = &syscall.Credential{Uid: as.uid, Gid: as.gid}
-	}
-	return attr
+func attributes(as *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Credential: as}
 }
 
 // birth is not known here; what a kill -9 left must be ended by hand.

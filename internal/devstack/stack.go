@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // postgresVersion is downloaded where no PostgreSQL is found: a version of which there are programs for all platforms.
@@ -339,20 +339,8 @@ func (p part) again(life context.Context) *child {
 			return c
 		}
 		p.cfg.Log.ErrorContext(life, "a part does not start", slog.String("part", p.name), slog.String("error", err.Error()))
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-life.Done():
-			timer.Stop()
+		if wait.For(life, time.Second) != nil {
 			return nil
-		case <-timer.C:
 		}
 	}
-}
-
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }

@@ -38,7 +38,7 @@ func prepareTemporal(ctx context.Context, cfg Config, last Info) (*temporal, err
 	if err := endLeftover(ctx, t.mark(), 10*time.Second); err != nil {
 		return nil, err
 	}
-	cfg.TemporalPort.Last, cfg.TemporalUIPort.Last = portOf(last.TemporalAddress), portOf(hostOf(last.TemporalUIURL))
+	cfg.TemporalPort.Last, cfg.TemporalUIPort.Last = PortOf(last.TemporalAddress), PortOf(last.TemporalUIURL)
 	if t.port, err = cfg.TemporalPort.Choose(ctx, loopback, "dev.temporal_port"); err != nil {
 		return nil, err
 	}
