@@ -51,13 +51,8 @@ type stateCollector struct {
 	err  error
 }
 
-func (*stateCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, name := range []string{
-		Tasks, TasksQueued, SlotsUsed, Sandboxes, SandboxesUnverified, RelayLag, RelayEventLag, ReaperSuccess, GuardianSuccess, ConductorSuccess, CollectionFailed,
-	} {
-		out <- desc(name)
-	}
-}
+// Describe implements [prometheus.Collector] for metrics that nobody else registers.
+func (*stateCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	s, err := c.state()
@@ -106,11 +101,8 @@ func gauge(name string, value float64, labels ...string) prometheus.Metric {
 // poolCollector shows the pool as it is.
 type poolCollector struct{ read func() Pool }
 
-func (poolCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, name := range []string{PoolConnections, PoolMax, PoolAcquires, PoolWaits, PoolWaited, DiskFull} {
-		out <- desc(name)
-	}
-}
+// Describe implements [prometheus.Collector] as above.
+func (poolCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c poolCollector) Collect(out chan<- prometheus.Metric) {
 	p := c.read()

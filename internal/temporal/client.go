@@ -20,7 +20,6 @@ import (
 type Config struct {
 	HostPort  string // default localhost:7233
 	Namespace string // default "default"
-	Identity  string // how this process is named in histories; default that of the SDK
 	TLS       *tls.Config
 	APIKey    string // of Temporal Cloud; implies TLS
 	// Interceptors stand around every call: tracing, metrics.
@@ -50,7 +49,7 @@ type Client struct {
 func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	options := client.Options{
-		HostPort: cfg.HostPort, Namespace: cfg.Namespace, Identity: cfg.Identity,
+		HostPort: cfg.HostPort, Namespace: cfg.Namespace,
 		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
 		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(callBounds()...)}},
 	}

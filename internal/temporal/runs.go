@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -13,28 +12,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// States of a run.
-const (
-	RunOpen       = "open"
-	RunCompleted  = "completed"
-	RunFailed     = "failed"
-	RunCancelled  = "cancelled"
-	RunTerminated = "terminated"
-	RunTimedOut   = "timed_out"
-)
-
 // Run is what Temporal knows of the newest run of a workflow.
 type Run struct {
 	RunID         string
-	FirstRunID    string // of its chain
-	Status        string // one of the states above
-	HistoryLength int64  // events
-	HistoryBytes  int64
-	StartedAt     time.Time
-	ClosedAt      time.Time // zero while open
+	Open          bool // also if it was continued as new
+	Completed     bool
+	HistoryLength int64 // events
 }
 
-// Describe answers the newest run of a workflow; [task.CodeNotFound] if Temporal knows none.
+// Describe returns the newest run of a workflow; [task.CodeNotFound] if Temporal knows none.
 func (c *Client) Describe(ctx context.Context, workflowID string) (Run, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -43,39 +29,17 @@ func (c *Client) Describe(ctx context.Context, workflowID string) (Run, error) {
 		return Run{}, coded("describe workflow "+workflowID, err)
 	}
 	info := answer.GetWorkflowExecutionInfo()
-	run := Run{
-		RunID: info.GetExecution().GetRunId(), FirstRunID: info.GetFirstRunId(), Status: runStatus(info.GetStatus()),
-		HistoryLength: info.GetHistoryLength(), HistoryBytes: info.GetHistorySizeBytes(),
-		StartedAt: info.GetStartTime().AsTime(),
-	}
-	if closed := info.GetCloseTime(); closed != nil {
-		run.ClosedAt = closed.AsTime()
-	}
-	return run, nil
+	return Run{
+		RunID: info.GetExecution().GetRunId(), HistoryLength: info.GetHistoryLength(),
+		Open:      info.GetCloseTime() == nil || info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
+		Completed: info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+	}, nil
 }
 
-// runStatus is open for all that has not closed, continued as new too.
-func runStatus(status enums.WorkflowExecutionStatus) string {
-	switch status {
-	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return RunCompleted
-	case enums.WORKFLOW_EXECUTION_STATUS_FAILED:
-		return RunFailed
-	case enums.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return RunCancelled
-	case enums.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return RunTerminated
-	case enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return RunTimedOut
-	default:
-		return RunOpen
-	}
-}
-
-// CurrentRun answers the newest run of a task's workflow and whether it is open.
+// CurrentRun returns the newest run of a task's workflow and whether it is open.
 func (c *Client) CurrentRun(ctx context.Context, taskID string) (runID string, open bool, err error) {
 	run, err := c.Describe(ctx, contract.TaskWorkflowID(taskID))
-	return run.RunID, run.Status == RunOpen, err
+	return run.RunID, run.Open, err
 }
 
 // StartCleanup starts the cleanup of a sandbox; one that runs is success. One that ran well begins anew, since what was verified

@@ -69,7 +69,7 @@ func (c *Client) whyNoRetry(ctx context.Context, taskID string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("look why task %s does not start: %w", taskID, err)
-	case run.Status == RunCompleted:
+	case run.Completed:
 		return task.Errorf(task.CodeGone, "The task has completed.")
 	}
 	return task.Errorf(task.CodeConflict, "The run before is not over yet.")
@@ -108,7 +108,7 @@ func (c *Client) signal(ctx context.Context, taskID, name string, payload any) e
 	switch {
 	case unknown != nil:
 		return unknown
-	case run.Status == RunOpen: // it has begun between the two calls
+	case run.Open: // it has begun between the two calls
 		return task.Errorf(task.CodeUnavailable, "The task's workflow was just started. Try again.").WithCause(err)
 	}
 	return task.Errorf(task.CodeGone, "The task's workflow has ended.").WithCause(err)

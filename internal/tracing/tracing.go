@@ -1,7 +1,6 @@
 package tracing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,6 @@ type Config struct {
 	Endpoint string            // base URL of the collector, as http://127.0.0.1:4318; /v1/traces is added
 	Headers  map[string]string // sent with every export
 	Sample   float64           // share of new traces that are kept, 0 to 1
-	Service  string            // default omoi
 	Version  string
 }
 
@@ -51,7 +49,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Tracing, error) {
 		sdk.WithBatcher(&discreet{next: exporter, log: log}),
 		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(cfg.Sample))),
 		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", cmp.Or(cfg.Service, "omoi")), attribute.String("service.version", cfg.Version))),
+			attribute.String("service.name", "omoi"), attribute.String("service.version", cfg.Version))),
 	)}
 	// Signals are not traced: their spans would outnumber all others. Their header would be
 	// the only trace of a digest's way.
