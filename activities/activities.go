@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// Config is what activities are told once. Zero values mean the defaults named here.
+// Config is what activities are told once.
 type Config struct {
 	// HostID is the machine that this process runs on; sandboxes of other machines are unknown here.
 	HostID string
@@ -20,33 +20,32 @@ type Config struct {
 	APIURL string
 	// Open says that the API asks for no login: old workers need no token in their callback then.
 	Open        bool
-	IdleTimeout time.Duration // for which an agent may wait for messages; default 10 min
-	ToolTimeout time.Duration // for which one tool call counts as work; default 30 min
+	IdleTimeout time.Duration // for which an agent may wait for messages
+	ToolTimeout time.Duration // for which one tool call counts as work
 
-	Limits   sandbox.Limits  // of every sandbox; zero: the provider's default
-	Network  sandbox.Network // default [sandbox.NetworkHost]
-	Lifetime time.Duration   // after which a provider deletes by itself; zero: never
+	Limits   sandbox.Limits // of every sandbox; zero: the provider's default
+	Network  sandbox.Network
+	Lifetime time.Duration // after which a provider deletes by itself; zero: never
 
-	AgentHeartbeat time.Duration // default 30 s
-	StopGrace      time.Duration // between SIGTERM and SIGKILL; default 10 s
+	AgentHeartbeat time.Duration
+	StopGrace      time.Duration // between SIGTERM and SIGKILL
 	ModelPrices    string        // of the configuration; see [cost.ParseModelPrices]
 	PricesDate     string        // of those; empty: not said
 	ClaudeBin      string        // Claude Code on this machine; empty: sandboxes bring their own
-	AuthorName     string        // of the agent's commits; default omoi
-	AuthorEmail    string        // default omoi@localhost
+	AuthorName     string        // of the agent's commits
+	AuthorEmail    string
 
 	Pull         []string      // providers whose agents reach nothing: a worker carries for them
-	TailInterval time.Duration // between two looks at a quiet agent's outbox; default 1 s
-	TailTurn     time.Duration // of carrying, before the workflow is told; default [contract.TailTurn]
+	PullInterval time.Duration // between two looks at a quiet agent's outbox
+	PullTurn     time.Duration // of carrying, before the workflow is told; default [contract.PullTurn]
 
 	CacheBytes     int64         // of a project's dependency cache; 0: none is kept
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
 	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
 
-	OrphanGrace time.Duration // before a sandbox without a live attempt is an orphan; default 2 min
-	Overdue     time.Duration // before a sandbox that is over and not verified gone raises an alarm; default 30 min
-	RepairGrace time.Duration // before a task without an open workflow is written off; default 1 min
+	Grace   time.Duration // before a sandbox without a live attempt is an orphan, and a task without an open workflow is written off
+	Overdue time.Duration // before a sandbox that is over and whose deletion is unverified raises an alert
 
 	// Shared are the providers that are bound to no machine and set up here: the reaper looks at
 	// them also where the ledger knows of nothing.
@@ -83,28 +82,27 @@ type Tokens interface {
 	Mint(sandboxID string) string
 }
 
-// Deps are the ports that activities work through; all but Log and Agents are needed.
+// Deps are the ports that activities work through.
 type Deps struct {
-	Tasks     Tasks
-	Ledger    Ledger
-	Fleet     Fleet
-	Runs      Runs
-	Providers Providers
-	Git       Git
-	Tokens    Tokens
+	Tasks      Tasks
+	Ledger     Ledger
+	Texts      Texts
+	Fleet      Fleet
+	Reconciler Reconciler
+	Runs       Runs
+	Providers  Providers
+	Git        Git
+	Tokens     Tokens
 	// Credentials finds what sandboxes are given; nil: they get none.
 	Credentials Credentials
-	// API answers what sandboxes ask that reach nothing, as it answers those that report by
-	// themselves over its socket; nil if no provider is in [Config.Pull].
+	// API answers the requests of sandboxes that a pull relay reads, as it answers those that come over its socket.
 	API http.RoundTripper
-	// Agents opens the omoi-agent program for a GOARCH; nil if no provider here runs one.
+	// Agents opens the omoi-agent program for a GOARCH.
 	Agents func(arch string) (io.ReadCloser, error)
 	// Caches keeps what setup steps download; nil: nobody does.
 	Caches Caches
-	// Guardian judges and steers agents; nil: this process does not.
-	Guardian Guardian
-	// Conductor looks at agents together; nil: this process does not.
-	Conductor Conductor
+	// Guardian analyzes and steers agents; Conductor analyzes those of an organization together.
+	Guardian, Conductor Supervisor
 	// Retention removes expired data.
 	Retention Retention
 	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
@@ -125,20 +123,9 @@ type Activities struct {
 
 // New makes the activities of one process.
 func New(cfg Config, deps Deps) *Activities {
-	cfg.Network = cmp.Or(cfg.Network, sandbox.NetworkHost)
-	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, 10*time.Minute)
-	cfg.ToolTimeout = cmp.Or(cfg.ToolTimeout, 30*time.Minute)
-	cfg.AgentHeartbeat = cmp.Or(cfg.AgentHeartbeat, 30*time.Second)
-	cfg.StopGrace = cmp.Or(cfg.StopGrace, 10*time.Second)
-	cfg.AuthorName = cmp.Or(cfg.AuthorName, "omoi")
-	cfg.AuthorEmail = cmp.Or(cfg.AuthorEmail, "omoi@localhost")
-	cfg.TailInterval = cmp.Or(cfg.TailInterval, time.Second)
-	cfg.TailTurn = cmp.Or(cfg.TailTurn, contract.TailTurn)
+	cfg.PullTurn = cmp.Or(cfg.PullTurn, contract.PullTurn)
 	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)
 	cfg.MaxPatchBytes = cmp.Or(cfg.MaxPatchBytes, 16<<20)
 	cfg.SalvageWindow = cmp.Or(cfg.SalvageWindow, 5*time.Minute)
-	cfg.OrphanGrace = cmp.Or(cfg.OrphanGrace, 2*time.Minute)
-	cfg.Overdue = cmp.Or(cfg.Overdue, 30*time.Minute)
-	cfg.RepairGrace = cmp.Or(cfg.RepairGrace, time.Minute)
 	return &Activities{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
 }

@@ -83,9 +83,6 @@ func (a *Activities) putAgent(ctx context.Context, p place, _ task.Work) error {
 	if err != nil {
 		return fmt.Errorf("adopt sandbox: %w", err)
 	}
-	if a.deps.Agents == nil {
-		return task.Errorf(task.CodeUnavailable, "this worker carries no agent program")
-	}
 	program, err := a.deps.Agents(made.Arch)
 	if err != nil {
 		return fmt.Errorf("open agent program for %s: %w", made.Arch, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -68,9 +69,13 @@ func (tokens) Mint(id string) string { return "v1.key." + strings.Repeat("m", 20
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	return &bench{
-		T:   t,
-		id:  boxID,
-		cfg: activities.Config{HostID: "h1", APIURL: "http://127.0.0.1:18000/"},
+		T:  t,
+		id: boxID,
+		cfg: activities.Config{
+			HostID: "h1", APIURL: "http://127.0.0.1:18000/", Network: sandbox.NetworkHost, IdleTimeout: 10 * time.Minute, ToolTimeout: 30 * time.Minute,
+			AgentHeartbeat: 30 * time.Second, StopGrace: 10 * time.Second, AuthorName: "omoi", AuthorEmail: "omoi@localhost", PullInterval: time.Second,
+			Grace: 2 * time.Minute, Overdue: 30 * time.Minute,
+		},
 		store: &fakeStore{
 			work: task.Work{
 				TaskID: taskID, TicketID: "tick", ProjectID: "proj", Title: "Compute it", Description: "C(50,25)",
@@ -96,7 +101,7 @@ func (b *bench) activities() *activities.Activities {
 	if b.made == nil {
 		deps := activities.Deps{
 			Wake:  func(taskID string) { b.woken = append(b.woken, taskID) },
-			Tasks: b.store, Ledger: b.store, Fleet: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
+			Tasks: b.store, Ledger: b.store, Texts: b.store, Fleet: b.store, Reconciler: b.store, Runs: b.runs, Git: b.git, Tokens: tokens{}, API: b.api,
 			Providers: providers{task.ProviderLocal: b.provider},
 			Agents: func(arch string) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader("program for " + arch)), nil

@@ -37,8 +37,8 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 		LongestCreate: caps.LongestCreate,
 		SalvageWindow: a.cfg.SalvageWindow,
 		Lost:          row.State == task.SandboxLost,
-		Pickup:        max(a.cfg.OrphanGrace/graceToPickup, time.Second),
-		Tail:          a.pulled(row),
+		Pickup:        max(a.cfg.Grace/graceToPickup, time.Second),
+		Pulled:        a.pulled(row),
 	}, nil
 }
 

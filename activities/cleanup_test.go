@@ -237,7 +237,7 @@ func TestADeletionWaitsForNoLook(t *testing.T) {
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
 	p := &mute{fakeProvider: b.provider}
-	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Fleet: b.store, Providers: providers{task.ProviderLocal: p}})
+	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Texts: b.store, Fleet: b.store, Reconciler: b.store, Providers: providers{task.ProviderLocal: p}})
 	require.NoError(t, act(b, b.activities().DeleteSandbox, b.ref()))
 	require.Empty(t, b.provider.boxes)
 	require.Positive(t, p.waits)

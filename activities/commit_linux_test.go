@@ -29,7 +29,7 @@ func TestCollectWork_ClaimAfterTheMerge(t *testing.T) {
 			g.git(merge...)
 		}
 		acts := activities.New(g.bench.cfg, activities.Deps{
-			Tasks: g.store, Ledger: g.store, Fleet: g.store, Runs: g.runs, Tokens: tokens{},
+			Tasks: g.store, Ledger: g.store, Texts: g.store, Fleet: g.store, Reconciler: g.store, Runs: g.runs, Tokens: tokens{},
 			Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.bench.provider},
 		})
 		in := g.ref()

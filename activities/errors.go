@@ -221,7 +221,7 @@ const (
 func (a *Activities) keep(ctx context.Context, taskID, text string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	id, err := a.deps.Ledger.SaveText(ctx, taskID, "error", cutRunes(text, maxErrorRunes))
+	id, err := a.deps.Texts.SaveText(ctx, taskID, "error", cutRunes(text, maxErrorRunes))
 	if err != nil {
 		a.log.WarnContext(ctx, "error text not stored", slog.String("task_id", taskID), slog.String("error", err.Error()))
 		return ""

@@ -20,11 +20,11 @@ func TestWhatAnAgentCouldNotSendIsAccountedFor(t *testing.T) {
 		flushes int
 		lost    bool
 	}{
-		"nothing":              {flushes: 0},
-		"the API is back":      {unsent: 3, flushes: 1},
-		"it is not":            {unsent: 3, code: 1, flushes: 1, lost: true},
-		"a tail reads it":      {unsent: 3, pull: true},
-		"nonsense of an agent": {unsent: -1},
+		"nothing":               {flushes: 0},
+		"the API is back":       {unsent: 3, flushes: 1},
+		"it is not":             {unsent: 3, code: 1, flushes: 1, lost: true},
+		"a pull relay reads it": {unsent: 3, pull: true},
+		"nonsense of an agent":  {unsent: -1},
 	} {
 		b := newBench(t)
 		if c.pull {

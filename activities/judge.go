@@ -40,7 +40,7 @@ func judge(e evidence) contract.Observation {
 		out = unclear(task.Reason{Code: task.ReasonVerdictPending})
 	}
 	out.Reason = explain.Reason(out.EndReason)
-	out.Head = e.pulse.Head
+	out.LastSequence = e.pulse.Head
 	return out
 }
 

@@ -130,7 +130,7 @@ func TestJudge(t *testing.T) {
 			require.Equal(t, c.seen, out.Seen, out.Reason)
 			require.Equal(t, c.class, out.Class)
 			require.Equal(t, c.next, out.Next)
-			require.Equal(t, c.e.pulse.Head, out.Head)
+			require.Equal(t, c.e.pulse.Head, out.LastSequence)
 			if c.seen != contract.ObservedWorking {
 				require.NotEmpty(t, out.Reason)
 			}

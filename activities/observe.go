@@ -4,14 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/url"
 	"strings"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -28,7 +24,7 @@ func (a *Activities) CheckAgent(ctx context.Context, in contract.CheckAgentInput
 	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.ObservedUnknown && seen.Seen != contract.ObservedWorking {
 		return seen, err
 	}
-	if err := a.deps.Ledger.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // people see less, no more
+	if err := a.deps.Texts.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // people see less, no more
 		a.log.WarnContext(ctx, "doubt not noted", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return seen, nil
@@ -75,32 +71,6 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	if e.blind = err != nil; e.blind {
 		a.log.WarnContext(ctx, "spool not read", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
-	if told := a.toldElsewhere(ctx, p); e.probe != nil && e.probe.Unsent > 0 && told != "" {
-		e.advice = fmt.Sprintf("it was told that the API is at %s, and the API is at %s now; start omoi on that port again, or `omoi cancel %s` and `omoi retry %s`",
-			told, a.apiURL(p), p.row.TaskID, p.row.TaskID)
-	}
-}
-
-// toldElsewhere is the address of the API that an agent was told, if it is not the one of now: an omoi dev that is
-// started again may have another port. The file is the sandbox's, so that of it nothing but an address is shown.
-func (a *Activities) toldElsewhere(ctx context.Context, p place) string {
-	const most = 1 << 20
-	file, err := p.provider.ReadFile(ctx, p.labels, agentconfig.ConfigPath)
-	if err != nil {
-		return ""
-	}
-	defer file.Close() //nolint:errcheck // only read
-	var told struct {
-		APIURL string `json:"api_url"`
-	}
-	if json.NewDecoder(io.LimitReader(file, most)).Decode(&told) != nil || told.APIURL == a.apiURL(p) {
-		return ""
-	}
-	u, err := url.Parse(told.APIURL)
-	if err != nil || u.Port() == "" || len(u.Host) > 100 {
-		return ""
-	}
-	return "http://" + net.JoinHostPort(u.Hostname(), u.Port())
 }
 
 // advice is what a person can do whose agents cannot send what they say: have a worker read it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -38,7 +37,7 @@ func TestObserveLeavesTheProviderInPeace(t *testing.T) {
 	b.silent()
 	b.store.pulse.Beat = 10 * time.Second
 	before := b.provider.count("inspect")
-	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: 50 * time.Second, Head: 9}, b.observe())
+	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: 50 * time.Second, LastSequence: 9}, b.observe())
 	require.Equal(t, before, b.provider.count("inspect"))
 }
 
@@ -52,7 +51,7 @@ func TestObserveSeesWhatArrivesMeanwhile(t *testing.T) {
 		b.store.pulse.Head, b.store.pulse.Beat = 12, 0
 		return sandbox.ExecResult{Stdout: []byte(`{"unsent":0,"newest_age_ms":3600000,"agent_alive":true}`)}, nil
 	}
-	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute, Head: 12}, b.observe())
+	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute, LastSequence: 12}, b.observe())
 }
 
 func TestObserveAsksTheSpool(t *testing.T) {
@@ -122,7 +121,7 @@ func TestObserveSeesTheEnd(t *testing.T) {
 			out := b.observe()
 			require.Equal(t, c.seen, out.Seen)
 			require.Equal(t, c.class, out.Class)
-			require.Equal(t, int64(9), out.Head)
+			require.Equal(t, int64(9), out.LastSequence)
 			require.Zero(t, b.provider.count("exec probe"), "nobody is left to be asked")
 		})
 	}
@@ -175,20 +174,6 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 	require.Equal(t, task.Reason{Code: task.ReasonProviderUnreachable, Detail: "no key is configured"}, b.observe().EndReason)
 }
 
-// The API of an omoi dev that was started again may be on another port than the one that the agent was told.
-func TestADoubtNamesThePortThatTheAgentWasTold(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.silent()
-	b.provider.onExec = func(one *box, _ []string) (sandbox.ExecResult, error) {
-		one.files[agentconfig.ConfigPath] = []byte(`{"api_url": "http://127.0.0.1:9"}`)
-		return sandbox.ExecResult{Stdout: []byte(`{"unsent":4,"newest_age_ms":1,"agent_alive":true}`)}, nil
-	}
-	why := b.observe().EndReason
-	require.Equal(t, task.ReasonEventsUnsent, why.Code)
-	require.Contains(t, why.Detail, "it was told that the API is at http://127.0.0.1:9, and the API is at ")
-}
-
 // Asked whether a sandbox has ended, an observation says so however lately it was heard, and nothing else.
 func TestObserveOfAnEnd(t *testing.T) {
 	t.Parallel()
@@ -202,7 +187,7 @@ func TestObserveOfAnEnd(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	none := contract.Observation{Seen: contract.ObservedUnknown, Head: 9}
+	none := contract.Observation{Seen: contract.ObservedUnknown, LastSequence: 9}
 	require.Equal(t, none, ended(), "it lives")
 	b.provider.unsure = "the engine is away"
 	require.Equal(t, none, ended(), "nobody knows")

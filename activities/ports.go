@@ -31,24 +31,25 @@ type Tasks interface {
 	Story(ctx context.Context, organizationID, taskID string) (receipt.PullRequestData, error)
 	// Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
 	Unpublished(ctx context.Context, taskID string) (task.Unpublished, error)
-	// SavedPiece answers a piece of work that [Texts] has stored, as it was in the sandbox, counted from 0; an empty one is behind the end.
-	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
 	// SaveBranch notes the task's branch and where it began; what is noted already stays.
 	SaveBranch(ctx context.Context, taskID, branch, base string) error
 }
 
-// Texts keeps long texts out of histories. What is kept is named by an id.
+// Texts is the part of the store that keeps long texts out of histories, by their IDs, and what people read while nothing moves.
 type Texts interface {
 	SaveText(ctx context.Context, taskID, kind, content string) (id string, err error)
 	// SaveBase64 is SaveText of what is too large to be held at a time. content is base64 and comes from this machine.
 	SaveBase64(ctx context.Context, taskID, kind string, content io.Reader) (id string, err error)
+	// SavedPiece returns a piece of stored work, as it was in the sandbox, counted from 0; an empty one is behind the end.
+	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
+	// NoteDoubt writes what the last check of a live attempt could not determine; empty: all is well.
+	NoteDoubt(ctx context.Context, sandboxID string, reason task.Reason) error
+	// NoteTrouble writes why a task waits for a step that is retried; empty: it no longer does.
+	NoteTrouble(ctx context.Context, taskID string, reason task.Reason) error
 }
 
 // Ledger is the part of the store that accounts for sandboxes.
 type Ledger interface {
-	Texts
-	Notes
-
 	LedgerSandbox(ctx context.Context, sandboxID string) (task.Sandbox, error)
 	// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
 	RanOut(ctx context.Context, taskID string, before int) (int, error)
@@ -72,15 +73,7 @@ type Ledger interface {
 	FrozenTime(ctx context.Context, sandboxID string) (time.Duration, error)
 }
 
-// Notes are what people read while nothing moves.
-type Notes interface {
-	// NoteDoubt writes what the last look at a live attempt could not make out; empty: all is well.
-	NoteDoubt(ctx context.Context, sandboxID string, reason task.Reason) error
-	// NoteTrouble writes why a task waits for a step that is tried again; empty: it does no longer.
-	NoteTrouble(ctx context.Context, taskID string, reason task.Reason) error
-}
-
-// Fleet is the part of the store that the reaper needs.
+// Fleet is the part of the store that finds orphans.
 type Fleet interface {
 	Installation(ctx context.Context) (string, error)
 	// Targets are the places to look at: each live host's providers, and the shared ones.
@@ -94,8 +87,20 @@ type Fleet interface {
 	// Adopt writes rows for those of the listed sandboxes that the ledger does not know, so that
 	// they can be cleaned up. hostID is empty where the provider is bound to no host.
 	Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error
-	Forgotten
-	Alarms
+	// EndStrays ends attempts that are open though their task is over or has a later one.
+	EndStrays(ctx context.Context) error
+	// SandboxAgain notes that a sandbox exists whose deletion was verified; since is the zero time where its provider does not say.
+	SandboxAgain(ctx context.Context, sandboxID, providerID string, since time.Time) error
+	// Again counts the rows that reappeared after their deletion was verified, and exist since; id is one of them.
+	Again(ctx context.Context) (n int, id string, err error)
+	// Overdue counts the rows that have been unverified for longer than age after their end.
+	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
+	// SetAlarm raises an alert; an empty text takes it back.
+	SetAlarm(ctx context.Context, source, text string) error
+}
+
+// Reconciler is the part of the store that reconciles tasks with Temporal, and pauses the reaper.
+type Reconciler interface {
 	// OpenTasks lists task ids that are not final and hold a run, newest projection older than
 	// age, and those whose start or retry was sent longer than age ago and never taken up.
 	OpenTasks(ctx context.Context, age time.Duration) ([]string, error)
@@ -108,24 +113,6 @@ type Fleet interface {
 	AtRest(ctx context.Context) (bool, error)
 	// SetReaperRests tells who starts a task whether the reaper's schedule has to be woken.
 	SetReaperRests(ctx context.Context, rests bool) error
-}
-
-// Forgotten is what nobody else comes back to.
-type Forgotten interface {
-	// EndStrays ends attempts that are open though their task is over or has a later one.
-	EndStrays(ctx context.Context) error
-	// SandboxAgain notes that a sandbox is there that was verified gone; since is the zero time where its provider does not say.
-	SandboxAgain(ctx context.Context, sandboxID, providerID string, since time.Time) error
-	// Again counts the rows that were there again after they had been verified gone, and are not since; id is one of them.
-	Again(ctx context.Context) (n int, id string, err error)
-}
-
-// Alarms are what a person has to look at.
-type Alarms interface {
-	// Overdue counts the rows that have been unverified for longer than age after their end.
-	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
-	// SetAlarm notes what a person has to look at; an empty text takes it back.
-	SetAlarm(ctx context.Context, source, text string) error
 }
 
 // Runs is the part of Temporal that activities need.

@@ -56,7 +56,7 @@ func (a *Activities) promote(ctx context.Context, work task.Work, saved task.Unp
 		}
 		return head, nil
 	}
-	bundle := &keptWork{piece: func(n int) ([]byte, error) { return a.deps.Tasks.SavedPiece(ctx, work.TaskID, saved.Text, n) }}
+	bundle := &keptWork{piece: func(n int) ([]byte, error) { return a.deps.Texts.SavedPiece(ctx, work.TaskID, saved.Text, n) }}
 	head, err := host.Push(ctx, scm.Repo(work.Repo), work.Branch, bundle)
 	if bundle.err != nil { // which is no fault of the bundle
 		return "", fmt.Errorf("read the kept work: %w", bundle.err)

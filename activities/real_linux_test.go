@@ -72,9 +72,12 @@ func newGround(t *testing.T, script string, isolation local.Isolation) *ground {
 	g.provider, err = local.New(root, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
 	program := buildAgent(t, dir)
-	g.cfg = activities.Config{HostID: "h1", APIURL: g.serve(), StopGrace: 2 * time.Second, AgentHeartbeat: 100 * time.Millisecond}
+	g.cfg = activities.Config{
+		HostID: "h1", APIURL: g.serve(), Network: sandbox.NetworkHost, StopGrace: 2 * time.Second, AgentHeartbeat: 100 * time.Millisecond,
+		IdleTimeout: 10 * time.Minute, ToolTimeout: 30 * time.Minute, AuthorName: "omoi", AuthorEmail: "omoi@localhost",
+	}
 	g.deps = activities.Deps{
-		Tasks: g.store, Ledger: g.store, Fleet: g.store, Runs: g.runs, Tokens: tokens{},
+		Tasks: g.store, Ledger: g.store, Texts: g.store, Fleet: g.store, Reconciler: g.store, Runs: g.runs, Tokens: tokens{},
 		Git: gits{localgit.New(localgit.Config{})}, Providers: providers{task.ProviderLocal: g.provider},
 		Agents: func(arch string) (io.ReadCloser, error) {
 			require.Equal(t, runtime.GOARCH, arch)

@@ -17,10 +17,10 @@ import (
 )
 
 // ListReaperTargets answers the places at which the reaper has to look.
-func (a *Activities) ListReaperTargets(ctx context.Context) (contract.Targets, error) {
+func (a *Activities) ListReaperTargets(ctx context.Context) (contract.ListReaperTargetsResult, error) {
 	targets, err := a.deps.Fleet.Targets(ctx)
 	if err != nil {
-		return contract.Targets{}, fmt.Errorf("list places of sandboxes: %w", err)
+		return contract.ListReaperTargetsResult{}, fmt.Errorf("list places of sandboxes: %w", err)
 	}
 	named := func(name string) bool {
 		return slices.ContainsFunc(targets, func(t contract.ReaperTarget) bool { return t.Provider == name })
@@ -33,7 +33,7 @@ func (a *Activities) ListReaperTargets(ctx context.Context) (contract.Targets, e
 	if !named(task.ProviderDaytona) { // nothing of it is left that somebody would have to be told about
 		a.alarm(ctx, task.ProviderDaytona, "")
 	}
-	return contract.Targets{Targets: targets}, nil
+	return contract.ListReaperTargetsResult{Targets: targets}, nil
 }
 
 // unasked says why a provider with sandboxes of ours cannot be asked before a person has configured it;
@@ -60,7 +60,7 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 	if err != nil {
 		return contract.Orphans{}, err
 	}
-	orphans, err := a.deps.Fleet.Unowned(ctx, listed, a.cfg.OrphanGrace)
+	orphans, err := a.deps.Fleet.Unowned(ctx, listed, a.cfg.Grace)
 	if err != nil {
 		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
 	}
@@ -81,7 +81,7 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 	if err := a.deps.Fleet.EndStrays(ctx); err != nil {
 		return contract.Orphans{}, fmt.Errorf("end attempts that nobody ends: %w", err)
 	}
-	orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.OrphanGrace)
+	orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.Grace)
 	if err != nil {
 		return contract.Orphans{}, fmt.Errorf("read orphans of the ledger: %w", err)
 	}
@@ -188,10 +188,10 @@ const asking = 16
 
 // ReconcileTasks writes off tasks that are open by the store and closed by Temporal: somebody
 // terminated them. What Temporal cannot tell stays as it is.
-func (a *Activities) ReconcileTasks(ctx context.Context) (contract.Repaired, error) {
-	ids, err := a.deps.Fleet.OpenTasks(ctx, a.cfg.RepairGrace)
+func (a *Activities) ReconcileTasks(ctx context.Context) (contract.ReconcileTasksResult, error) {
+	ids, err := a.deps.Reconciler.OpenTasks(ctx, a.cfg.Grace)
 	if err != nil {
-		return contract.Repaired{}, fmt.Errorf("list open tasks: %w", err)
+		return contract.ReconcileTasksResult{}, fmt.Errorf("list open tasks: %w", err)
 	}
 	left := make(chan string, len(ids))
 	for _, id := range ids {
@@ -204,7 +204,7 @@ func (a *Activities) ReconcileTasks(ctx context.Context) (contract.Repaired, err
 		all.Go(func() { abandoned.Add(a.repairAll(ctx, left)) })
 	}
 	all.Wait()
-	return contract.Repaired{Abandoned: int(abandoned.Load())}, ctx.Err()
+	return contract.ReconcileTasksResult{Abandoned: int(abandoned.Load())}, ctx.Err()
 }
 
 // repairAll answers how many of those that are left it wrote off.
@@ -230,7 +230,7 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	case open:
 		return false, nil
 	}
-	if err := a.deps.Fleet.Abandon(ctx, taskID, "The workflow was ended from outside."); err != nil {
+	if err := a.deps.Reconciler.Abandon(ctx, taskID, "The workflow was ended from outside."); err != nil {
 		return false, fmt.Errorf("write off: %w", err)
 	}
 	return true, a.cleanAfter(ctx, taskID)
@@ -239,7 +239,7 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 // cleanAfter hands over what a task has left. Nobody else will before the grace of orphans is
 // over, and a retry waits for it.
 func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
-	left, err := a.deps.Fleet.Leftovers(ctx, taskID)
+	left, err := a.deps.Reconciler.Leftovers(ctx, taskID)
 	if err != nil {
 		return fmt.Errorf("look for what it left: %w", err)
 	}
@@ -253,35 +253,35 @@ func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 
 // AdmitTasks lets in what may start, once for every organization.
 func (a *Activities) AdmitTasks(ctx context.Context) error {
-	return a.deps.Fleet.Grant(ctx)
+	return a.deps.Reconciler.Grant(ctx)
 }
 
 // PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
 // afterwards finds the flag and wakes it; what was accepted in between is seen by the second look.
-func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.Rest, error) {
-	rest, err := a.deps.Fleet.AtRest(ctx)
+func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.PauseIdleReaperResult, error) {
+	rest, err := a.deps.Reconciler.AtRest(ctx)
 	if err != nil {
-		return contract.Rest{}, err
+		return contract.PauseIdleReaperResult{}, err
 	}
 	if !rest {
 		if activity.GetInfo(ctx).Attempt > 1 { // the try before may have paused it
 			err = a.wakeReaper(ctx)
 		}
-		return contract.Rest{}, err
+		return contract.PauseIdleReaperResult{}, err
 	}
 	if err := a.pauseReaper(ctx); err != nil {
-		return contract.Rest{}, err
+		return contract.PauseIdleReaperResult{}, err
 	}
-	if rest, err = a.deps.Fleet.AtRest(ctx); err != nil || rest {
-		return contract.Rest{Paused: rest}, err
+	if rest, err = a.deps.Reconciler.AtRest(ctx); err != nil || rest {
+		return contract.PauseIdleReaperResult{Paused: rest}, err
 	}
-	return contract.Rest{}, a.wakeReaper(ctx)
+	return contract.PauseIdleReaperResult{}, a.wakeReaper(ctx)
 }
 
 // pauseReaper sets the flag before the pause, so that none is without it, and after it: a start
 // in between has taken the flag, and its call may have come before the pause.
 func (a *Activities) pauseReaper(ctx context.Context) error {
-	if err := a.deps.Fleet.SetReaperRests(ctx, true); err != nil {
+	if err := a.deps.Reconciler.SetReaperRests(ctx, true); err != nil {
 		return err
 	}
 	for _, id := range []string{contract.ScheduleGuardian, contract.ScheduleConductor, contract.ScheduleReaper} {
@@ -289,12 +289,12 @@ func (a *Activities) pauseReaper(ctx context.Context) error {
 			return fmt.Errorf("pause %s: %w", id, err)
 		}
 	}
-	return a.deps.Fleet.SetReaperRests(ctx, true)
+	return a.deps.Reconciler.SetReaperRests(ctx, true)
 }
 
 func (a *Activities) wakeReaper(ctx context.Context) error {
 	if err := a.deps.Runs.WakeReaper(ctx); err != nil {
 		return fmt.Errorf("wake reaper: %w", err)
 	}
-	return a.deps.Fleet.SetReaperRests(ctx, false)
+	return a.deps.Reconciler.SetReaperRests(ctx, false)
 }

@@ -103,11 +103,11 @@ func TestReaperTargetsAndGate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.targets = []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}}
-	out, err := do[contract.Targets](b, b.activities().ListReaperTargets)
+	out, err := do[contract.ListReaperTargetsResult](b, b.activities().ListReaperTargets)
 	require.NoError(t, err)
 	require.Equal(t, b.store.targets, out.Targets)
 	b.cfg.Shared, b.made = []string{"daytona", "local"}, nil
-	out, err = do[contract.Targets](b, b.activities().ListReaperTargets)
+	out, err = do[contract.ListReaperTargetsResult](b, b.activities().ListReaperTargets)
 	require.NoError(t, err)
 	require.Equal(t, []contract.ReaperTarget{{Provider: "local", Queue: "omoi-host-h1"}, {Provider: "daytona", Queue: contract.QueueSandboxes}}, out.Targets,
 		"also where the ledger knows of nothing")
@@ -131,7 +131,7 @@ func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
 	b.runs.open = map[string]bool{"open": true, "closed": false}
 	b.runs.down = map[string]bool{"unknown": true}
 	b.store.left = map[string][]contract.Orphan{"closed": orphans("o1"), "open": orphans("o2")}
-	out, err := do[contract.Repaired](b, b.activities().ReconcileTasks)
+	out, err := do[contract.ReconcileTasksResult](b, b.activities().ReconcileTasks)
 	require.NoError(t, err)
 	require.Equal(t, 2, out.Abandoned)
 	require.ElementsMatch(t, []string{"closed", "forgotten"}, b.store.abandoned)
@@ -161,7 +161,7 @@ func TestRepairTasksAsksAboutManyAtATime(t *testing.T) {
 		case <-patience.Done():
 		}
 	}
-	out, err := do[contract.Repaired](b, b.activities().ReconcileTasks)
+	out, err := do[contract.ReconcileTasksResult](b, b.activities().ReconcileTasks)
 	require.NoError(t, err)
 	require.Zero(t, out.Abandoned)
 	require.NoError(t, patience.Err(), "one waited for the answer of another")
@@ -181,7 +181,7 @@ func TestRestReaper(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.store.rest = c.rest
-		out, err := do[contract.Rest](b, b.activities().PauseIdleReaper)
+		out, err := do[contract.PauseIdleReaperResult](b, b.activities().PauseIdleReaper)
 		require.NoError(t, err)
 		require.Equal(t, c.paused, out.Paused, name)
 		require.Equal(t, c.calls, b.runs.calls, name)

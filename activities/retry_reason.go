@@ -46,7 +46,7 @@ func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	if err := a.deps.Ledger.NoteTrouble(ctx, taskID, reason); err != nil { // people see less, no more
+	if err := a.deps.Texts.NoteTrouble(ctx, taskID, reason); err != nil { // people see less, no more
 		a.log.WarnContext(ctx, "trouble not noted", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }

@@ -67,7 +67,7 @@ func TestASandboxThatCannotGrowSaysSo(t *testing.T) {
 	b := newBench(t)
 	begun(b, 2)
 	b.store.ranOut = 1
-	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Fleet: b.store, Providers: providers{task.ProviderLocal: snapshots{b.provider}}})
+	b.made = activities.New(b.cfg, activities.Deps{Tasks: b.store, Ledger: b.store, Texts: b.store, Fleet: b.store, Reconciler: b.store, Providers: providers{task.ProviderLocal: snapshots{b.provider}}})
 	made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	require.NoError(t, err)
 	require.Contains(t, made.Isolation, "no next size up: its snapshot has a size of its own")

@@ -38,7 +38,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
 	return contract.SpawnedSandbox{
-		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Tail: a.pulled(p.row),
+		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Pulled: a.pulled(p.row),
 	}, nil
 }
 

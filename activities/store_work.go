@@ -45,7 +45,7 @@ func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err er
 	if err != nil {
 		return "", err
 	}
-	if id, err = a.deps.Ledger.SaveBase64(ctx, p.row.TaskID, savedwork.TextBundle, spool); err != nil {
+	if id, err = a.deps.Texts.SaveBase64(ctx, p.row.TaskID, savedwork.TextBundle, spool); err != nil {
 		return "", fmt.Errorf("store %s: %w", savedwork.TextBundle, err)
 	}
 	return id, nil
@@ -77,7 +77,7 @@ func (a *Activities) keepPatch(ctx context.Context, p place, out task.Salvage) (
 		out.Notes = append(out.Notes, fmt.Sprintf("The patch is longer than %d MiB: only its first files, %d of them, are kept.", limit, whole))
 	}
 	kind, text := asText(content)
-	if out.Ref, err = a.deps.Ledger.SaveText(ctx, p.row.TaskID, kind, text); err != nil {
+	if out.Ref, err = a.deps.Texts.SaveText(ctx, p.row.TaskID, kind, text); err != nil {
 		return out, fmt.Errorf("store %s: %w", kind, err)
 	}
 	out.Kind = task.SalvagePatch

@@ -17,9 +17,9 @@ import (
 func (w *world) conducts(cycle string) {
 	w.t.Helper()
 	c := conductor.New(conductor.Config{}, conductor.Deps{Store: w.store})
-	_, err := c.Conduct(w.t.Context(), contract.SandboxRange{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.Conducted{}, func(contract.Conducted) {})
+	_, err := c.Analyze(w.t.Context(), contract.Range{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.CycleProgress{}, func(contract.CycleProgress) {})
 	require.NoError(w.t, err)
-	require.NoError(w.t, c.End(w.t.Context(), contract.ConductReport{ID: cycle}))
+	require.NoError(w.t, c.End(w.t.Context(), contract.CycleReport{ID: cycle}))
 }
 
 // about is a task about something, by an agent from outside.

@@ -36,6 +36,7 @@ func workflowList() []named {
 
 // quickList is every activity that works on store, git and Temporal alone.
 func quickList(a *activities.Activities) []named {
+	guardian, conductor := a.GuardianCycle(), a.ConductorCycle()
 	return []named{
 		{contract.LoadTask, a.LoadTask},
 		{contract.SaveTaskState, a.SaveTaskState},
@@ -52,12 +53,12 @@ func quickList(a *activities.Activities) []named {
 		{contract.ReconcileTasks, a.ReconcileTasks},
 		{contract.AdmitTasks, a.AdmitTasks},
 		{contract.PauseIdleReaper, a.PauseIdleReaper},
-		{contract.BeginGuardianCycle, a.BeginGuardianCycle},
-		{contract.AnalyzeAgents, a.AnalyzeAgents},
-		{contract.EndGuardianCycle, a.EndGuardianCycle},
-		{contract.BeginConductorCycle, a.BeginConductorCycle},
-		{contract.AnalyzeOrganizations, a.AnalyzeOrganizations},
-		{contract.EndConductorCycle, a.EndConductorCycle},
+		{contract.BeginGuardianCycle, guardian.Begin},
+		{contract.AnalyzeAgents, guardian.Analyze},
+		{contract.EndGuardianCycle, guardian.End},
+		{contract.BeginConductorCycle, conductor.Begin},
+		{contract.AnalyzeOrganizations, conductor.Analyze},
+		{contract.EndConductorCycle, conductor.End},
 		{contract.BeginRetention, a.BeginRetention},
 		{contract.RemoveExpired, a.RemoveExpired},
 	}
@@ -94,8 +95,8 @@ func registerSandboxes(r registry, a *activities.Activities) {
 	registerActivities(r, sandboxList(a))
 }
 
-// registerTails fills a worker of the tails of sandboxes, which are kept apart since they last.
-func registerTails(r registry, a *activities.Activities) {
+// registerPullRelays fills a worker of pull relays, which have a queue of their own since they last.
+func registerPullRelays(r registry, a *activities.Activities) {
 	registerActivities(r, []named{{contract.RelaySandbox, a.RelaySandbox}})
 }
 

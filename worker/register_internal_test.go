@@ -37,7 +37,7 @@ func registered() *book {
 	b := newBook()
 	a := activities.New(activities.Config{}, activities.Deps{})
 	registerTasks(b, a)
-	registerTails(b, a)
+	registerPullRelays(b, a)
 	return b
 }
 
@@ -58,27 +58,27 @@ func activityTypes() map[string]any {
 		contract.StopAgent:          func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.CheckAgent:         func(ctx, contract.CheckAgentInput) (contract.Observation, error) { panic("type only") },
 		contract.CollectWork:        func(ctx, contract.SandboxRef) (contract.Collected, error) { panic("type only") },
-		contract.RelaySandbox:       func(ctx, contract.SandboxRef) (contract.Tailed, error) { panic("type only") },
+		contract.RelaySandbox:       func(ctx, contract.SandboxRef) (contract.PullRelayTurn, error) { panic("type only") },
 		contract.FlushSpool:         func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.LoadSandbox:        func(ctx, contract.SandboxRef) (contract.LoadedSandbox, error) { panic("type only") },
 		contract.Salvage:            func(ctx, contract.SandboxRef) (contract.SalvageResult, error) { panic("type only") },
 		contract.DeleteSandbox:      func(ctx, contract.SandboxRef) error { panic("type only") },
 		contract.VerifyDeleted:      func(ctx, contract.SandboxRef) (contract.VerifyDeletedResult, error) { panic("type only") },
 		contract.RecordSandboxState: func(ctx, contract.RecordSandboxStateInput) error { panic("type only") },
-		contract.ListReaperTargets:  func(ctx) (contract.Targets, error) { panic("type only") },
+		contract.ListReaperTargets:  func(ctx) (contract.ListReaperTargetsResult, error) { panic("type only") },
 		contract.FindOrphans:        func(ctx, contract.FindOrphansInput) (contract.Orphans, error) { panic("type only") },
 		contract.StartCleanup:       func(ctx, contract.CleanupInput) error { panic("type only") },
-		contract.ReconcileTasks:     func(ctx) (contract.Repaired, error) { panic("type only") },
+		contract.ReconcileTasks:     func(ctx) (contract.ReconcileTasksResult, error) { panic("type only") },
 		contract.AdmitTasks:         func(ctx) error { panic("type only") },
-		contract.PauseIdleReaper:    func(ctx) (contract.Rest, error) { panic("type only") },
+		contract.PauseIdleReaper:    func(ctx) (contract.PauseIdleReaperResult, error) { panic("type only") },
 
 		contract.BeginGuardianCycle: func(ctx, contract.CycleRef) (contract.BegunCycle, error) { panic("type only") },
-		contract.AnalyzeAgents:      func(ctx, contract.SandboxRange) (contract.Judged, error) { panic("type only") },
+		contract.AnalyzeAgents:      func(ctx, contract.Range) (contract.CycleProgress, error) { panic("type only") },
 		contract.EndGuardianCycle:   func(ctx, contract.CycleReport) error { panic("type only") },
 
-		contract.BeginConductorCycle:  func(ctx, contract.CycleRef) (contract.BegunConducting, error) { panic("type only") },
-		contract.AnalyzeOrganizations: func(ctx, contract.SandboxRange) (contract.Conducted, error) { panic("type only") },
-		contract.EndConductorCycle:    func(ctx, contract.ConductReport) error { panic("type only") },
+		contract.BeginConductorCycle:  func(ctx, contract.CycleRef) (contract.BegunCycle, error) { panic("type only") },
+		contract.AnalyzeOrganizations: func(ctx, contract.Range) (contract.CycleProgress, error) { panic("type only") },
+		contract.EndConductorCycle:    func(ctx, contract.CycleReport) error { panic("type only") },
 
 		contract.BeginRetention: func(ctx) (contract.RetentionBegun, error) { panic("type only") },
 		contract.RemoveExpired:  func(ctx, contract.RetentionStep) (contract.RetentionDone, error) { panic("type only") },
@@ -93,9 +93,9 @@ func workflowTypes() map[string]any {
 		},
 		contract.ReaperWorkflow:    func(workflow.Context) (contract.ReaperReport, error) { panic("type only") },
 		contract.GuardianWorkflow:  func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
-		contract.ConductorWorkflow: func(workflow.Context) (contract.ConductReport, error) { panic("type only") },
+		contract.ConductorWorkflow: func(workflow.Context) (contract.CycleReport, error) { panic("type only") },
 		contract.RetentionWorkflow: func(workflow.Context) (contract.RetentionReport, error) { panic("type only") },
-		contract.PullRelayWorkflow: func(workflow.Context, contract.TailInput) (contract.TailResult, error) { panic("type only") },
+		contract.PullRelayWorkflow: func(workflow.Context, contract.PullRelayInput) (contract.PullRelayResult, error) { panic("type only") },
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -37,8 +38,7 @@ const HostHeartbeat = 10 * time.Second
 
 // Config is what a worker is told once. Zero values mean the defaults named here.
 type Config struct {
-	// HostID names this machine; its queue holds the work on its own sandboxes. Empty: this
-	// process holds no sandboxes itself.
+	// HostID names this host; its queue holds the work on its own sandboxes.
 	HostID string
 	// Providers are the providers of this machine, by their wire names.
 	Providers []string
@@ -69,15 +69,13 @@ type Schedules interface {
 	WakeReaper(ctx context.Context) error
 }
 
-// Deps are what a worker works with; Interceptors and Log may be left out.
+// Deps are what a worker works with; Log may be left out.
 type Deps struct {
 	Client     client.Client
 	Activities *activities.Activities
 	Hosts      Hosts
 	Schedules  Schedules
-	// Interceptors stand outside of the one that translates errors: tracing, metrics.
-	Interceptors []interceptor.WorkerInterceptor
-	Log          *slog.Logger // default: discards
+	Log        *slog.Logger // default: discards
 }
 
 // Worker polls the task queues of omoi. It is unversioned: old histories must replay.
@@ -141,7 +139,7 @@ func (w *Worker) schedule(ctx context.Context) {
 	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
 		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
 	}
-	for w.pause(ctx, w.cfg.Restore) {
+	for wait.For(ctx, w.cfg.Restore) == nil {
 		if err := w.deps.Schedules.RestoreSchedules(ctx); err != nil {
 			w.log.WarnContext(ctx, "schedules not looked at, tried again", slog.String("error", err.Error()))
 		}
@@ -157,19 +155,9 @@ func (w *Worker) insist(ctx context.Context, step string, passes func(error) boo
 			return err
 		}
 		w.log.WarnContext(ctx, "step failed, tried again", slog.String("step", step), slog.String("error", err.Error()))
-		if !w.pause(ctx, pause) {
+		if wait.For(ctx, pause) != nil {
 			return err
 		}
-	}
-}
-
-// pause waits, and answers false once ctx has ended.
-func (w *Worker) pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -202,37 +190,31 @@ func (w *Worker) queues(fail context.CancelCauseFunc) []worker.Worker {
 	a := w.deps.Activities
 	tasks := worker.New(w.deps.Client, contract.QueueTasks, w.options(fail))
 	registerTasks(tasks, a)
-	names := []string{contract.QueueSandboxes}
-	if w.cfg.HostID != "" {
-		names = append(names, contract.QueueHost(w.cfg.HostID))
-	}
 	all := []worker.Worker{tasks}
-	for _, name := range names {
+	for _, name := range []string{contract.QueueSandboxes, contract.QueueHost(w.cfg.HostID)} {
 		options := w.options(fail)
 		options.DisableWorkflowWorker = true
 		one := worker.New(w.deps.Client, name, options)
 		registerSandboxes(one, a)
-		all = append(all, one, w.tails(name, fail))
+		all = append(all, one, w.pullRelays(name, fail))
 	}
 	return all
 }
 
-// tails makes the worker of the tails of one queue of sandboxes. They wait more than they work,
-// and each that found no room would be a sandbox that nobody hears.
-func (w *Worker) tails(queue string, fail context.CancelCauseFunc) worker.Worker {
+// pullRelays makes the worker of the pull relays of one sandbox queue. They wait more than they work, and nobody would hear a sandbox
+// whose relay found no room.
+func (w *Worker) pullRelays(queue string, fail context.CancelCauseFunc) worker.Worker {
 	const more = 10
 	options := w.options(fail)
 	options.DisableWorkflowWorker = true
 	options.MaxConcurrentActivityExecutionSize *= more
 	options.MaxConcurrentActivityTaskPollers = 1
-	one := worker.New(w.deps.Client, contract.QueueTails(queue), options)
-	registerTails(one, w.deps.Activities)
+	one := worker.New(w.deps.Client, contract.QueuePullRelays(queue), options)
+	registerPullRelays(one, w.deps.Activities)
 	return one
 }
 
 func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {
-	around := make([]interceptor.WorkerInterceptor, 0, len(w.deps.Interceptors)+1)
-	around = append(append(around, w.deps.Interceptors...), w.deps.Activities.Errors())
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize:     maxActivities,
 		MaxConcurrentWorkflowTaskExecutionSize: maxWorkflowTasks,
@@ -241,7 +223,7 @@ func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {
 		MaxHeartbeatThrottleInterval:           throttle,
 		WorkerStopTimeout:                      w.cfg.StopTimeout,
 		DisableRegistrationAliasing:            true,
-		Interceptors:                           around,
+		Interceptors:                           []interceptor.WorkerInterceptor{w.deps.Activities.Errors()},
 		OnFatalError:                           func(err error) { fail(err) },
 	}
 }
@@ -257,23 +239,13 @@ func stopAll(running []worker.Worker) {
 
 // live tells the store that this machine lives, until ctx ends.
 func (w *Worker) live(ctx context.Context) {
-	ticker := time.NewTicker(w.cfg.HostBeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			w.seen(ctx)
-		}
+	for wait.For(ctx, w.cfg.HostBeat) == nil {
+		w.seen(ctx)
 	}
 }
 
 // seen is one sign of life. A store that is down does not stop the worker.
 func (w *Worker) seen(ctx context.Context) {
-	if w.cfg.HostID == "" {
-		return
-	}
 	within, cancel := context.WithTimeout(ctx, w.cfg.HostBeat)
 	defer cancel()
 	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Agents, w.cfg.Capacity)

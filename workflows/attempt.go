@@ -37,7 +37,7 @@ func (r *taskRun) startAttempt(ctx workflow.Context) (stage, error) {
 	if next, err := r.do(ctx, r.spawnCall(contract.EnsureSandbox), r.ref(), &sandbox); next != stay || err != nil {
 		return next, err
 	}
-	r.attempt.Tail = sandbox.Tail
+	r.attempt.Pulled = sandbox.Pulled
 	return r.startAgent(ctx)
 }
 
@@ -87,7 +87,7 @@ func (r *taskRun) startAgent(ctx workflow.Context) (stage, error) {
 	case failure == nil:
 		now := workflow.Now(ctx)
 		r.attempt.Assigned, r.judge.Status = true, in.Assignment.Status
-		r.watch.Assigned, r.watch.LastBeat, r.watch.LastWork = now, now, now
+		r.watch.Assigned, r.watch.LastHeartbeat, r.watch.LastWork = now, now, now
 		r.relayEvents(ctx)
 	}
 	if next, err := r.afterStep(ctx, failure); next != stay || err != nil {
@@ -122,12 +122,12 @@ func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 	now := workflow.Now(ctx)
 	r.attempt, r.loaded.Saved = &a, false
 	r.judge.SandboxID = a.SandboxID
-	r.watch = contract.WatchState{Assigned: now, LastBeat: now, LastWork: now, Started: a.Started}
+	r.watch = contract.WatchState{Assigned: now, LastHeartbeat: now, LastWork: now, Started: a.Started}
 }
 
 // catchUp reads the events that a reset of the previous run took from it.
 func (r *taskRun) catchUp(ctx workflow.Context, live *contract.LiveAttempt) {
-	if live != nil && r.attempt != nil && live.SandboxID == r.attempt.SandboxID && live.Head > r.watch.Seen {
+	if live != nil && r.attempt != nil && live.SandboxID == r.attempt.SandboxID && live.LastSequence > r.watch.Seen {
 		r.loadEvents(ctx)
 	}
 }

@@ -11,91 +11,87 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// SandboxCleanupWorkflow brings one sandbox to its end, whatever it takes: saves its work,
-// deletes it, sees twice that it is gone. The reaper starts the same workflow id for an
-// orphan, so there is one code path for every end. Where the sandbox's machine was declared
-// lost it closes as Failed, so that it can be started again if the machine is back.
+// SandboxCleanupWorkflow ends one sandbox: it saves the work, deletes the sandbox, and checks twice that it is gone. The reaper starts
+// the same workflow ID for an orphan, so there is one code path for every end. If an operator declared the sandbox's host lost, the
+// workflow closes as Failed, so that it can be started again when the host is back.
 func SandboxCleanupWorkflow(ctx workflow.Context, in contract.CleanupInput) (contract.CleanupReceipt, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancel does not stop a cleanup
 	c := cleanup{
 		ref:     contract.SandboxRef{TaskID: in.TaskID, SandboxID: in.SandboxID, Attempt: in.Attempt},
 		receipt: contract.CleanupReceipt{SandboxID: in.SandboxID, Salvage: task.SalvageNone},
-		waiter:  in.Tell,
+		notify:  in.Notify,
 	}
 	for {
-		err := c.round(ctx)
+		err := c.pass(ctx)
 		if !unattended(err) {
 			return c.receipt, err
 		}
-		// The machine takes no work: it may be down, be there under another name, or be lost.
+		// No worker polls the host's queue: the host may be down, be back under another name, or be lost.
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return c.receipt, workflow.NewContinueAsNewError(ctx, contract.CleanupWorkflow, in)
 		}
 	}
 }
 
+// cleanup is one run of a cleanup workflow.
 type cleanup struct {
 	ref     contract.SandboxRef
-	box     contract.LoadedSandbox
+	sandbox contract.LoadedSandbox
 	receipt contract.CleanupReceipt
-	waiter  string        // workflow that waits for the first look to find nothing
-	pickup  time.Duration // longer with each round
-	giveUp  time.Time     // when work that cannot be reached is written off
+	notify  string        // workflow that waits for the first absence check
+	pickup  time.Duration // longer with each pass
+	giveUp  time.Time     // when work that cannot be reached counts as lost
 }
 
-// round does what the ledger says is left to do, from the beginning.
-func (c *cleanup) round(ctx workflow.Context) error {
+// pass does what the ledger says is left to do, from the beginning.
+func (c *cleanup) pass(ctx workflow.Context) error {
 	if err := c.load(ctx); err != nil {
 		return err
 	}
 	switch {
-	case c.box.Verified:
-		c.receipt.Verified = c.box.Verify
+	case c.sandbox.Verified:
+		c.receipt.Verified = c.sandbox.Verify
 		return nil
-	case c.box.Lost:
-		c.endTail(ctx)
-		return temporal.NewNonRetryableApplicationError("the machine of the sandbox was declared lost", string(task.ClassInfrastructure), nil)
-	case !c.box.Verify:
-		return c.settle(ctx, "gone")
+	case c.sandbox.Lost:
+		c.endPullRelay(ctx)
+		return temporal.NewNonRetryableApplicationError("the host of the sandbox was declared lost", string(task.ClassInfrastructure), nil)
+	case !c.sandbox.Verify:
+		return c.record(ctx, "gone")
 	}
-	if err := c.salvage(ctx); err != nil {
-		return err
-	}
-	if err := c.drain(ctx); err != nil {
-		return err
-	}
-	if err := c.delete(ctx); err != nil {
-		return err
+	for _, step := range []func(workflow.Context) error{c.salvage, c.flushSpool, c.deleteVerified} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	c.receipt.Verified = true
 	return nil
 }
 
+// load reads the ledger row of the sandbox.
 func (c *cleanup) load(ctx workflow.Context) error {
-	c.box = contract.LoadedSandbox{} // what is left out of the answer must not stay
-	if err := (call{name: contract.LoadSandbox}).get(ctx, c.ref, &c.box); err != nil {
+	c.sandbox = contract.LoadedSandbox{} // fields that the answer leaves out must not keep their value
+	if err := (call{name: contract.LoadSandbox}).get(ctx, c.ref, &c.sandbox); err != nil {
 		return err
 	}
 	const first, longest = 30 * time.Second, 5 * time.Minute
 	if c.pickup = min(2*c.pickup, longest); c.pickup == 0 {
-		c.pickup = cmp.Or(c.box.Pickup, first)
+		c.pickup = cmp.Or(c.sandbox.Pickup, first)
 	}
-	if now := workflow.Now(ctx); !now.Before(c.giveUp) { // at first, and where a lost one was found again
-		c.giveUp = now.Add(c.box.SalvageWindow)
+	if now := workflow.Now(ctx); !now.Before(c.giveUp) { // in the first pass, and when a lost sandbox was found again
+		c.giveUp = now.Add(c.sandbox.SalvageWindow)
 	}
 	return nil
 }
 
-// salvage saves what is not committed, within its window. A sandbox that cannot be reached
-// by then has lost it, and the ledger says since when.
+// salvage saves the work of the agent, within the salvage window. After that it is lost, and the ledger says since when.
 func (c *cleanup) salvage(ctx workflow.Context) error {
-	if c.box.Salvaged {
+	if c.sandbox.Salvaged {
 		return nil
 	}
-	work := c.there(contract.Salvage)
-	work.within = c.giveUp.Sub(workflow.Now(ctx))
+	salvage := c.sandboxCall(contract.Salvage)
+	salvage.within = c.giveUp.Sub(workflow.Now(ctx))
 	var saved contract.SalvageResult
-	err := work.get(ctx, c.ref, &saved)
+	err := salvage.get(ctx, c.ref, &saved)
 	switch {
 	case err == nil:
 		c.receipt.Salvage = saved.Kind
@@ -103,90 +99,128 @@ func (c *cleanup) salvage(ctx workflow.Context) error {
 	case unattended(err) && workflow.Now(ctx).Before(c.giveUp):
 		return err
 	}
-	workflow.GetLogger(ctx).Warn("work not saved", "sandbox_id", c.ref.SandboxID, "error", err)
+	workflow.GetLogger(ctx).Warn("salvage failed", "sandbox_id", c.ref.SandboxID, "error", err)
 	c.receipt.Salvage = task.SalvageLost
-	return c.settle(ctx, "salvage_lost")
+	return c.record(ctx, "salvage_lost")
 }
 
-// delete removes the sandbox and looks twice that it is gone, the second time later than a
-// lost create could still appear.
-func (c *cleanup) delete(ctx workflow.Context) error {
-	if err := c.settle(ctx, "deleting"); err != nil {
+// minFlush is the least time for reading the rest of a spool, if saving the work has used up the window.
+const minFlush = 30 * time.Second
+
+// flushSpool reads what the agent's spool still holds, and ends the pull relay. A spool that cannot be read within the window does not
+// hold up the deletion, and the receipt says so.
+func (c *cleanup) flushSpool(ctx workflow.Context) error {
+	if !c.sandbox.Pulled {
+		return nil
+	}
+	defer c.endPullRelay(ctx)
+	c.receipt.Unread = true
+	if c.receipt.Salvage == task.SalvageLost {
+		return nil
+	}
+	flush := c.sandboxCall(contract.FlushSpool)
+	flush.within = max(c.giveUp.Sub(workflow.Now(ctx)), minFlush)
+	err := flush.get(ctx, c.ref, nil)
+	switch {
+	case err == nil:
+		c.receipt.Unread = false
+	case unattended(err) && workflow.Now(ctx).Before(c.giveUp):
+		return err
+	default:
+		workflow.GetLogger(ctx).Warn("flush spool failed", "sandbox_id", c.ref.SandboxID, "error", err)
+	}
+	return nil
+}
+
+// endPullRelay cancels the pull relay of the sandbox, if it has one.
+func (c *cleanup) endPullRelay(ctx workflow.Context) {
+	if !c.sandbox.Pulled {
+		return
+	}
+	err := workflow.RequestCancelExternalWorkflow(ctx, contract.PullRelayWorkflowID(c.ref.SandboxID), "").Get(ctx, nil)
+	if err != nil { // it has ended, or never started
+		workflow.GetLogger(ctx).Debug("cancel pull relay failed", "sandbox_id", c.ref.SandboxID, "error", err)
+	}
+}
+
+// deleteVerified deletes the sandbox and checks twice that it is gone, the second time after a lost create could still appear.
+func (c *cleanup) deleteVerified(ctx workflow.Context) error {
+	if err := c.record(ctx, "deleting"); err != nil {
 		return err
 	}
-	// Deleted even if nothing is there: a create under way is fenced by it.
-	if err := c.remove(ctx); err != nil {
+	// The delete is sent even if nothing is there: it fences a create that is under way.
+	if err := c.delete(ctx); err != nil {
 		return err
 	}
-	if _, err := c.untilGone(ctx); err != nil {
+	if _, err := c.awaitAbsence(ctx); err != nil {
 		return err
 	}
-	for appeared := true; appeared; {
+	for reappeared := true; reappeared; {
 		var err error
-		if appeared, err = c.lookAgain(ctx); err != nil {
+		if reappeared, err = c.checkAgain(ctx); err != nil {
 			return err
 		}
 	}
-	return c.settle(ctx, "verified")
+	return c.record(ctx, "verified")
 }
 
-// lookAgain looks a second time. What has appeared since the first look is deleted, and that
-// look is the first one of it.
-func (c *cleanup) lookAgain(ctx workflow.Context) (appeared bool, err error) {
-	if err := c.settle(ctx, "gone"); err != nil {
+// checkAgain is the second absence check. It deletes a sandbox that has appeared since the first, and counts as the first check of that.
+func (c *cleanup) checkAgain(ctx workflow.Context) (reappeared bool, err error) {
+	if err := c.record(ctx, "gone"); err != nil {
 		return false, err
 	}
-	if c.box.LongestCreate > 0 {
-		c.tell(ctx)
-		if err := workflow.Sleep(ctx, c.box.LongestCreate); err != nil {
+	if c.sandbox.LongestCreate > 0 {
+		c.notifyTask(ctx)
+		if err := workflow.Sleep(ctx, c.sandbox.LongestCreate); err != nil {
 			return false, err
 		}
 	}
-	return c.untilGone(ctx)
+	return c.awaitAbsence(ctx)
 }
 
-// tell says once that the sandbox is gone. Whoever waited for that may have ended meanwhile.
-func (c *cleanup) tell(ctx workflow.Context) {
-	if c.waiter == "" {
+// notifyTask signals once that the sandbox is deleted. The workflow that waited for it may have ended.
+func (c *cleanup) notifyTask(ctx workflow.Context) {
+	if c.notify == "" {
 		return
 	}
-	told := workflow.SignalExternalWorkflow(ctx, c.waiter, "", contract.SignalSandboxDeleted, contract.SandboxDeletedSignal{SandboxID: c.ref.SandboxID})
-	c.waiter = ""
-	if err := told.Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Info("nobody waits for the sandbox", "sandbox_id", c.ref.SandboxID, "error", err)
+	signal := workflow.SignalExternalWorkflow(ctx, c.notify, "", contract.SignalSandboxDeleted, contract.SandboxDeletedSignal{SandboxID: c.ref.SandboxID})
+	c.notify = ""
+	if err := signal.Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Info("signal sandbox deleted failed", "sandbox_id", c.ref.SandboxID, "error", err)
 	}
 }
 
-// untilGone looks, and deletes again for as long as there is something to see. It answers whether
-// there was.
-func (c *cleanup) untilGone(ctx workflow.Context) (was bool, err error) {
+// awaitAbsence checks until the provider no longer has the sandbox, and deletes it again each time that it has. It reports whether the
+// provider had it.
+func (c *cleanup) awaitAbsence(ctx workflow.Context) (existed bool, err error) {
 	for wait := time.Second; ; wait = min(2*wait, 5*time.Minute) {
 		var answer contract.VerifyDeletedResult
-		err := c.there(contract.VerifyDeleted).get(ctx, c.ref, &answer)
+		err := c.sandboxCall(contract.VerifyDeleted).get(ctx, c.ref, &answer)
 		if err != nil || answer.Gone {
-			return was, err
+			return existed, err
 		}
-		was = true
+		existed = true
 		if err := workflow.Sleep(ctx, wait); err != nil {
-			return was, err
+			return existed, err
 		}
-		if err := c.remove(ctx); err != nil {
-			return was, err
+		if err := c.delete(ctx); err != nil {
+			return existed, err
 		}
 	}
 }
 
-func (c *cleanup) remove(ctx workflow.Context) error {
-	work := c.there(contract.DeleteSandbox)
-	work.summary = task.SandboxName(c.ref.SandboxID)
-	return work.get(ctx, c.ref, nil)
+func (c *cleanup) delete(ctx workflow.Context) error {
+	d := c.sandboxCall(contract.DeleteSandbox)
+	d.summary = task.SandboxName(c.ref.SandboxID)
+	return d.get(ctx, c.ref, nil)
 }
 
-// there is a call that runs where the sandbox is, as far as the ledger knows.
-func (c *cleanup) there(name string) call {
-	return call{name: name, queue: c.box.Queue, pickup: c.pickup}
+// sandboxCall is a call that runs where the ledger has the sandbox.
+func (c *cleanup) sandboxCall(name string) call {
+	return call{name: name, queue: c.sandbox.Queue, pickup: c.pickup}
 }
 
-func (c *cleanup) settle(ctx workflow.Context, event string) error {
+// record moves the ledger row of the sandbox forward.
+func (c *cleanup) record(ctx workflow.Context, event string) error {
 	return call{name: contract.RecordSandboxState, summary: event}.get(ctx, contract.RecordSandboxStateInput{SandboxID: c.ref.SandboxID, Event: event}, nil)
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// registerConductor lets a cycle find two stretches of organizations, and look at them.
+// registerConductor lets a cycle find two ranges of organizations, and look at them.
 func (s *stage) registerConductor(on func(string, any)) {
-	on(contract.BeginConductorCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunConducting, error) {
-		out := contract.BegunConducting{Organizations: 30, Agents: 90}
+	on(contract.BeginConductorCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
+		out := contract.BegunCycle{Agents: 90}
 		for _, upto := range []string{"m", "z"} {
-			out.Stretches = append(out.Stretches, contract.SandboxRange{CycleID: in.ID, Upto: upto, Count: 15})
+			out.Ranges = append(out.Ranges, contract.Range{CycleID: in.ID, Upto: upto, Count: 15})
 		}
 		return out, s.called(contract.BeginConductorCycle)
 	})
-	on(contract.AnalyzeOrganizations, func(_ context.Context, in contract.SandboxRange) (contract.Conducted, error) {
+	on(contract.AnalyzeOrganizations, func(_ context.Context, in contract.Range) (contract.CycleProgress, error) {
 		if err := s.called(contract.AnalyzeOrganizations + " " + in.Upto); err != nil {
-			return contract.Conducted{}, err
+			return contract.CycleProgress{}, err
 		}
-		return contract.Conducted{Analysed: 15, Duplicates: 2}, nil
+		return contract.CycleProgress{Analyzed: 15, Duplicates: 2}, nil
 	})
-	on(contract.EndConductorCycle, func(_ context.Context, in contract.ConductReport) error {
+	on(contract.EndConductorCycle, func(_ context.Context, in contract.CycleReport) error {
 		s.mu.Lock()
 		s.conducted = in
 		s.mu.Unlock()
@@ -34,19 +34,19 @@ func (s *stage) registerConductor(on func(string, any)) {
 	})
 }
 
-func TestTheConductorGoesOnWhereAStretchFails(t *testing.T) {
+func TestTheConductorGoesOnWhereARangeFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.AnalyzeOrganizations+" m"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.ConductorWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
-	var report contract.ConductReport
+	var report contract.CycleReport
 	require.NoError(t, s.env.GetWorkflowResult(&report))
-	require.Equal(t, contract.ConductReport{ID: report.ID, Organizations: 30, Agents: 90, Analysed: 15, Failed: 15, Duplicates: 2}, report)
+	require.Equal(t, contract.CycleReport{ID: report.ID, Agents: 90, CycleProgress: contract.CycleProgress{Analyzed: 15, Failed: 15, Duplicates: 2}}, report)
 	require.Equal(t, report, s.conducted)
 }
 
-// playConductor is one cycle; a stretch is looked at again that failed the first time.
+// playConductor is one cycle; a range is looked at again that failed the first time.
 func playConductor(tr *troupe) {
 	tr.fail[contract.AnalyzeOrganizations+" m"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
@@ -54,7 +54,7 @@ func playConductor(tr *troupe) {
 	}, contract.ConductorWorkflow)
 	require.NoError(tr.t, err)
 	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
-	require.Equal(tr.t, contract.ConductReport{ID: run.GetRunID(), Organizations: 30, Agents: 90, Analysed: 30, Duplicates: 4}, tr.conducted)
+	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Agents: 90, CycleProgress: contract.CycleProgress{Analyzed: 30, Duplicates: 4}}, tr.conducted)
 	if os.Getenv("OMOI_RECORD") != "" {
 		tr.write("conductor", "cycle", run.GetID(), "")
 	}

@@ -6,18 +6,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// mayContinue reports whether the history is long enough to begin a new one and nothing is
-// under way that would be lost. It is asked while watching only: no activity of the main
-// coroutine is in flight then.
+// mayContinue reports whether the history is long enough for a new run and nothing is under way that would be lost. It is called by the
+// stage running only: no activity of the main coroutine is pending then.
 func (r *taskRun) mayContinue(ctx workflow.Context) bool {
 	long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.inbox.signals >= r.loaded.Settings.MaxSignals
-	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle)+len(r.kept) == 0
+	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle)+len(r.accepted) == 0
 }
 
-// continueAsNew begins a new history in this very workflow task, unless something has come in
-// with it: then it answers nil, and the watch goes on.
+// continueAsNew returns the error that starts a new run in this very workflow task, or nil if something has come in with the task.
 func (r *taskRun) continueAsNew(ctx workflow.Context) error {
-	letPumpRun(ctx)
+	letInboxRun(ctx)
 	if !r.mayContinue(ctx) {
 		return nil
 	}
@@ -29,9 +27,9 @@ func (r *taskRun) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.TaskWorkflow, in)
 }
 
-// letPumpRun gives the pump its turn in this workflow task. A signal that wakes the pump is in
-// its hands and in no channel: without this turn it would be lost with the history.
-func letPumpRun(ctx workflow.Context) {
+// letInboxRun lets the inbox coroutine run in this workflow task. It holds a signal that woke it, and no channel has that any more: it
+// would be lost with the history.
+func letInboxRun(ctx workflow.Context) {
 	ran := false
 	_ = workflow.Await(ctx, func() bool {
 		was := ran

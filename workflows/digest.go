@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -54,13 +55,13 @@ func (r *taskRun) loadEvents(ctx workflow.Context) {
 // absorb moves the watch forward and queues the milestones that are new.
 func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 	now := workflow.Now(ctx)
-	if d.LastBeat.After(r.watch.BeatSeen) {
-		r.watch.LastBeat, r.watch.BeatSeen = now, d.LastBeat
+	if d.LastHeartbeat.After(r.watch.HeartbeatSeen) {
+		r.watch.LastHeartbeat, r.watch.HeartbeatSeen = now, d.LastHeartbeat
 	}
 	if d.LastWork.After(r.watch.WorkSeen) {
 		r.watch.LastWork, r.watch.WorkSeen = now, d.LastWork
 		if d.LastType != event.AgentWaiting {
-			r.watch.Waiting = zeroTime
+			r.watch.Waiting = time.Time{}
 		}
 	}
 	r.watch.Unknown = 0

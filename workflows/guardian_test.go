@@ -11,20 +11,20 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// registerGuardian lets a cycle find three stretches, and judge them.
+// registerGuardian lets a cycle find three ranges, and judge them.
 func (s *stage) registerGuardian(on func(string, any)) {
 	on(contract.BeginGuardianCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
-		out := contract.BegunCycle{Active: 60}
+		out := contract.BegunCycle{Agents: 60}
 		for _, upto := range []string{"f", "m", "z"} {
-			out.Stretches = append(out.Stretches, contract.SandboxRange{CycleID: in.ID, Upto: upto, Count: 20})
+			out.Ranges = append(out.Ranges, contract.Range{CycleID: in.ID, Upto: upto, Count: 20})
 		}
 		return out, s.called(contract.BeginGuardianCycle)
 	})
-	on(contract.AnalyzeAgents, func(_ context.Context, in contract.SandboxRange) (contract.Judged, error) {
+	on(contract.AnalyzeAgents, func(_ context.Context, in contract.Range) (contract.CycleProgress, error) {
 		if err := s.called(contract.AnalyzeAgents + " " + in.Upto); err != nil {
-			return contract.Judged{}, err
+			return contract.CycleProgress{}, err
 		}
-		return contract.Judged{Judged: 15, Standing: 5, Acted: 1}, nil
+		return contract.CycleProgress{Analyzed: 15, Fresh: 5, Interventions: 1}, nil
 	})
 	on(contract.EndGuardianCycle, func(_ context.Context, in contract.CycleReport) error {
 		s.mu.Lock()
@@ -34,7 +34,7 @@ func (s *stage) registerGuardian(on func(string, any)) {
 	})
 }
 
-func TestACycleGoesOnWhereAStretchFails(t *testing.T) {
+func TestACycleGoesOnWhereARangeFails(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.AnalyzeAgents+" m"] = []error{refusal("unavailable")}
@@ -42,11 +42,11 @@ func TestACycleGoesOnWhereAStretchFails(t *testing.T) {
 	require.NoError(t, s.env.GetWorkflowError())
 	var report contract.CycleReport
 	require.NoError(t, s.env.GetWorkflowResult(&report))
-	require.Equal(t, contract.CycleReport{ID: report.ID, Active: 60, Judged: 30, Standing: 10, Failed: 20, Acted: 2}, report)
+	require.Equal(t, contract.CycleReport{ID: report.ID, Agents: 60, CycleProgress: contract.CycleProgress{Analyzed: 30, Fresh: 10, Failed: 20, Interventions: 2}}, report)
 	require.Equal(t, report, s.report)
 }
 
-// playGuardian is one cycle; a stretch is judged again that failed the first time.
+// playGuardian is one cycle; a range is judged again that failed the first time.
 func playGuardian(tr *troupe) {
 	tr.fail[contract.AnalyzeAgents+" f"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
@@ -54,7 +54,7 @@ func playGuardian(tr *troupe) {
 	}, contract.GuardianWorkflow)
 	require.NoError(tr.t, err)
 	require.NoError(tr.t, run.Get(tr.t.Context(), nil))
-	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Active: 60, Judged: 45, Standing: 15, Acted: 3}, tr.report)
+	require.Equal(tr.t, contract.CycleReport{ID: run.GetRunID(), Agents: 60, CycleProgress: contract.CycleProgress{Analyzed: 45, Fresh: 15, Interventions: 3}}, tr.report)
 	if os.Getenv("OMOI_RECORD") != "" {
 		tr.write("guardian", "cycle", run.GetID(), "")
 	}

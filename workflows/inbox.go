@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -38,16 +39,17 @@ func (f fact) user() bool { return f.SandboxID == "" || f.command != "" }
 // inbox collects facts from signals and from the cancel request.
 type inbox struct {
 	facts    []fact
-	busy     bool // the pump is in the middle of an activity
+	busy     bool // the inbox coroutine waits for an activity
 	signals  int  // received by this run
 	admitted bool
-	kept     []contract.Command
-	deaf     bool            // the cancel request that is there was re-applied by a reset
-	deleted  map[string]bool // sandboxes whose cleanups have signaled the first absence check
+	commands []contract.Command // that came before the inbox was opened
+
+	ignoreCancel bool            // the cancel request was re-applied by a reset
+	deleted      map[string]bool // sandboxes whose cleanups have signaled the first absence check
 }
 
-// dropReapplied forgets what a reset re-applied before its run began: digests, which are
-// read from the store instead, commands without a row, and a cancel request.
+// dropReapplied drops what a reset re-applied before its run began: digests, which are read from the store instead, commands without a
+// row, and a cancel request.
 func (b *inbox) dropReapplied(cancel, free workflow.Context) {
 	for workflow.GetSignalChannel(free, contract.SignalSandboxEvents).ReceiveAsync(nil) {
 		b.signals++
@@ -56,17 +58,17 @@ func (b *inbox) dropReapplied(cancel, free workflow.Context) {
 	for workflow.GetSignalChannel(free, contract.SignalCommand).ReceiveAsync(&cmd) {
 		b.signals++
 		if cmd.ID != "" {
-			b.kept = append(b.kept, cmd)
+			b.commands = append(b.commands, cmd)
 		}
 		cmd = contract.Command{}
 	}
-	b.deaf = cancel.Err() != nil
+	b.ignoreCancel = cancel.Err() != nil
 }
 
-// open starts the pump.
+// open starts the coroutines that receive signals and the cancel request.
 func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 	workflow.GoNamed(free, "inbox", func(ctx workflow.Context) {
-		for _, cmd := range b.kept {
+		for _, cmd := range b.commands {
 			b.takeCommand(ctx, cmd, r)
 		}
 		s := workflow.NewNamedSelector(ctx, "inbox")
@@ -91,7 +93,7 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 			s.Select(ctx)
 		}
 	})
-	if b.deaf {
+	if b.ignoreCancel {
 		return
 	}
 	workflow.GoNamed(free, "cancel request", func(ctx workflow.Context) {
@@ -100,7 +102,7 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 	})
 }
 
-// receiveDigests takes all digests that are there and applies them in their order.
+// receiveDigests applies the pending digests in their order.
 func (b *inbox) receiveDigests(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
 	b.busy = true
 	defer func() { b.busy = false }()
@@ -112,8 +114,7 @@ func (b *inbox) receiveDigests(ctx workflow.Context, c workflow.ReceiveChannel, 
 	}
 }
 
-// receiveCommand takes one command. A signal that cannot be read is dropped, and must not
-// make the pump wait for the next one.
+// receiveCommand takes one command. A signal that cannot be read is dropped, and must not make the inbox wait for the next one.
 func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
 	var cmd contract.Command
 	if c.ReceiveAsync(&cmd) {
@@ -127,11 +128,11 @@ func (b *inbox) receiveCheck(c workflow.ReceiveChannel, r *taskRun) {
 	var look contract.CheckSignal
 	if c.ReceiveAsync(&look) {
 		b.signals++
-		r.watch.Hinted = r.watch.Hinted || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
+		r.watch.CheckRequested = r.watch.CheckRequested || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
 	}
 }
 
-// receiveDeleted notes that nothing can act in a sandbox any more.
+// receiveDeleted notes that the provider no longer has a sandbox.
 func (b *inbox) receiveDeleted(c workflow.ReceiveChannel) {
 	var gone contract.SandboxDeletedSignal
 	if c.ReceiveAsync(&gone) {
@@ -183,24 +184,19 @@ func commandFact(c contract.LoadedCommand) fact {
 	return f
 }
 
-// waiting reports whether a fact is there that the caller may act on: any fact, or only
-// those of people while a step is under way.
-func (b *inbox) waiting(peopleOnly bool) bool {
-	for _, f := range b.facts {
-		if !peopleOnly || f.user() {
-			return true
-		}
-	}
-	return false
-}
+// anyFact is what a caller acts on between two steps. While a step is under way it is [fact.user].
+func anyFact(fact) bool { return true }
 
-// take removes and returns the oldest fact that waiting speaks of.
-func (b *inbox) take(peopleOnly bool) (fact, bool) {
-	for i, f := range b.facts {
-		if !peopleOnly || f.user() {
-			b.facts = append(b.facts[:i:i], b.facts[i+1:]...)
-			return f, true
-		}
+// has reports whether such a fact has come in.
+func (b *inbox) has(which func(fact) bool) bool { return slices.ContainsFunc(b.facts, which) }
+
+// take removes and returns the oldest such fact.
+func (b *inbox) take(which func(fact) bool) (fact, bool) {
+	i := slices.IndexFunc(b.facts, which)
+	if i < 0 {
+		return fact{}, false
 	}
-	return fact{}, false
+	f := b.facts[i]
+	b.facts = slices.Concat(b.facts[:i], b.facts[i+1:])
+	return f, true
 }

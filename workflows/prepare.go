@@ -1,7 +1,7 @@
 package workflows
 
 import (
-	"time"
+	"cmp"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -12,7 +12,7 @@ import (
 // waitForSlot waits until the admission controller assigns a slot to the task.
 func (r *taskRun) waitForSlot(ctx workflow.Context) (stage, error) {
 	for !r.loaded.HoldsSlot {
-		if err := workflow.Await(ctx, func() bool { return r.inbox.admitted || r.inbox.waiting(true) }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return r.inbox.admitted || r.inbox.has(fact.user) }); err != nil {
 			return stay, err
 		}
 		if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
@@ -46,7 +46,8 @@ func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
 	}
 	if !r.loaded.HasRepo {
 		r.branched = true
-		return r.orNextStage(r.applyUserFacts(ctx))
+		next, err := r.applyUserFacts(ctx)
+		return cmp.Or(next, r.nextStage()), err
 	}
 	var branch contract.BranchResult
 	if next, err := r.do(ctx, call{name: contract.EnsureBranch}, contract.BranchInput{TaskID: r.id}, &branch); next != stay || err != nil {
@@ -65,21 +66,13 @@ func (r *taskRun) resumeAttempt(ctx workflow.Context) (stage, error) {
 	r.loaded.Live, r.branched = nil, true
 	r.adopt(ctx, live)
 	r.relayEvents(ctx)
-	if live.Head > 0 {
+	if live.LastSequence > 0 {
 		r.loadEvents(ctx)
 	}
 	if live.Assigned {
 		return running, nil
 	}
 	return starting, nil
-}
-
-// orNextStage replaces stay by the stage that follows.
-func (r *taskRun) orNextStage(next stage, err error) (stage, error) {
-	if next == stay && err == nil {
-		next = r.nextStage()
-	}
-	return next, err
 }
 
 // suspend releases the slot and waits, for a limit to reset or for a user. The task then waits for a slot again.
@@ -91,7 +84,7 @@ func (r *taskRun) suspend(ctx workflow.Context) (stage, error) {
 	r.view.enter(ctx, string(r.judge.Blocked))
 	if r.judge.Blocked == task.BlockedProviderLimit {
 		if until.IsZero() {
-			until = workflow.Now(ctx).Add(r.loaded.Settings.LimitSleep)
+			until = workflow.Now(ctx).Add(r.loaded.Settings.LimitWait)
 		}
 		r.pause(ctx, until.Sub(workflow.Now(ctx)))
 	} else if err := workflow.Await(ctx, r.interrupted); err != nil {
@@ -108,9 +101,4 @@ func (r *taskRun) suspend(ctx workflow.Context) (stage, error) {
 	}
 	r.judge.Blocked, r.loaded.HoldsSlot = task.BlockedNone, false
 	return queued, r.claimSlot(ctx)
-}
-
-// backoff is the pause before the attempt that follows a failure.
-func (r *taskRun) backoff(class task.FailureClass) time.Duration {
-	return task.RetryDelay(class, r.judge.Retries, r.loaded.Settings.RetryBase)
 }

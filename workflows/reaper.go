@@ -11,7 +11,7 @@ import (
 // once for every organization, and where all is at rest the schedule is paused.
 func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	var report contract.ReaperReport
-	var repaired contract.Repaired
+	var repaired contract.ReconcileTasksResult
 	if err := (call{name: contract.ReconcileTasks}).get(ctx, nil, &repaired); err != nil {
 		return report, err
 	}
@@ -29,7 +29,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	if err := (call{name: contract.AdmitTasks}).get(ctx, nil, nil); err != nil {
 		return report, err
 	}
-	var rest contract.Rest
+	var rest contract.PauseIdleReaperResult
 	// What lives and is no orphan may become one, also if the ledger does not know it.
 	if len(orphans) == 0 && report.Alarm == "" && report.Alive == 0 {
 		err = call{name: contract.PauseIdleReaper}.get(ctx, nil, &rest)
@@ -41,7 +41,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 // findOrphans asks the ledger and, side by side, every provider where it lives. A provider
 // that does not answer has no orphans: unknown never kills.
 func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contract.Orphan, error) {
-	var places contract.Targets
+	var places contract.ListReaperTargetsResult
 	if err := (call{name: contract.ListReaperTargets}).get(ctx, nil, &places); err != nil {
 		return nil, err
 	}

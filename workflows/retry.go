@@ -16,7 +16,7 @@ func (r *taskRun) endForRetry(ctx workflow.Context) (stage, error) {
 			return stay, err
 		}
 	}
-	r.pause(ctx, r.backoff(r.effects.Class))
+	r.pause(ctx, task.RetryDelay(r.effects.Class, r.judge.Retries, r.loaded.Settings.RetryBase))
 	return r.nextStage(), nil
 }
 
@@ -93,7 +93,7 @@ func (r *taskRun) startCleanup(ctx workflow.Context, a contract.LiveAttempt, rea
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
 		StaticSummary:         reason,
 	}), contract.CleanupWorkflow, contract.CleanupInput{
-		SandboxID: a.SandboxID, TaskID: r.id, Attempt: a.Number, Reason: reason, Tell: contract.TaskWorkflowID(r.id),
+		SandboxID: a.SandboxID, TaskID: r.id, Attempt: a.Number, Reason: reason, Notify: contract.TaskWorkflowID(r.id),
 	})
 	r.cleanup = child
 	err := child.GetChildWorkflowExecution().Get(ctx, nil)

@@ -79,7 +79,7 @@ func (r *taskRun) publishStatus(ctx workflow.Context) error {
 // settleCommand notes the outcome of a command for the next write of the state, with the reason if it was refused.
 func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	if eff.Action == task.ActionPublish { // applied when the work is published
-		r.kept = append(r.kept, id)
+		r.accepted = append(r.accepted, id)
 		return
 	}
 	s := contract.Settlement{CommandID: id, Receipt: eff.Receipt}
@@ -89,26 +89,26 @@ func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	r.settle = append(r.settle, s)
 }
 
-// settleKept settles the commands whose success was accepted, by the status with which the task ends.
-func (r *taskRun) settleKept(status task.Status) {
-	for _, id := range r.kept {
+// settleAccepted settles the commands whose success was accepted, by the status with which the task ends.
+func (r *taskRun) settleAccepted(status task.Status) {
+	for _, id := range r.accepted {
 		s := contract.Settlement{CommandID: id, Receipt: task.ReceiptCarriedOut}
 		if status != task.StatusCompleted {
 			s.Receipt, s.Reason = task.ReceiptRefused, "The task ended as "+string(status)+" before its work was published."
 		}
 		r.settle = append(r.settle, s)
 	}
-	r.kept = nil
+	r.accepted = nil
 }
 
 // refuseLate settles what came in after the end, up to the workflow task that closes the run.
 func (r *taskRun) refuseLate(ctx workflow.Context) error {
 	for {
-		letPumpRun(ctx)
+		letInboxRun(ctx)
 		if err := workflow.Await(ctx, func() bool { return !r.inbox.busy }); err != nil {
 			return err
 		}
-		if !r.inbox.waiting(true) {
+		if !r.inbox.has(fact.user) {
 			return nil
 		}
 		if _, err := r.applyUserFacts(ctx); err != nil {

@@ -82,7 +82,7 @@ func paths() []path {
 		{"host-lost", playHostLost},
 		{"pull", playPull},
 		{"pull-unread", playPullUnread},
-		{"pull-tail-terminated", playPullTailTerminated},
+		{"pull-relay-terminated", playPullRelayTerminated},
 		{"branch-limit", playBranchLimit},
 		{"open-limit", playPullLimit},
 		{"push-limit", playPushLimit},
@@ -209,11 +209,11 @@ func playResetRunning(tr *troupe) {
 // without --reapply-exclude, and completes it then.
 func (tr *troupe) resetLive(box string) {
 	tr.mu.Lock()
-	live := contract.LiveAttempt{Number: 1, SandboxID: box, Provider: "local", Head: 2, Assigned: true, Started: true}
+	live := contract.LiveAttempt{Number: 1, SandboxID: box, Provider: "local", LastSequence: 2, Assigned: true, Started: true}
 	tr.loaded.Reset, tr.loaded.Live, tr.loaded.Branch, tr.loaded.Base = true, &live, "feature/x", "c0ffee"
 	tr.loaded.State = task.State{Status: task.StatusRunning, Attempts: 1, MaxRetries: 3}
 	tr.unread[box] = contract.Digest{
-		SandboxID: box, From: 1, To: 3, LastBeat: tr.now(), Milestones: []contract.Milestone{
+		SandboxID: box, From: 1, To: 3, LastHeartbeat: tr.now(), Milestones: []contract.Milestone{
 			{Sequence: 1, Type: event.AgentStarted}, {Sequence: 3, Type: event.AgentCompleted, OK: true},
 		},
 	}
@@ -481,8 +481,8 @@ func (tr *troupe) record(name string) {
 	if len(tr.cleaned) > 0 {
 		tr.write("cleanup", name, contract.CleanupWorkflowID(tr.cleaned[0]), "")
 	}
-	if tr.tails {
-		tr.write("tail", name, contract.TailWorkflowID(tr.cleaned[0]), "")
+	if tr.pulled {
+		tr.write("pull-relay", name, contract.PullRelayWorkflowID(tr.cleaned[0]), "")
 	}
 }
 

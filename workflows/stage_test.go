@@ -47,15 +47,15 @@ type stage struct {
 	observe func(contract.CheckAgentInput) contract.Observation
 	spawned func(number int, sandboxID string) // called when an agent was started
 	boxes   string
-	ledger  func(n int) contract.LoadedSandbox                        // the nth answer of LoadSandbox
-	left    map[string]int                                            // the look at which a sandbox of an earlier run is verified
-	lingers int                                                       // looks that still see a deleted sandbox
-	granted bool                                                      // what a slot request answers
-	tails   bool                                                      // agents reach nothing
-	turn    func(ctx context.Context, n int) (contract.Tailed, error) // what the nth turn of a tail does
-	report  contract.CycleReport                                      // of the guardian's last cycle
+	ledger  func(n int) contract.LoadedSandbox                               // the nth answer of LoadSandbox
+	left    map[string]int                                                   // the look at which a sandbox of an earlier run is verified
+	lingers int                                                              // looks that still see a deleted sandbox
+	granted bool                                                             // what a slot request answers
+	pulled  bool                                                             // agents reach nothing
+	turn    func(ctx context.Context, n int) (contract.PullRelayTurn, error) // what the nth turn of a pull relay does
+	report  contract.CycleReport                                             // of the guardian's last cycle
 	// conducted is what the conductor's last cycle came to.
-	conducted contract.ConductReport
+	conducted contract.CycleReport
 	// validators are the sandboxes from which verdicts come, by their command's id.
 	validators map[string]string
 	// senders are the sandboxes of others from which verdicts come, by their command's id.
@@ -99,7 +99,7 @@ func bareStage(t *testing.T) *stage {
 		Settings: contract.Settings{
 			StartupTimeout: 3 * time.Minute, HeartbeatTimeout: 2 * time.Minute, NoWorkTimeout: 15 * time.Minute,
 			IdleTimeout: 10 * time.Minute, AttemptTimeout: 4 * time.Hour, ToolTimeout: 30 * time.Minute,
-			RetryBase: 5 * time.Second, LimitSleep: 5 * time.Minute, CleanupWait: 2 * time.Minute,
+			RetryBase: 5 * time.Second, LimitWait: 5 * time.Minute, CleanupWait: 2 * time.Minute,
 			UnknownRetry: 10 * time.Second, SpawnTimeout: 10 * time.Minute, MaxSignals: 2000,
 		},
 	}
@@ -187,11 +187,11 @@ func (s *stage) register(registry activityRegistry) {
 
 func (s *stage) registerSandbox(on func(string, any)) {
 	on(contract.EnsureSandbox, func(context.Context, contract.SandboxRef) (contract.SpawnedSandbox, error) {
-		return contract.SpawnedSandbox{Tail: s.tails}, s.called(contract.EnsureSandbox)
+		return contract.SpawnedSandbox{Pulled: s.pulled}, s.called(contract.EnsureSandbox)
 	})
-	on(contract.RelaySandbox, func(ctx context.Context, _ contract.SandboxRef) (contract.Tailed, error) {
+	on(contract.RelaySandbox, func(ctx context.Context, _ contract.SandboxRef) (contract.PullRelayTurn, error) {
 		if err := s.called(contract.RelaySandbox); err != nil || s.turn == nil {
-			return contract.Tailed{Over: "gone"}, err
+			return contract.PullRelayTurn{Over: "gone"}, err
 		}
 		return s.turn(ctx, s.count(contract.RelaySandbox))
 	})
@@ -235,7 +235,7 @@ func (s *stage) registerSandbox(on func(string, any)) {
 		if s.ledger != nil {
 			return s.ledger(s.count(contract.LoadSandbox)), err
 		}
-		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute, Tail: s.tails}, err
+		return contract.LoadedSandbox{Provider: "local", Verify: true, SalvageWindow: 5 * time.Minute, Pulled: s.pulled}, err
 	})
 	on(contract.Salvage, func(context.Context, contract.SandboxRef) (contract.SalvageResult, error) {
 		return contract.SalvageResult{Kind: task.SalvageRef, Files: 1}, s.called(contract.Salvage)
@@ -301,8 +301,8 @@ func (s *stage) events(sandboxID string, from int64, milestones ...contract.Mile
 	now := s.now()
 	s.signal(contract.SignalSandboxEvents, contract.Digest{
 		SandboxID: sandboxID, From: from, To: from + int64(max(len(milestones), 1)) - 1,
-		Counters: map[string]int64{"work": from + int64(max(len(milestones), 1)) - 1},
-		LastBeat: now, LastWork: now, LastType: "agent.tool_use", Milestones: milestones,
+		Counters:      map[string]int64{"work": from + int64(max(len(milestones), 1)) - 1},
+		LastHeartbeat: now, LastWork: now, LastType: "agent.tool_use", Milestones: milestones,
 	})
 }
 

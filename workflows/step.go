@@ -8,9 +8,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-//nolint:gochecknoglobals // a constant of a type that Go has no constants of
-var zeroTime time.Time
-
 // do runs a step of a stage. It returns the stage that a user's fact or the step's failure leads to, or stay.
 func (r *taskRun) do(ctx workflow.Context, c call, in, out any) (stage, error) {
 	return r.afterStep(ctx, r.step(ctx, c, in, out))
@@ -53,15 +50,10 @@ func (r *taskRun) failed(ctx workflow.Context, err error) stage {
 
 // interrupted reports whether a user's fact is waiting that would end what is under way.
 func (r *taskRun) interrupted() bool {
-	for _, f := range r.inbox.facts {
-		if !f.user() {
-			continue
-		}
-		if _, eff := task.Decide(r.judge, f.Fact); stageAfter(eff) != stay {
-			return true
-		}
-	}
-	return false
+	return r.inbox.has(func(f fact) bool {
+		_, eff := task.Decide(r.judge, f.Fact)
+		return f.user() && stageAfter(eff) != stay
+	})
 }
 
 // pause waits for d or until a user's fact ends the wait.
@@ -72,12 +64,14 @@ func (r *taskRun) pause(ctx workflow.Context, d time.Duration) {
 }
 
 // applyUserFacts judges the facts of users that have come in, until one of them changes the stage.
-func (r *taskRun) applyUserFacts(ctx workflow.Context) (stage, error) { return r.applyFacts(ctx, true) }
+func (r *taskRun) applyUserFacts(ctx workflow.Context) (stage, error) {
+	return r.applyFacts(ctx, fact.user)
+}
 
-// applyFacts judges the waiting facts in their order until one changes the stage; stay if none does.
-func (r *taskRun) applyFacts(ctx workflow.Context, usersOnly bool) (stage, error) {
+// applyFacts judges the facts that have come in, in their order, until one changes the stage; stay if none does.
+func (r *taskRun) applyFacts(ctx workflow.Context, which func(fact) bool) (stage, error) {
 	for {
-		f, ok := r.inbox.take(usersOnly)
+		f, ok := r.inbox.take(which)
 		if !ok {
 			return stay, nil
 		}

@@ -36,10 +36,10 @@ type taskRun struct {
 	timerAt  time.Time       // when it fires
 	pull     contract.PullResult
 
-	inbox  inbox
-	settle []contract.Settlement // outcomes of commands, for the next write of the state
-	kept   []string              // commands that are settled when the work is published
-	view   view
+	inbox    inbox
+	settle   []contract.Settlement // outcomes of commands, for the next write of the state
+	accepted []string              // commands that are settled when the work is published
+	view     view
 }
 
 // TaskWorkflow carries one task from its acceptance to its end, over all its attempts. A failed task closes as Failed with its
@@ -110,7 +110,7 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 // close records the task's end, starts the cleanup of its sandbox and ends the workflow as the task ended.
 func (r *taskRun) close(ctx workflow.Context) (contract.TaskResult, error) {
 	status := r.effects.Status
-	r.settleKept(status)
+	r.settleAccepted(status)
 	err := r.endAttempt(ctx, r.outcome(string(status)), func(p *contract.Projection) {
 		p.ReleaseSlot, p.PullURL, p.PullNumber = true, r.pull.URL, r.pull.Number
 	})

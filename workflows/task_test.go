@@ -207,7 +207,7 @@ func TestGapIsReadFromTheStore(t *testing.T) {
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
 		s.unread[box] = contract.Digest{
-			SandboxID: box, From: 1, To: 5, LastBeat: s.now().Add(time.Second),
+			SandboxID: box, From: 1, To: 5, LastHeartbeat: s.now().Add(time.Second),
 			Milestones: []contract.Milestone{
 				{Sequence: 1, Type: event.AgentStarted}, {Sequence: 5, Type: event.AgentCompleted, OK: true},
 			},
@@ -348,11 +348,11 @@ func TestSecondCancelIsTooLate(t *testing.T) {
 func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	live := contract.LiveAttempt{Number: 4, SandboxID: "alive", Provider: "local", Head: 9, Assigned: true, Started: true}
+	live := contract.LiveAttempt{Number: 4, SandboxID: "alive", Provider: "local", LastSequence: 9, Assigned: true, Started: true}
 	s.loaded.Reset, s.loaded.Live, s.loaded.Base, s.loaded.Branch = true, &live, "c0ffee", "feature/x"
 	s.loaded.State = task.State{Status: task.StatusRunning, Attempts: 4, MaxRetries: 3}
 	s.unread["alive"] = contract.Digest{
-		SandboxID: "alive", From: 1, To: 9, LastBeat: time.Now(),
+		SandboxID: "alive", From: 1, To: 9, LastHeartbeat: time.Now(),
 		Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}},
 	}
 	s.after(0, func() { s.command(contract.CommandCancel, "", "re-applied by the reset") })

@@ -49,7 +49,7 @@ func (r *taskRun) verdictDue(ctx workflow.Context) bool {
 		r.watch.Finished = workflow.Now(ctx)
 		return true
 	}
-	return r.inbox.waiting(false)
+	return r.inbox.has(anyFact)
 }
 
 // endWithoutVerdict ends the attempt of a validator that ended without a verdict.

@@ -89,10 +89,10 @@ func playValidationReset(tr *troupe) {
 	validated(tr.stage, func(_ int, box string) {
 		go func() {
 			tr.mu.Lock()
-			live := contract.LiveAttempt{Number: 2, SandboxID: box, Provider: "local", Head: 1, Assigned: true, Started: true, Validates: true}
+			live := contract.LiveAttempt{Number: 2, SandboxID: box, Provider: "local", LastSequence: 1, Assigned: true, Started: true, Validates: true}
 			tr.loaded.Reset, tr.loaded.Live, tr.loaded.Branch, tr.loaded.Base = true, &live, "feature/x", "c0ffee"
 			tr.loaded.State = task.State{Status: task.StatusValidating, Attempts: 2, MaxRetries: 3, Rounds: 3, Stage: task.StageValidate}
-			tr.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, LastBeat: tr.now(), Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}}}
+			tr.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, LastHeartbeat: tr.now(), Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}}}
 			tr.mu.Unlock()
 			tr.reset()
 			tr.verdict(box, "ok")

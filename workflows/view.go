@@ -73,7 +73,7 @@ func (v *view) why() string {
 	case r.judge.Blocked != task.BlockedNone:
 		return "The task is suspended: " + string(r.judge.Blocked) + "."
 	case r.watch.Unknown > 0:
-		return fmt.Sprintf("%s The attempt continues. Checked %d times in a row.", r.watch.Doubt, r.watch.Unknown)
+		return fmt.Sprintf("%s The attempt continues. Checked %d times in a row.", r.watch.Uncertainty, r.watch.Unknown)
 	}
 	return "The task is " + v.phase() + "."
 }

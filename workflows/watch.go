@@ -14,7 +14,7 @@ import (
 // much is left.
 func (r *taskRun) watchAttempt(ctx workflow.Context) (stage, error) {
 	for {
-		if next, err := r.applyFacts(ctx, false); next != stay || err != nil {
+		if next, err := r.applyFacts(ctx, anyFact); next != stay || err != nil {
 			return next, err
 		}
 		r.watch.Started = r.watch.Started || r.judge.Status == task.StatusRunning
@@ -24,11 +24,11 @@ func (r *taskRun) watchAttempt(ctx workflow.Context) (stage, error) {
 			}
 			continue
 		}
-		ripe := func() bool { return r.inbox.waiting(false) || r.mayContinue(ctx) }
-		if err := r.awaitDue(ctx, func() bool { return ripe() || r.hinted() }); err != nil {
+		ready := func() bool { return r.inbox.has(anyFact) || r.mayContinue(ctx) }
+		if err := r.awaitDue(ctx, func() bool { return ready() || r.checkRequested() }); err != nil {
 			return stay, err
 		}
-		if ripe() {
+		if ready() {
 			continue
 		}
 		if next := r.check(ctx); next != stay {
@@ -56,7 +56,7 @@ func (r *taskRun) awaitDue(ctx workflow.Context, condition func() bool) error {
 // question answers what is to be asked next, and when.
 func (r *taskRun) question() (string, time.Time) {
 	s, w := r.loaded.Settings, r.watch
-	ask, due := contract.AskHeartbeat, w.LastBeat.Add(s.HeartbeatTimeout)
+	ask, due := contract.AskHeartbeat, w.LastHeartbeat.Add(s.HeartbeatTimeout)
 	earlier := func(q string, at time.Time) {
 		if at.Before(due) {
 			ask, due = q, at
@@ -77,14 +77,14 @@ func (r *taskRun) question() (string, time.Time) {
 		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout+w.Frozen))
-	if r.hinted() {
-		return contract.AskEnded, zeroTime
+	if r.checkRequested() {
+		return contract.AskEnded, time.Time{}
 	}
 	return ask, due
 }
 
-// hinted reports whether a check is asked for that could tell something.
-func (r *taskRun) hinted() bool { return r.watch.Hinted && r.watch.Finished.IsZero() }
+// checkRequested reports whether a check is asked for that could tell something.
+func (r *taskRun) checkRequested() bool { return r.watch.CheckRequested && r.watch.Finished.IsZero() }
 
 // askTooLong asks nobody: the longest duration is a limit that a user set.
 const askTooLong = "too_long"
@@ -104,15 +104,15 @@ func (r *taskRun) check(ctx workflow.Context) stage {
 		}
 		return r.endWithoutVerdict()
 	}
-	r.watch.Hinted = false
+	r.watch.CheckRequested = false
 	if question != contract.AskEnded { // which a relay that has ended asks for
 		r.relayEvents(ctx) // a user may have ended it
 	}
 	seen := r.observe(ctx, question)
-	if seen.Head > r.watch.Seen {
+	if seen.LastSequence > r.watch.Seen {
 		r.loadEvents(ctx)
 	}
-	if r.inbox.waiting(false) { // what the agent reported itself comes first, also if it came meanwhile
+	if r.inbox.has(anyFact) { // what the agent reported itself comes first, also if it came meanwhile
 		return stay
 	}
 	return r.judgeObservation(ctx, question, seen)
@@ -120,15 +120,15 @@ func (r *taskRun) check(ctx workflow.Context) stage {
 
 // checkDuration ends an attempt that has reached its longest duration, not counting the time for which its sandbox was frozen.
 func (r *taskRun) checkDuration(ctx workflow.Context) stage {
-	if r.wasFrozen(ctx) || r.inbox.waiting(false) {
+	if r.wasFrozen(ctx) || r.inbox.has(anyFact) {
 		return stay
 	}
 	f := fact{
 		Fact:   task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0},
 		reason: "the attempt reached its longest duration", endReason: task.Reason{Code: task.ReasonMaxDuration},
 	}
-	if !f.OK && r.watch.Doubt != "" {
-		f.reason += "; the last check said: " + r.watch.Doubt
+	if !f.OK && r.watch.Uncertainty != "" {
+		f.reason += "; the last check said: " + r.watch.Uncertainty
 	}
 	if f.OK && r.attempt.Validates {
 		f.Kind = task.FactValidatorLimit
@@ -193,7 +193,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		return stay // the timers ask on as they would have
 	}
 	r.watch.Unknown++
-	r.watch.Doubt = seen.Reason
+	r.watch.Uncertainty = seen.Reason
 	r.watch.NotBefore = now.Add(r.loaded.Settings.UnknownRetry << min(r.watch.Unknown-1, 5))
 	return stay
 }

@@ -150,7 +150,7 @@ func TestWhatTheAgentSaidCountsBeforeWhatWasSeen(t *testing.T) {
 	s := newStage(t)
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		s.events(in.SandboxID, 2, completed(true))
-		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, Head: 2}
+		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, LastSequence: 2}
 	}
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })

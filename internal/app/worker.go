@@ -32,7 +32,7 @@ func RunWorker(ctx context.Context, cfg *config.Loaded, opts Options) (err error
 		return err
 	}
 	c.settleCallback(ctx)
-	c.openInlet()
+	c.inlet = newInlet() // whatever the settings: the transport of a sandbox stays what it was when it was created
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	c.found = found
 	c.logs, c.watcher = c.newLogs(host, found), c.newSandboxWatch(host, found)
 	acts := activities.New(c.activityConfig(host), activities.Deps{
-		Tasks: c.store, Ledger: c.store, Fleet: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
+		Tasks: c.store, Ledger: c.store, Texts: c.store, Fleet: c.store, Reconciler: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
 		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
@@ -130,9 +130,9 @@ func (c *core) activityConfig(host string) activities.Config {
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: agentHeartbeat(cfg), CacheBytes: cfg.Agent.CacheMaxBytes, StopGrace: cfg.Agent.ShutdownGracePeriod,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
-		Pull: pulls(cfg), TailInterval: cfg.Transport.PullInterval,
+		Pull: pulls(cfg), PullInterval: cfg.Transport.PullInterval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		OrphanGrace: cfg.Reaper.GracePeriod, RepairGrace: cfg.Reaper.GracePeriod,
+		Grace:     cfg.Reaper.GracePeriod,
 		Retention: retentionRules(cfg),
 		Phases:    phases(cfg.Phases),
 		Overdue:   cfg.Reaper.UnverifiedAlertAfter, Shared: sharedProviders(cfg), Secrets: cfg.Secrets(),

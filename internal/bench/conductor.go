@@ -54,8 +54,8 @@ func (f *fleet) differ(ctx context.Context) error {
 
 // conduct runs cycles, and sees that each looked at everybody and found those of one kind.
 func (f *fleet) conduct(ctx context.Context, rounds int, r *Report) error {
-	c, err := runCycles(ctx, f, contract.ConductorWorkflow, rounds, func(got contract.ConductReport) error {
-		if got.Agents != f.alive || got.Analysed != 1 || got.Failed > 0 || got.Duplicates < f.alive/10-1 {
+	c, err := runCycles(ctx, f, contract.ConductorWorkflow, rounds, func(got contract.CycleReport) error {
+		if got.Agents != f.alive || got.Analyzed != 1 || got.Failed > 0 || got.Duplicates < f.alive/10-1 {
 			return fmt.Errorf("the conductor reports %+v", got)
 		}
 		return nil

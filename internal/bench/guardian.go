@@ -75,7 +75,7 @@ func (f *fleet) workIn(ctx context.Context, tx pgx.Tx, tasks, boxes []string) er
 // watch runs cycles, and sees that each judged everybody.
 func (f *fleet) watch(ctx context.Context, rounds int, r *Report) error {
 	c, err := runCycles(ctx, f, contract.GuardianWorkflow, rounds, func(got contract.CycleReport) error {
-		if want := (contract.CycleReport{ID: got.ID, Active: f.alive, Judged: f.alive}); got != want {
+		if want := (contract.CycleReport{ID: got.ID, Agents: f.alive, CycleProgress: contract.CycleProgress{Analyzed: f.alive}}); got != want {
 			return fmt.Errorf("the guardian reports %+v, not %+v", got, want)
 		}
 		return nil

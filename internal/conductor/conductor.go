@@ -70,14 +70,19 @@ func New(cfg Config, deps Deps) *Conductor {
 	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Comparer]{Make: deps.Model}}
 }
 
-// Begin answers the organizations with agents at work, in the order of their ids.
-func (c *Conductor) Begin(ctx context.Context, cycleID string) ([]ActiveOrganization, error) {
-	return c.deps.Store.ConductedOrganizations(ctx, cycleID, "", "")
+// Begin returns the organizations with active agents, in the order of their IDs.
+func (c *Conductor) Begin(ctx context.Context, cycleID string) (ids []string, agents int, err error) {
+	found, err := c.deps.Store.ConductedOrganizations(ctx, cycleID, "", "")
+	for _, org := range found {
+		ids = append(ids, org.ID)
+		agents += org.Agents
+	}
+	return ids, agents, err
 }
 
-// Conduct looks at the organizations of a stretch behind from, at each once in a cycle. note is
+// Analyze looks at the organizations of a range behind from, at each once in a cycle. note is
 // told how far it is. One that cannot be looked at leaves the others alone.
-func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from contract.Conducted, note func(contract.Conducted)) (contract.Conducted, error) {
+func (c *Conductor) Analyze(ctx context.Context, s contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error) {
 	sum := from
 	found, err := c.deps.Store.ConductedOrganizations(ctx, s.CycleID, cmp.Or(from.Upto, s.After), s.Upto)
 	if err != nil {
@@ -99,20 +104,20 @@ func (c *Conductor) Conduct(ctx context.Context, s contract.SandboxRange, from c
 }
 
 // one looks at an organization, unless a try before has.
-func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Comparer, sum *contract.Conducted) error {
+func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Comparer, sum *contract.CycleProgress) error {
 	if org.InCycle {
-		sum.Analysed++
+		sum.Analyzed++
 		return nil
 	}
 	a, err := c.analyse(ctx, cycleID, org.ID, model)
 	if err == nil {
-		sum.Analysed++
+		sum.Analyzed++
 		sum.Duplicates += a.Duplicates
 	}
 	return err
 }
 
 // End notes that a cycle came to its end.
-func (c *Conductor) End(ctx context.Context, _ contract.ConductReport) error {
+func (c *Conductor) End(ctx context.Context, _ contract.CycleReport) error {
 	return c.deps.Store.EndConductorCycle(ctx, c.cfg.Keep)
 }

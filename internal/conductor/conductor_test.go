@@ -89,20 +89,20 @@ func (w *world) conductor(model func() supervise.Comparer) *conductor.Conductor 
 }
 
 // cycle is a whole cycle of one stretch, as the workflow would run it.
-func (w *world) cycle(c *conductor.Conductor, id string) contract.Conducted {
+func (w *world) cycle(c *conductor.Conductor, id string) contract.CycleProgress {
 	w.t.Helper()
 	done, err := try(w.t.Context(), c, id)
 	require.NoError(w.t, err)
-	require.NoError(w.t, c.End(w.t.Context(), contract.ConductReport{ID: id}))
+	require.NoError(w.t, c.End(w.t.Context(), contract.CycleReport{ID: id}))
 	return done
 }
 
-func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Conducted, error) {
-	found, err := c.Begin(ctx, id)
-	if err != nil || len(found) == 0 {
-		return contract.Conducted{}, err
+func try(ctx context.Context, c *conductor.Conductor, id string) (contract.CycleProgress, error) {
+	ids, _, err := c.Begin(ctx, id)
+	if err != nil || len(ids) == 0 {
+		return contract.CycleProgress{}, err
 	}
-	return c.Conduct(ctx, contract.SandboxRange{CycleID: id, Upto: found[len(found)-1].ID, Count: len(found)}, contract.Conducted{}, func(contract.Conducted) {})
+	return c.Analyze(ctx, contract.Range{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.CycleProgress{}, func(contract.CycleProgress) {})
 }
 
 // newest is the newest analysis of an organization.
@@ -139,7 +139,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	w.changes(boxA, "src/cart.go")
 	w.changes(boxB, "src/cart.go")
 	w.changes(boxC, "src/keys.go")
-	require.Equal(t, contract.Conducted{Analysed: 2, Duplicates: 1, Upto: max(w.orgs[0], w.orgs[1])}, w.cycle(w.conductor(nil), "one"))
+	require.Equal(t, contract.CycleProgress{Analyzed: 2, Duplicates: 1, Upto: max(w.orgs[0], w.orgs[1])}, w.cycle(w.conductor(nil), "one"))
 
 	got := w.newest(0)
 	require.Equal(t, []int{3, 2, 1, 1}, []int{got.Agents, got.Judged, got.Duplicates, got.Coordinations})
@@ -209,7 +209,7 @@ func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
 		group.Go(func() {
 			done, err := try(t.Context(), w.conductor(nil), "one")
 			require.NoError(t, err)
-			require.Equal(t, 2, done.Analysed)
+			require.Equal(t, 2, done.Analyzed)
 		})
 	}
 	group.Wait()

@@ -28,7 +28,7 @@ func TestOldStatesDecode(t *testing.T) {
 		require.Equal(t, "aaaaaaaaaaaaaaaaaaaaaaaaaa", s.Attempt.SandboxID)
 		require.EqualValues(t, 42, s.Watch.Seen)
 		require.NotZero(t, s.Task.Settings.HeartbeatTimeout)
-		require.NotZero(t, s.Watch.LastBeat)
+		require.NotZero(t, s.Watch.LastHeartbeat)
 
 		again, err := json.Marshal(s)
 		require.NoError(t, err)

@@ -35,7 +35,7 @@ const (
 	StopAgent     = "StopAgent"
 	CheckAgent    = "CheckAgent"
 	CollectWork   = "CollectWork"
-	RelaySandbox  = "RelaySandbox" // on [QueueTails]
+	RelaySandbox  = "RelaySandbox" // on [QueuePullRelays]
 	FlushSpool    = "FlushSpool"
 
 	LoadSandbox        = "LoadSandbox"
@@ -77,7 +77,6 @@ const (
 const (
 	QueueTasks     = "omoi-tasks"
 	QueueSandboxes = "omoi-sandboxes"
-	QueueModels    = "omoi-models"
 )
 
 // ScheduleReaper is the schedule that runs [ReaperWorkflow].

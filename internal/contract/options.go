@@ -38,8 +38,8 @@ func PolicyOf(activity string) Policy {
 		// A sandbox that costs money is deleted for as long as it takes.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Minute}
 	case RelaySandbox:
-		// Unknown ends no tail: it is tried for as long as it takes, and the cleanup cancels it.
-		return Policy{StartToClose: TailTurn + time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+		// Unknown ends no pull relay: it is retried for as long as it takes, and the cleanup cancels it.
+		return Policy{StartToClose: PullTurn + time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
 	case FlushSpool:
 		// Bounded by what is left of the salvage window of the sandbox.
 		return Policy{StartToClose: 2 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
@@ -47,7 +47,7 @@ func PolicyOf(activity string) Policy {
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
 	case AnalyzeAgents, AnalyzeOrganizations, RemoveExpired:
-		// Bounded by the cycle; what a stretch has judged it does not judge again.
+		// Bounded by the cycle; what a range has analyzed it does not analyze again.
 		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
 	case BeginGuardianCycle, EndGuardianCycle, BeginConductorCycle, EndConductorCycle, BeginRetention, ListReaperTargets, StartCleanup, ReconcileTasks, AdmitTasks, PauseIdleReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}

@@ -36,19 +36,19 @@ type TaskState struct {
 
 // WatchState is where the watch over a live attempt stands. Times are the workflow's.
 type WatchState struct {
-	Seen      int64     `json:"seen"` // events up to this sequence are applied
-	Assigned  time.Time `json:"assigned"`
-	LastBeat  time.Time `json:"last_beat"`
-	LastWork  time.Time `json:"last_work"`
-	BeatSeen  time.Time `json:"beat_seen"` // newest event and newest work, by the database's clock
-	WorkSeen  time.Time `json:"work_seen"`
-	Waiting   time.Time `json:"waiting"` // zero unless the agent waits for messages
-	NotBefore time.Time `json:"not_before"`
-	Started   bool      `json:"started,omitempty"`
-	Unknown   int       `json:"unknown,omitempty"` // observations in a row that learned nothing
-	Doubt     string    `json:"doubt,omitempty"`   // what the last of them could not make out
-	Finished  time.Time `json:"finished,omitzero"` // when a validator was done; its verdict may be on its way
-	Hinted    bool      `json:"hinted,omitempty"`  // somebody says that the agent has ended; see [CheckSignal]
+	Seen           int64     `json:"seen"` // events up to this sequence are applied
+	Assigned       time.Time `json:"assigned"`
+	LastHeartbeat  time.Time `json:"last_heartbeat"`
+	LastWork       time.Time `json:"last_work"`
+	HeartbeatSeen  time.Time `json:"heartbeat_seen"` // newest event and newest work, by the database's clock
+	WorkSeen       time.Time `json:"work_seen"`
+	Waiting        time.Time `json:"waiting"` // zero unless the agent waits for messages
+	NotBefore      time.Time `json:"not_before"`
+	Started        bool      `json:"started,omitempty"`
+	Unknown        int       `json:"unknown,omitempty"`         // observations in a row that learned nothing
+	Uncertainty    string    `json:"uncertainty,omitempty"`     // what the last of them could not determine
+	Finished       time.Time `json:"finished,omitzero"`         // when a validator was done; its verdict may be on its way
+	CheckRequested bool      `json:"check_requested,omitempty"` // the agent may have ended; see [CheckSignal]
 
 	Frozen time.Duration `json:"frozen,omitempty"` // by which the attempt may last longer; see [LoadedSandbox]
 }
@@ -119,7 +119,7 @@ type Settings struct {
 	AttemptTimeout   time.Duration `json:"attempt_timeout"`   // longest duration of an attempt; default 4 h
 	ToolTimeout      time.Duration `json:"tool_timeout"`      // of one tool call; default 30 min
 	RetryBase        time.Duration `json:"retry_base"`        // first pause after an infrastructure failure; default 5 s
-	LimitSleep       time.Duration `json:"limit_sleep"`       // after a provider limit without a reset time; default 5 min
+	LimitWait        time.Duration `json:"limit_wait"`        // after a provider limit without a reset time; default 5 min
 	CleanupWait      time.Duration `json:"cleanup_wait"`      // how long a task waits for its cleanup; default 2 min
 	UnknownRetry     time.Duration `json:"unknown_retry"`     // first pause after an unknown observation; default 10 s
 	SpawnTimeout     time.Duration `json:"spawn_timeout"`     // of making one sandbox; default 10 min
@@ -128,15 +128,15 @@ type Settings struct {
 
 // LiveAttempt is an attempt that has begun and not ended.
 type LiveAttempt struct {
-	Number    int    `json:"number"`
-	SandboxID string `json:"sandbox_id"`
-	Provider  string `json:"provider"`
-	Queue     string `json:"queue"`          // task queue of the sandbox activities
-	Head      int64  `json:"head,omitempty"` // newest event sequence when it was loaded
-	Assigned  bool   `json:"assigned,omitempty"`
-	Started   bool   `json:"started,omitempty"`
-	Tail      bool   `json:"tail,omitempty"`      // see [SpawnedSandbox]
-	Validates bool   `json:"validates,omitempty"` // it judges the work of those before it, and does none
+	Number       int    `json:"number"`
+	SandboxID    string `json:"sandbox_id"`
+	Provider     string `json:"provider"`
+	Queue        string `json:"queue"`                   // task queue of the sandbox activities
+	LastSequence int64  `json:"last_sequence,omitempty"` // when it was loaded
+	Assigned     bool   `json:"assigned,omitempty"`
+	Started      bool   `json:"started,omitempty"`
+	Pulled       bool   `json:"pulled,omitempty"`    // see [SpawnedSandbox]
+	Validates    bool   `json:"validates,omitempty"` // it judges the work of those before it, and does none
 }
 
 // Projection is the input of [SaveTaskState]: what the task's row shall say from now on. It is
@@ -265,13 +265,13 @@ type LoadedCommand struct {
 // Digest is the payload of [SignalSandboxEvents]: what the events From..To of a sandbox
 // mean, without any of their text.
 type Digest struct {
-	SandboxID string           `json:"sandbox_id"`
-	From      int64            `json:"from"`
-	To        int64            `json:"to"`
-	Counters  map[string]int64 `json:"counters,omitempty"` // cumulative, by class of event
-	LastBeat  time.Time        `json:"last_beat,omitzero"` // the database's clock; any event is a beat
-	LastWork  time.Time        `json:"last_work,omitzero"`
-	LastType  string           `json:"last_type,omitempty"`
+	SandboxID     string           `json:"sandbox_id"`
+	From          int64            `json:"from"`
+	To            int64            `json:"to"`
+	Counters      map[string]int64 `json:"counters,omitempty"`      // cumulative, by class of event
+	LastHeartbeat time.Time        `json:"last_heartbeat,omitzero"` // the database's clock; any event counts
+	LastWork      time.Time        `json:"last_work,omitzero"`
+	LastType      string           `json:"last_type,omitempty"`
 	// Milestones of the range, in order, all of them.
 	Milestones []Milestone `json:"milestones,omitempty"`
 	// VerdictDue says that a verdict of the sandbox is accepted and not settled; only LoadEvents tells.
@@ -329,7 +329,7 @@ type SpawnedSandbox struct {
 	ProviderID string   `json:"provider_id,omitempty"`
 	Adopted    bool     `json:"adopted,omitempty"`
 	Isolation  []string `json:"isolation,omitempty"`
-	Tail       bool     `json:"tail,omitempty"` // its agent reaches nothing: see [PullRelayWorkflow]
+	Pulled     bool     `json:"pulled,omitempty"` // its agent cannot reach the API: see [PullRelayWorkflow]
 }
 
 // Questions that a fired timer asks.
@@ -362,11 +362,11 @@ const (
 
 // Observation is the answer of [CheckAgent].
 type Observation struct {
-	Seen   string            `json:"seen"`
-	Class  task.FailureClass `json:"class,omitempty"`
-	Reason string            `json:"reason,omitempty"`
-	Next   time.Duration     `json:"next,omitempty"` // when to look again, by the database's clock
-	Head   int64             `json:"head,omitempty"` // newest stored event; more than seen means: read it first
+	Seen         string            `json:"seen"`
+	Class        task.FailureClass `json:"class,omitempty"`
+	Reason       string            `json:"reason,omitempty"`
+	Next         time.Duration     `json:"next,omitempty"`          // when to look again, by the database's clock
+	LastSequence int64             `json:"last_sequence,omitempty"` // stored; more than applied means: read the events first
 	// EndReason is the condition that Reason renders: why the attempt is over, or why that is unknown.
 	EndReason task.Reason `json:"end_reason,omitzero"`
 }
@@ -394,8 +394,8 @@ type CleanupInput struct {
 	TaskID    string `json:"task_id,omitempty"`
 	Attempt   int    `json:"attempt,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	// Tell is the workflow that [SignalSandboxDeleted] goes to, where the second look comes later than the first; empty: none.
-	Tell string `json:"tell,omitempty"`
+	// Notify is the ID of the workflow that gets [SignalSandboxDeleted] if the second absence check comes later than the first.
+	Notify string `json:"notify,omitempty"`
 }
 
 // LoadedSandbox is the answer of [LoadSandbox].
@@ -413,7 +413,7 @@ type LoadedSandbox struct {
 	Lost bool `json:"lost,omitempty"`
 	// Pickup is how long work may lie on Queue before the sandbox is loaded anew; default 30 s.
 	Pickup time.Duration `json:"pickup,omitempty"`
-	Tail   bool          `json:"tail,omitempty"` // see [SpawnedSandbox]
+	Pulled bool          `json:"pulled,omitempty"` // see [SpawnedSandbox]
 	// Frozen is how long the sandbox was frozen since its attempt was assigned.
 	Frozen time.Duration `json:"frozen,omitempty"`
 }

@@ -6,8 +6,8 @@ type ReaperTarget struct {
 	Queue    string `json:"queue"`
 }
 
-// Targets is the answer of [ListReaperTargets].
-type Targets struct {
+// ListReaperTargetsResult is the answer of [ListReaperTargets].
+type ListReaperTargetsResult struct {
 	Targets []ReaperTarget `json:"targets,omitempty"`
 }
 
@@ -16,13 +16,13 @@ type FindOrphansInput struct {
 	Provider string `json:"provider,omitempty"`
 }
 
-// Repaired is the answer of [ReconcileTasks].
-type Repaired struct {
+// ReconcileTasksResult is the answer of [ReconcileTasks].
+type ReconcileTasksResult struct {
 	Abandoned int `json:"abandoned"`
 }
 
-// Rest is the answer of [PauseIdleReaper].
-type Rest struct {
+// PauseIdleReaperResult is the answer of [PauseIdleReaper].
+type PauseIdleReaperResult struct {
 	Paused bool `json:"paused"`
 }
 

@@ -58,7 +58,7 @@ func Build(sandboxID string, from int64, types map[string]int64, events []Row) B
 func (b *Built) add(e Row) {
 	d := &b.Digest
 	b.Types[e.Type]++
-	d.To, d.LastBeat = e.Sequence, e.At
+	d.To, d.LastHeartbeat = e.Sequence, e.At
 	if event.Is(e.Type, event.Work) {
 		d.LastWork = e.At
 	}

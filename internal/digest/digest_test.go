@@ -131,7 +131,7 @@ func TestADigestCountsAndDatesWhatItCovers(t *testing.T) {
 	})
 	require.Equal(t, int64(4), built.Digest.From)
 	require.Equal(t, int64(6), built.Digest.To)
-	require.Equal(t, at(3), built.Digest.LastBeat)
+	require.Equal(t, at(3), built.Digest.LastHeartbeat)
 	require.Equal(t, at(1), built.Digest.LastWork)
 	require.Equal(t, "agent.waiting", built.Digest.LastType)
 	require.Equal(t, map[string]int64{"work": 3, "milestone": 1, "heartbeat": 2}, built.Digest.Counters)

@@ -20,9 +20,9 @@ func pulling() map[string]string {
 	}
 }
 
-// TestWorkerKilledWhileItTails kills the worker again and again while it carries for an agent:
+// TestWorkerKilledWhileItRelays kills the worker again and again while it carries for an agent:
 // what was sent is stored, each event once, in order, in one attempt.
-func TestWorkerKilledWhileItTails(t *testing.T) {
+func TestWorkerKilledWhileItRelays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, pulling()).up()
 	const flood, floods, kills = 600, 3, 2
@@ -50,8 +50,8 @@ func TestWorkerKilledWhileItTails(t *testing.T) {
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1
 		AND event_type = 'agent.message_injected' AND event_data->>'message_id' = $2`, box, said.MessageID))
 	require.Equal(t, 1, r.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND event_type = 'agent.shutdown'`, box))
-	r.eventually("the tail has ended", func() bool {
-		d, err := r.temporal.DescribeWorkflowExecution(context.Background(), contract.TailWorkflowID(box), "")
+	r.eventually("the pull relay has ended", func() bool {
+		d, err := r.temporal.DescribeWorkflowExecution(context.Background(), contract.PullRelayWorkflowID(box), "")
 		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	})
 }

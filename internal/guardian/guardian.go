@@ -85,14 +85,15 @@ func New(cfg Config, deps Deps) *Guardian {
 	return &Guardian{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Model]{Make: deps.Model}}
 }
 
-// Begin notes that a cycle begins and answers the ids of the active sandboxes.
-func (g *Guardian) Begin(ctx context.Context, cycleID string) ([]string, error) {
-	return g.deps.Store.BeginGuardianCycle(ctx, cycleID, g.cfg.Stale)
+// Begin notes that a cycle begins and returns the IDs of the active sandboxes, one agent each.
+func (g *Guardian) Begin(ctx context.Context, cycleID string) (ids []string, agents int, err error) {
+	ids, err = g.deps.Store.BeginGuardianCycle(ctx, cycleID, g.cfg.Stale)
+	return ids, len(ids), err
 }
 
 // End notes what a cycle came to.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
 	return g.deps.Store.EndGuardianCycle(ctx, Cycle{
-		ID: r.ID, Active: r.Active, Judged: r.Judged, Standing: r.Standing, Failed: r.Failed, Acted: r.Acted,
+		ID: r.ID, Active: r.Agents, Judged: r.Analyzed, Standing: r.Fresh, Failed: r.Failed, Acted: r.Interventions,
 	}, g.cfg.Keep)
 }

@@ -60,7 +60,7 @@ func TestACycleThatIsKilledAnywhereJudgesAndSpeaksOnce(t *testing.T) {
 		die()
 	}
 	judged := w.cycle(w.guardian(always()), named(1))
-	require.Equal(t, 30, judged.Judged)
+	require.Equal(t, 30, judged.Analyzed)
 	require.Zero(t, judged.Failed)
 	require.Equal(t, 30, w.count(`SELECT count(*) FROM guardian_analyses`), "one for each sandbox and cycle")
 	require.Equal(t, 30, w.count(`SELECT count(*) FROM interventions WHERE state = 'sent' AND level = 'nudge'`))
@@ -122,10 +122,10 @@ func TestAJudgementStandsForAWhile(t *testing.T) {
 	w := newWorld(t)
 	boxes := w.atWork(2)
 	g := w.guardian(guardian.Config{})
-	require.Equal(t, 2, w.cycle(g, named(1)).Judged)
+	require.Equal(t, 2, w.cycle(g, named(1)).Analyzed)
 	second := w.cycle(g, named(2))
-	require.Equal(t, 2, second.Standing)
-	require.Zero(t, second.Judged)
+	require.Equal(t, 2, second.Fresh)
+	require.Zero(t, second.Analyzed)
 	_, err := g.JudgeNow(t.Context(), boxes[0], false)
 	require.NoError(t, err)
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM guardian_analyses`))
@@ -135,7 +135,7 @@ func TestAJudgementStandsForAWhile(t *testing.T) {
 	require.Equal(t, 3, w.count(`SELECT count(*) FROM guardian_analyses`), "who insists gets a new one")
 	w.pass(6 * time.Minute)
 	w.exec(`UPDATE tasks SET status = 'completed' WHERE sandbox_id = $1`, boxes[0])
-	require.Equal(t, 1, w.cycle(g, named(3)).Judged, "only who is at work")
+	require.Equal(t, 1, w.cycle(g, named(3)).Analyzed, "only who is at work")
 	_, err = g.JudgeNow(t.Context(), boxes[0], true)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
@@ -147,7 +147,7 @@ func TestAValidatorIsJudgedAsOne(t *testing.T) {
 	box := w.atWork(1)[0]
 	w.exec(`UPDATE tasks SET status = 'validating' WHERE sandbox_id = $1`, box)
 	w.exec(`UPDATE attempts SET kind = 'validation' WHERE sandbox_id = $1`, box)
-	require.Equal(t, 1, w.cycle(w.guardian(always()), named(1)).Judged)
+	require.Equal(t, 1, w.cycle(w.guardian(always()), named(1)).Analyzed)
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_analyses WHERE subject ->> 'mode' = 'validation'`))
 }
 
@@ -254,7 +254,7 @@ func TestNoStormOfOldSteps(t *testing.T) {
 	w.pass(time.Hour)
 	w.exec(`DELETE FROM sandbox_events`) // they have long gone on
 	judged := w.cycle(w.guardian(always()), named(2))
-	require.Zero(t, judged.Acted)
+	require.Zero(t, judged.Interventions)
 	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
 	require.Equal(t, 20, w.count(`SELECT count(*) FROM interventions WHERE state = 'expired'`))
 }

@@ -92,22 +92,22 @@ func (w *world) guardian(cfg guardian.Config) *guardian.Guardian {
 }
 
 // cycle is a whole cycle of one stretch, as the workflow would run it.
-func (w *world) cycle(g *guardian.Guardian, id string) contract.Judged {
+func (w *world) cycle(g *guardian.Guardian, id string) contract.CycleProgress {
 	w.t.Helper()
 	judged, err := try(w.t.Context(), g, id)
 	require.NoError(w.t, err)
-	report := contract.CycleReport{ID: id, Active: judged.Judged + judged.Standing, Judged: judged.Judged, Standing: judged.Standing, Failed: judged.Failed, Acted: judged.Acted}
+	report := contract.CycleReport{ID: id, Agents: judged.Analyzed + judged.Fresh, CycleProgress: judged}
 	require.NoError(w.t, g.End(w.t.Context(), report))
 	return judged
 }
 
 // try runs a cycle up to its end, which it may not reach.
-func try(ctx context.Context, g *guardian.Guardian, id string) (contract.Judged, error) {
-	ids, err := g.Begin(ctx, id)
+func try(ctx context.Context, g *guardian.Guardian, id string) (contract.CycleProgress, error) {
+	ids, _, err := g.Begin(ctx, id)
 	if err != nil || len(ids) == 0 {
-		return contract.Judged{}, err
+		return contract.CycleProgress{}, err
 	}
-	return g.Judge(ctx, contract.SandboxRange{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.Judged{}, func(contract.Judged) {})
+	return g.Analyze(ctx, contract.Range{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.CycleProgress{}, func(contract.CycleProgress) {})
 }
 
 // pass lets time go by for all that was decided so far.

@@ -21,9 +21,9 @@ import (
 // pageOf is how many sandboxes are read at a time.
 const pageOf = 25
 
-// Judge judges the sandboxes of a stretch behind from, each once in a cycle, and carries out what
+// Analyze judges the sandboxes of a range behind from, each once in a cycle, and carries out what
 // is planned for them. note is told how far it is.
-func (g *Guardian) Judge(ctx context.Context, s contract.SandboxRange, from contract.Judged, note func(contract.Judged)) (contract.Judged, error) {
+func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error) {
 	sum, after := from, cmp.Or(from.Upto, s.After)
 	for {
 		page, err := g.deps.Store.Watched(ctx, WatchQuery{CycleID: s.CycleID, After: after, Upto: s.Upto, Limit: pageOf})
@@ -43,19 +43,19 @@ func (g *Guardian) Judge(ctx context.Context, s contract.SandboxRange, from cont
 		}
 	}
 	acted, err := g.carryOut(ctx, s)
-	sum.Acted += acted
+	sum.Interventions += acted
 	return sum, err
 }
 
 // judgePage reads the events of the sandboxes that are to be judged, in one go, and judges them.
-func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched, sum *contract.Judged) error {
+func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched, sum *contract.CycleProgress) error {
 	due := make([]Watched, 0, len(page))
 	for _, w := range page {
 		switch {
 		case w.InCycle:
-			sum.Judged++ // by a try before
+			sum.Analyzed++ // by a try before
 		case w.LastJudged >= 0 && w.LastJudged < g.cfg.Fresh:
-			sum.Standing++
+			sum.Fresh++
 		default:
 			due = append(due, w)
 		}
@@ -77,7 +77,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched
 		}
 		judged.Add(1)
 	})
-	sum.Judged += int(judged.Load())
+	sum.Analyzed += int(judged.Load())
 	sum.Failed += int(failed.Load())
 	return ctx.Err()
 }

@@ -40,9 +40,9 @@ func (g *Guardian) intervention(w Watched, j Analysis, a supervise.Analysis) Int
 	}
 }
 
-// carryOut carries out what is planned for the sandboxes of a stretch, also by a try before this
+// carryOut carries out what is planned for the sandboxes of a range, also by a try before this
 // one that did not come so far.
-func (g *Guardian) carryOut(ctx context.Context, s contract.SandboxRange) (acted int, err error) {
+func (g *Guardian) carryOut(ctx context.Context, s contract.Range) (acted int, err error) {
 	planned, err := g.deps.Store.Planned(ctx, s.After, s.Upto)
 	if err != nil {
 		return 0, err

@@ -216,7 +216,7 @@ func queueOf(provider, host string) string {
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
-		Queue: queueOf(box.Provider, deref(box.HostID)), Head: box.LastSequence, Assigned: a.AssignedAt != nil,
-		Tail: box.Transport == task.TransportPull, Validates: validates(a),
+		Queue: queueOf(box.Provider, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
+		Pulled: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // How long a credential sleeps whose provider did not say when its limit resets, and how far apart tasks go on after it.
 const (
-	limitSleep = 5 * time.Minute
+	limitWait = 5 * time.Minute
 	limitApart = 2 * time.Second
 )
 
@@ -33,7 +33,7 @@ func (w *projecting) noteWall(ctx context.Context) error {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitSleep
+	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
 	if err := w.tellSleep(ctx, reset, pause); err != nil {
 		return err
 	}

@@ -191,7 +191,7 @@ func TestARunThatContinuesAnother(t *testing.T) {
 	for range 2 { // the first answer may be lost
 		loaded := w.loadAs(ref, "continued-run")
 		require.True(t, loaded.Continues)
-		require.EqualValues(t, 1, loaded.Live.Head)
+		require.EqualValues(t, 1, loaded.Live.LastSequence)
 	}
 	_, err := w.writeAs(a, contract.Projection{Ordinal: 4, Status: task.StatusRunning}, "continued-run", true)
 	require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestResetInMidRunGoesOnWhileTheSandboxLives(t *testing.T) {
 	require.NotNil(t, loaded.Live)
 	require.Equal(t, contract.LiveAttempt{
 		Number: 1, SandboxID: live.SandboxID, Provider: "external", Queue: contract.QueueTasks,
-		Head: 2, Assigned: true, Started: true,
+		LastSequence: 2, Assigned: true, Started: true,
 	}, *loaded.Live)
 	require.Equal(t, task.StatusRunning, loaded.State.Status)
 	require.Equal(t, live.SandboxID, loaded.State.SandboxID)

@@ -6,7 +6,9 @@ import (
 )
 
 var (
-	_ activities.Tasks  = (*postgres.Store)(nil)
-	_ activities.Ledger = (*postgres.Store)(nil)
-	_ activities.Fleet  = (*postgres.Store)(nil)
+	_ activities.Tasks      = (*postgres.Store)(nil)
+	_ activities.Ledger     = (*postgres.Store)(nil)
+	_ activities.Texts      = (*postgres.Store)(nil)
+	_ activities.Fleet      = (*postgres.Store)(nil)
+	_ activities.Reconciler = (*postgres.Store)(nil)
 )

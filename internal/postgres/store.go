@@ -202,7 +202,7 @@ func settingsWithDefaults(s contract.Settings) contract.Settings {
 	s.AttemptTimeout = cmp.Or(s.AttemptTimeout, 4*time.Hour)
 	s.ToolTimeout = cmp.Or(s.ToolTimeout, 30*time.Minute)
 	s.RetryBase = cmp.Or(s.RetryBase, 5*time.Second)
-	s.LimitSleep = cmp.Or(s.LimitSleep, limitSleep)
+	s.LimitWait = cmp.Or(s.LimitWait, limitWait)
 	s.CleanupWait = cmp.Or(s.CleanupWait, 2*time.Minute)
 	s.UnknownRetry = cmp.Or(s.UnknownRetry, unknownRetry)
 	s.SpawnTimeout = cmp.Or(s.SpawnTimeout, 10*time.Minute)

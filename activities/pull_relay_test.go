@@ -12,18 +12,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// newPuller is a bench whose agents reach nothing, and whose tails have short turns.
+// newPuller is a bench whose agents reach nothing, and whose pull relays have short turns.
 func newPuller(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	b.cfg.Pull, b.cfg.TailTurn, b.cfg.TailInterval = []string{task.ProviderLocal}, 50*time.Millisecond, time.Millisecond
+	b.cfg.Pull, b.cfg.PullTurn, b.cfg.PullInterval = []string{task.ProviderLocal}, 50*time.Millisecond, time.Millisecond
 	b.api = http.DefaultTransport
 	return b
 }
 
-func (b *bench) tail() contract.Tailed {
+func (b *bench) relay() contract.PullRelayTurn {
 	b.Helper()
-	turn, err := do[contract.Tailed](b, b.activities().RelaySandbox, b.ref())
+	turn, err := do[contract.PullRelayTurn](b, b.activities().RelaySandbox, b.ref())
 	require.NoError(b, err)
 	return turn
 }
@@ -37,10 +37,10 @@ func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
 	require.Empty(t, cfg.Token, "whoever carries has it")
 	made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	require.NoError(t, err)
-	require.True(t, made.Tail)
+	require.True(t, made.Pulled)
 	box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 	require.NoError(t, err)
-	require.True(t, box.Tail)
+	require.True(t, box.Pulled)
 }
 
 // How a sandbox reports is decided when it is made: a worker with other settings keeps to it.
@@ -54,10 +54,10 @@ func TestTheTransportOfASandboxStays(t *testing.T) {
 		b.store.rows[boxID] = row
 		box, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())
 		require.NoError(t, err)
-		require.Equal(t, made == task.TransportPull, box.Tail)
+		require.Equal(t, made == task.TransportPull, box.Pulled)
 		again, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref()) // the first answer was lost
 		require.NoError(t, err)
-		require.Equal(t, made == task.TransportPull, again.Tail)
+		require.Equal(t, made == task.TransportPull, again.Pulled)
 		require.Equal(t, made, b.store.rows[boxID].Transport)
 	}
 }
@@ -70,49 +70,44 @@ func TestAnOldWorkerThatReachesNothingGetsNoTokenInAURL(t *testing.T) {
 	require.Equal(t, "file:///omoi/post", b.agentConfig().Env["CALLBACK_URL"])
 }
 
-func TestATailOutlivesAProviderThatIsDown(t *testing.T) {
+func TestPullRelayOutlivesAProviderThatIsDown(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	b.running()
 	b.provider.down = errDown
-	require.Empty(t, b.tail().Over)
+	require.Empty(t, b.relay().Over)
 }
 
-func TestATailEndsWithItsSandbox(t *testing.T) {
+func TestPullRelayEndsWithItsSandbox(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
-	require.Equal(t, "the sandbox is gone", b.tail().Over)
+	require.Equal(t, "the sandbox is gone", b.relay().Over)
 	require.Equal(t, 1, b.runs.count("look "+boxID), "the task's workflow looks at once")
 }
 
-func TestATailEndsWithItsAgentOnceAllIsRead(t *testing.T) {
+func TestPullRelayEndsWithItsAgentOnceAllIsRead(t *testing.T) {
 	t.Parallel()
 	for _, exit := range []int{1, 0} {
 		b := newPuller(t)
 		at := b.running()
-		require.Empty(t, b.tail().Over, "the agent lives")
+		require.Empty(t, b.relay().Over, "the agent lives")
 		at.agent = sandbox.StateGone
 		b.provider.onExec = func(_ *box, args []string) (sandbox.ExecResult, error) {
 			require.Equal(t, []string{sandbox.AgentPath, "flush", "--config", "/omoi/agent.json"}, args)
 			return sandbox.ExecResult{ExitCode: exit}, nil
 		}
-		require.Equal(t, exit == 0, b.tail().Over == "the agent has ended")
+		require.Equal(t, exit == 0, b.relay().Over == "the agent has ended")
 	}
 }
 
-func TestATailWithoutAWayIsTriedAgain(t *testing.T) {
+func TestPullRelayEndsByTheLedger(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
-	b.api = nil
 	b.running()
-	_, err := do[contract.Tailed](b, b.activities().RelaySandbox, b.ref())
-	app, _ := refused(t, err)
-	require.False(t, app.NonRetryable())
-	require.ErrorContains(t, err, "settings of transport")
 	row := b.store.rows[boxID]
 	row.State = task.SandboxGone
 	b.store.rows[boxID] = row
-	require.Equal(t, "the sandbox is gone", b.tail().Over, "it is not tried for ever")
+	require.Equal(t, "the sandbox is gone", b.relay().Over, "also where the provider still has it")
 }
 
 func TestDrainSpool(t *testing.T) {

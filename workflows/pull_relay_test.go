@@ -15,13 +15,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// carries is a turn of a tail that lasts until it is cancelled.
-func carries(ctx context.Context) (contract.Tailed, error) {
+// carries is a turn of a pull relay that lasts until it is cancelled.
+func carries(ctx context.Context) (contract.PullRelayTurn, error) {
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		activity.RecordHeartbeat(ctx)
 		select {
 		case <-ctx.Done():
-			return contract.Tailed{}, ctx.Err()
+			return contract.PullRelayTurn{}, ctx.Err()
 		case <-tick.C:
 		}
 	}
@@ -29,22 +29,22 @@ func carries(ctx context.Context) (contract.Tailed, error) {
 
 // The first turn passes, the second one is cancelled by the cleanup, which reads the rest.
 func playPull(tr *troupe) {
-	tr.tails = true
-	tr.turn = func(ctx context.Context, n int) (contract.Tailed, error) {
+	tr.pulled = true
+	tr.turn = func(ctx context.Context, n int) (contract.PullRelayTurn, error) {
 		if n == 1 {
-			return contract.Tailed{}, nil
+			return contract.PullRelayTurn{}, nil
 		}
 		return carries(ctx)
 	}
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
-	require.Equal(tr.t, "cancelled", tr.tailed().Over)
+	require.Equal(tr.t, "cancelled", tr.relayed().Over)
 	require.Equal(tr.t, 1, tr.count(contract.FlushSpool))
 	require.False(tr.t, tr.receipt().Unread)
 }
 
 func playPullUnread(tr *troupe) {
-	tr.tails = true
+	tr.pulled = true
 	tr.fail[contract.FlushSpool] = []error{refusal(task.ClassInfrastructure)}
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
@@ -52,25 +52,25 @@ func playPullUnread(tr *troupe) {
 	require.Equal(tr.t, 1, tr.count("settle verified"), "it keeps nothing alive")
 }
 
-// A person ends the tail: the silence is asked about, and the tail is there again.
-func playPullTailTerminated(tr *troupe) {
-	tr.tails = true
+// A person ends the pull relay: the silence is asked about, and the pull relay is there again.
+func playPullRelayTerminated(tr *troupe) {
+	tr.pulled = true
 	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.UnknownRetry = time.Second, 100*time.Millisecond
 	tr.spawned = func(_ int, box string) { tr.after(time.Second, func() { tr.events(box, 1, started()) }) }
-	tr.turn = func(ctx context.Context, n int) (contract.Tailed, error) {
+	tr.turn = func(ctx context.Context, n int) (contract.PullRelayTurn, error) {
 		if n > 1 {
 			tr.events(tr.box(1), 2, completed(true))
 			return carries(ctx)
 		}
-		require.NoError(tr.t, tr.c.TerminateWorkflow(ctx, contract.TailWorkflowID(tr.box(1)), "", "a person"))
+		require.NoError(tr.t, tr.c.TerminateWorkflow(ctx, contract.PullRelayWorkflowID(tr.box(1)), "", "a person"))
 		return carries(ctx)
 	}
 	require.NoError(tr.t, tr.play())
-	require.Equal(tr.t, "cancelled", tr.tailed().Over)
+	require.Equal(tr.t, "cancelled", tr.relayed().Over)
 }
 
-func (tr *troupe) tailed() (out contract.TailResult) {
-	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.TailWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
+func (tr *troupe) relayed() (out contract.PullRelayResult) {
+	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.PullRelayWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
 	return out
 }
 
@@ -80,7 +80,7 @@ func (tr *troupe) receipt() (out contract.CleanupReceipt) {
 }
 
 // Nothing of the pull transport touches a sandbox whose agent reports by itself.
-func TestPushKnowsNoTail(t *testing.T) {
+func TestPushHasNoPullRelay(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) { s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) }) }
@@ -89,21 +89,21 @@ func TestPushKnowsNoTail(t *testing.T) {
 	require.Zero(t, s.count(contract.RelaySandbox)+s.count(contract.FlushSpool))
 }
 
-func (s *stage) tail() error {
-	s.env.ExecuteWorkflow(contract.PullRelayWorkflow, contract.TailInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
+func (s *stage) relay() error {
+	s.env.ExecuteWorkflow(contract.PullRelayWorkflow, contract.PullRelayInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
 	require.True(s.t, s.env.IsWorkflowCompleted())
 	return s.env.GetWorkflowError()
 }
 
-func TestATailHasABoundedHistory(t *testing.T) {
+func TestPullRelayHasABoundedHistory(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.turn = func(context.Context, int) (contract.Tailed, error) { return contract.Tailed{}, nil }
-	require.True(t, workflow.IsContinueAsNewError(s.tail()))
-	require.Equal(t, contract.TailTurns, s.count(contract.RelaySandbox))
+	s.turn = func(context.Context, int) (contract.PullRelayTurn, error) { return contract.PullRelayTurn{}, nil }
+	require.True(t, workflow.IsContinueAsNewError(s.relay()))
+	require.Equal(t, contract.PullTurns, s.count(contract.RelaySandbox))
 }
 
-func TestATailOutlivesWhatFails(t *testing.T) {
+func TestPullRelayOutlivesWhatFails(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).Attempts)
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).ScheduleToClose)
@@ -112,33 +112,33 @@ func TestATailOutlivesWhatFails(t *testing.T) {
 	for range 5 {
 		s.fail[contract.RelaySandbox] = append(s.fail[contract.RelaySandbox], temporal.NewApplicationError("the provider is down", "infrastructure"))
 	}
-	require.NoError(t, s.tail())
+	require.NoError(t, s.relay())
 	require.Equal(t, 6, s.count(contract.RelaySandbox))
 }
 
 func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.tails = true
+	s.pulled = true
 	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
-	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.TailWorkflowID("box1"), "").Return(nil).Once()
+	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.PullRelayWorkflowID("box1"), "").Return(nil).Once()
 	receipt := s.cleanup()
 	require.True(t, receipt.Unread)
 	require.True(t, receipt.Verified)
 	require.Zero(t, s.count(contract.FlushSpool))
 }
 
-// The provider is down for five minutes: the tail carries nothing, nobody can look, and nothing
+// The provider is down for five minutes: the pull relay carries nothing, nobody can look, and nothing
 // is replaced.
 func TestAProviderThatIsDownForFiveMinutesReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.tails = true
+	s.pulled = true
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		s.after(6*time.Minute, func() { s.events(box, 2, completed(true)) })
 	}
-	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.TailWorkflowID("box1"), "").Return(nil)
+	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.PullRelayWorkflowID("box1"), "").Return(nil)
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)

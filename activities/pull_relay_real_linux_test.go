@@ -31,7 +31,7 @@ func newPulledGround(t *testing.T, script string) *ground {
 	api, err := url.Parse(g.cfg.APIURL)
 	require.NoError(t, err)
 	g.deps.API = carried{api.Host}
-	g.cfg.Pull, g.cfg.TailTurn, g.cfg.TailInterval = []string{task.ProviderLocal}, 100*time.Millisecond, 50*time.Millisecond
+	g.cfg.Pull, g.cfg.PullTurn, g.cfg.PullInterval = []string{task.ProviderLocal}, 100*time.Millisecond, 50*time.Millisecond
 	g.cfg.Network = g.loneliest()
 	g.acts = activities.New(g.cfg, g.deps)
 	g.made = g.acts
@@ -50,8 +50,8 @@ func (g *ground) loneliest() sandbox.Network {
 	return sandbox.NetworkNone
 }
 
-// tails lets short turns follow each other, as the workflow does; stop waits for the last one.
-func (g *ground) tails() (stop func()) {
+// relays lets short turns follow each other, as the workflow does; stop waits for the last one.
+func (g *ground) relays() (stop func()) {
 	stopped := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -61,7 +61,7 @@ func (g *ground) tails() (stop func()) {
 				return
 			default:
 			}
-			if turn, err := do[contract.Tailed](g.bench, g.acts.RelaySandbox, g.ref()); err == nil && turn.Over != "" {
+			if turn, err := do[contract.PullRelayTurn](g.bench, g.acts.RelaySandbox, g.ref()); err == nil && turn.Over != "" {
 				return
 			}
 		}
@@ -74,17 +74,17 @@ func (g *ground) tails() (stop func()) {
 	return stop
 }
 
-func TestAnAgentInARealSandboxIsTailed(t *testing.T) {
+func TestAnAgentInARealSandboxIsRelayed(t *testing.T) {
 	t.Parallel()
 	g := newPulledGround(t, workScript)
 	g.begin()
-	stop := g.tails()
+	stop := g.relays()
 	g.hear("agent.started")
 	g.hear("marker-of-the-test")
 	g.quiet()
 	stop()
 	require.Eventually(t, func() bool { return g.observe().Seen == contract.ObservedUnknown }, time.Minute, 50*time.Millisecond,
-		"an agent whose tail lags is no silent one")
+		"an agent whose pull relay lags is no silent one")
 	require.Equal(t, task.SalvageRef, g.salvage().Kind)
 	require.NoError(t, act(g.bench, g.acts.FlushSpool, g.ref()))
 	g.hear("agent.shutdown")

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// tailLook is how often a tail asks whether the sandbox and its agent are still there.
-	tailLook = 10 * time.Second
+	// checkInterval is how often a relay asks whether sandbox and agent still exist.
+	checkInterval = 10 * time.Second
 	// flushTimeout bounds one reading of what an agent that has ended left in its spool.
 	flushTimeout = time.Minute
 )
@@ -27,24 +27,21 @@ const (
 // batches of its spool, and whatever else an agent asks over a network. It holds nothing that
 // has to outlive it. What the API acknowledged stands in the sandbox's spool, and where it
 // resumes is what waits in the agent's outbox. A provider that cannot be asked ends no turn.
-func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (contract.Tailed, error) {
+func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (contract.PullRelayTurn, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
-	p, over, err := a.tailed(ctx, in.SandboxID)
+	p, over, err := a.relayed(ctx, in.SandboxID)
 	if err != nil || over != "" {
-		return contract.Tailed{Over: over}, err
+		return contract.PullRelayTurn{Over: over}, err
 	}
-	t, err := a.newTail(p)
-	if err != nil {
-		return contract.Tailed{}, err
-	}
-	turn, cancel := context.WithTimeout(ctx, a.cfg.TailTurn)
-	defer t.post.Wait()
+	r := a.newPullRelay(p)
+	turn, cancel := context.WithTimeout(ctx, a.cfg.PullTurn)
+	defer r.post.Wait()
 	defer cancel()
-	if over = t.run(turn); over != "" {
+	if over = r.run(turn); over != "" {
 		a.hint(ctx, p.row)
 	}
-	return contract.Tailed{Over: over}, ctx.Err()
+	return contract.PullRelayTurn{Over: over}, ctx.Err()
 }
 
 // hint has the task's workflow look at a sandbox that has ended. Where it cannot be told, its own
@@ -56,9 +53,9 @@ func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 	}
 }
 
-// tailed finds a sandbox to be tailed. One that the ledger has as gone is over also where this
+// relayed finds the sandbox of a relay. One that the ledger has as gone is over also where this
 // worker no longer has its provider, or carries for nobody.
-func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, over string, err error) {
+func (a *Activities) relayed(ctx context.Context, sandboxID string) (p place, over string, err error) {
 	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil {
 		return p, "", fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
@@ -67,7 +64,7 @@ func (a *Activities) tailed(ctx context.Context, sandboxID string) (p place, ove
 		return p, "the sandbox is gone", nil
 	}
 	if p, err = a.here(ctx, sandboxID); err == nil && !p.exec() {
-		over = "there is nothing to tail"
+		over = "the sandbox has no files"
 	}
 	return p, over, ofSandbox(err)
 }
@@ -102,13 +99,10 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	if err := a.halt(ctx, p); err != nil {
 		return ofSandbox(err)
 	}
-	t, err := a.newTail(p)
-	if err != nil {
-		return err
-	}
-	defer t.post.Wait()
-	defer t.carry(ctx)()
-	return ofSandbox(t.flush(ctx, flushTimeout))
+	r := a.newPullRelay(p)
+	defer r.post.Wait()
+	defer r.carry(ctx)()
+	return ofSandbox(r.flush(ctx, flushTimeout))
 }
 
 // pulls reports whether agents in sandboxes of a provider reach nothing.
@@ -129,22 +123,19 @@ func (a *Activities) transport(row task.Sandbox) string {
 // pulled reports whether what the agent of a sandbox says has to be read out of it.
 func (a *Activities) pulled(row task.Sandbox) bool { return a.transport(row) == task.TransportPull }
 
-// tail carries for one sandbox.
-type tail struct {
+// pullRelay relays between one sandbox and the API.
+type pullRelay struct {
 	place
 	post  *mailbox.Forwarder
 	every time.Duration
 	log   *slog.Logger
 }
 
-func (a *Activities) newTail(p place) (*tail, error) {
-	if a.deps.API == nil {
-		return nil, task.Errorf(task.CodeUnavailable, "this worker carries for no sandbox; all workers must have the same settings of transport")
-	}
-	return &tail{place: p, every: a.cfg.TailInterval, log: a.log, post: mailbox.NewForwarder(mailbox.Route{
+func (a *Activities) newPullRelay(p place) *pullRelay {
+	return &pullRelay{place: p, every: a.cfg.PullInterval, log: a.log, post: mailbox.NewForwarder(mailbox.Route{
 		Files: files{p}, Dir: sandbox.Dir, API: a.deps.API, Own: "/api/v1/sandboxes/" + p.row.ID,
 		Token: a.deps.Tokens.Mint(p.row.ID), Log: a.log,
-	})}, nil
+	})}
 }
 
 // files are those of one sandbox.
@@ -156,17 +147,17 @@ func (f files) ReadFile(ctx context.Context, name string) (io.ReadCloser, error)
 }
 
 // WriteFile implements mailbox.Files. Answers are for the agent alone.
-func (f files) WriteFile(ctx context.Context, name string, r io.Reader) error {
-	return f.provider.WriteFile(ctx, f.labels, name, 0o600, r)
+func (f files) WriteFile(ctx context.Context, name string, from io.Reader) error {
+	return f.provider.WriteFile(ctx, f.labels, name, 0o600, from)
 }
 
-// run carries until ctx ends, or until there is nothing more to carry, and says why.
-func (t *tail) run(ctx context.Context) (over string) {
-	defer t.carry(ctx)()
-	ticker := time.NewTicker(tailLook)
+// run relays until ctx ends, or until there is nothing left to relay, and says why.
+func (r *pullRelay) run(ctx context.Context) (over string) {
+	defer r.carry(ctx)()
+	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
 	for {
-		if over := t.look(ctx); over != "" {
+		if over := r.look(ctx); over != "" {
 			return over
 		}
 		select {
@@ -177,32 +168,32 @@ func (t *tail) run(ctx context.Context) (over string) {
 	}
 }
 
-// carry looks into the outbox until it is stopped.
-func (t *tail) carry(ctx context.Context) (stop func()) {
+// carry relays in the background until it is stopped.
+func (r *pullRelay) carry(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { t.rounds(ctx) })
+	group.Go(func() { r.rounds(ctx) })
 	return func() {
 		cancel()
 		group.Wait()
 	}
 }
 
-// look says why the tail is over, if the provider is sure of it: the sandbox is gone, or its
+// look says why the relay is over, if the provider is sure of it: the sandbox is gone, or its
 // agent has ended and everything that it said is stored.
-func (t *tail) look(ctx context.Context) (over string) {
-	seen, err := t.inspect(ctx)
+func (r *pullRelay) look(ctx context.Context) (over string) {
+	seen, err := r.inspect(ctx)
 	switch {
 	case err != nil:
-		t.warn(ctx, fmt.Errorf("look at a sandbox: %w", err))
+		r.warn(ctx, fmt.Errorf("look at a sandbox: %w", err))
 		return ""
 	case seen.State == sandbox.StateGone:
 		return "the sandbox is gone"
 	case !seen.Started || seen.Agent != sandbox.StateGone:
 		return ""
 	}
-	if err := t.flush(ctx, flushTimeout); err != nil {
-		t.warn(ctx, err)
+	if err := r.flush(ctx, flushTimeout); err != nil {
+		r.warn(ctx, err)
 		return ""
 	}
 	return "the agent has ended"
@@ -210,17 +201,17 @@ func (t *tail) look(ctx context.Context) (over string) {
 
 // rounds looks into the outbox until ctx ends: often while there is something to carry, else
 // at the configured interval.
-func (t *tail) rounds(ctx context.Context) {
-	quick, failing := max(t.every/quicker, time.Millisecond), false
-	for pause := quick; ctx.Err() == nil; pause = min(pause*2, t.every) {
-		_, err := t.post.Round(ctx)
+func (r *pullRelay) rounds(ctx context.Context) {
+	quick, failing := max(r.every/quicker, time.Millisecond), false
+	for pause := quick; ctx.Err() == nil; pause = min(pause*2, r.every) {
+		_, err := r.post.Round(ctx)
 		if absent := task.CodeOf(err) == task.CodeNotFound; err != nil && !absent && !failing { // an agent that begins has none
-			t.warn(ctx, err)
+			r.warn(ctx, err)
 		}
 		failing = err != nil
 		select {
 		case <-ctx.Done():
-		case <-t.post.News(): // it asks for more, once it has read
+		case <-r.post.News(): // it asks for more, once it has read
 			pause = quick / 2
 			_ = wait.For(ctx, quick) // fails when ctx ends
 		case <-time.After(pause):
@@ -231,8 +222,8 @@ func (t *tail) rounds(ctx context.Context) {
 // quicker is how many looks a busy agent gets for one of a quiet one.
 const quicker = 8
 
-func (t *tail) warn(ctx context.Context, err error) {
+func (r *pullRelay) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		t.log.WarnContext(ctx, "sandbox not tailed for a moment", slog.String("sandbox_id", t.row.ID), slog.Any("error", err))
+		r.log.WarnContext(ctx, "relay sandbox failed", slog.String("sandbox_id", r.row.ID), slog.Any("error", err))
 	}
 }
