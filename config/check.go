@@ -61,11 +61,5 @@ func urlFault(key, raw string, schemes ...string) string {
 }
 
 func nonEmpty(texts []string) []string {
-	var out []string
-	for _, text := range texts {
-		if text != "" {
-			out = append(out, text)
-		}
-	}
-	return out
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }

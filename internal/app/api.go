@@ -147,8 +147,8 @@ func (c *core) apiServices(listeners []net.Listener) []service {
 		{"time", c.attend},
 		{"workers", c.watchWorkers},
 		{"feedback", c.tellFeedback},
-		{"diagnosis", c.diagnose},
-		{"webhooks", c.sendWebhooks},
+		{"diagnosis", c.diagnosis.Run},
+		{"webhooks", c.diagnosis.Deliver}, // beside it: a receiver that hangs keeps no diagnosis waiting
 	}
 }
 

@@ -54,8 +54,8 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
-		checkProgram("go", FindingWarn, "needed to build omoi only"), checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg),
-		checkScripts(), checkTransport(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
+		checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg),
+		checkTransport(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
 	}
 	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
 	findings = append(findings, checkWorkers(ctx, cfg, info.APIURL)...)
@@ -186,16 +186,6 @@ func checkAgent(cfg *config.Loaded) Finding {
 		next = "correct or unset agent.binary; make build makes one beside omoi"
 	}
 	return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: next}
-}
-
-// checkScripts looks for what the demonstration's program is written in.
-func checkScripts() Finding {
-	for _, name := range []string{"python3", "awk"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return Finding{Check: "python3 or awk", Status: FindingOK, Detail: path}
-		}
-	}
-	return Finding{Check: "python3 or awk", Status: FindingWarn, Detail: "neither is on PATH", Next: "install one for omoi demo"}
 }
 
 // checkAPI looks at the API's port: an API of ours that serves there already is no obstacle.

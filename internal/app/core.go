@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/devstack"
+	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
@@ -72,7 +73,8 @@ type core struct {
 	redis        *redis.Client // nil: the bus is inside this process
 	temporal     *temporal.Client
 	ring         *token.Ring
-	logins       api.Logins // nil: no JWT is taken
+	sealing      *credential.Ring // encrypts credentials
+	logins       api.Logins       // nil: no JWT is taken
 	hosts        scm.Hosts
 	hub          *github.Hub
 	scratch      *tempdir.Dir
@@ -88,48 +90,36 @@ type core struct {
 	watcher      *sandboxwatch.Watcher // of a worker; nil elsewhere
 	guardian     *guardian.Guardian
 	conductor    *conductor.Conductor
+	diagnosis    *diagnosis.Service
 }
 
 // newCore connects to the database; Temporal and Redis need not answer yet.
-func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (c *core, err error) {
-	c = &core{cfg: cfg, log: log, scratch: tempdir.Open(""), shutdown: shutdown{api: shutdownTimeout, worker: shutdownTimeout}}
+func newCore(ctx context.Context, cfg *config.Loaded, log *slog.Logger) (*core, error) {
+	c := &core{cfg: cfg, log: log, scratch: tempdir.Open(""), shutdown: shutdown{api: shutdownTimeout, worker: shutdownTimeout}}
 	c.hosts.Local = localgit.New(localgit.Config{Scratch: c.scratch, History: history(c.cfg)})
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.close())
+	for _, open := range []func(context.Context) error{
+		c.openKeys, c.openObservers, c.openStore, c.openCredentials, c.openHosts, c.openBus, c.openSupervision, c.dialTemporal,
+	} {
+		if err := open(ctx); err != nil {
+			return nil, errors.Join(err, c.close())
 		}
-	}()
-	if err := checkKey(cfg); err != nil {
-		return c, err
 	}
-	if c.ring, err = tokenRing(cfg); err != nil {
-		return c, err
+	return c, nil
+}
+
+// openKeys reads the keys of tokens, logins and credentials.
+func (c *core) openKeys(context.Context) (err error) {
+	if err := checkKey(c.cfg); err != nil {
+		return err
 	}
-	if c.logins, err = logins(cfg); err != nil {
-		return c, err
+	if c.ring, err = tokenRing(c.cfg); err != nil {
+		return err
 	}
-	if err := c.openObservers(ctx); err != nil {
-		return c, err
+	if c.logins, err = logins(c.cfg); err != nil {
+		return err
 	}
-	if err := c.openStore(ctx); err != nil {
-		return c, err
-	}
-	if err := c.openCredentials(); err != nil {
-		return c, err
-	}
-	if err := c.openHosts(); err != nil {
-		return c, err
-	}
-	c.showCredentials(ctx)
-	c.showState()
-	if err := c.openBus(); err != nil {
-		return c, err
-	}
-	if err = c.openSupervision(); err != nil {
-		return c, err
-	}
-	c.temporal, err = c.dialTemporal()
-	return c, err
+	c.sealing, err = credentialRing(c.cfg)
+	return err
 }
 
 func (c *core) openStore(ctx context.Context) error {
@@ -140,14 +130,10 @@ func (c *core) openStore(ctx context.Context) error {
 		return err
 	}
 	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
-	ring, err := credentialRing(c.cfg)
-	if err != nil {
-		return err
-	}
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
 		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverifiedSandboxes,
 		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics,
-		Ring: ring, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
+		Ring: c.sealing, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
 		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.MaxCreateDelay},
 	})
 	if err != nil {
@@ -161,6 +147,7 @@ func (c *core) openStore(ctx context.Context) error {
 	if err == nil && c.cfg.API.Key != "" {
 		err = store.EnsureKey(ctx, c.organization, "OMOI_API_KEY", c.cfg.API.Key.Reveal())
 	}
+	c.showState()
 	return err
 }
 
@@ -190,7 +177,7 @@ func pooled(db config.Database) string {
 	return u.String()
 }
 
-func (c *core) openBus() error {
+func (c *core) openBus(context.Context) error {
 	if c.cfg.Redis.URL == "" {
 		c.bus = live.New()
 		return nil
@@ -212,19 +199,20 @@ func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
 	l.log.DebugContext(ctx, "redis says", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
-func (c *core) dialTemporal() (*temporal.Client, error) {
+func (c *core) dialTemporal(context.Context) error {
 	cfg := c.cfg
 	conf, err := temporalTLS(cfg.Temporal)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return temporal.Dial(temporal.Config{
+	c.temporal, err = temporal.Dial(temporal.Config{
 		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
 		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
 		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled, ConductorPeriod: cfg.Monitoring.ConductorInterval,
 		RetentionPeriod: cfg.Retention.Interval,
 		Metrics:         c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
 	}, quiet(c.log))
+	return err
 }
 
 // quiet keeps the SDK's own chatter to what an operator must see.

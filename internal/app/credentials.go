@@ -28,15 +28,12 @@ func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
 }
 
 // openCredentials makes what keeps and finds credentials.
-func (c *core) openCredentials() error {
-	ring, err := credentialRing(c.cfg)
-	if err != nil {
-		return err
-	}
+func (c *core) openCredentials(ctx context.Context) error {
 	c.credentials = credential.New(credential.Config{
 		Installation: installed(c.cfg), Organization: c.organization, GitHubURL: gitHubAPI(c.cfg.GitHub.URL),
 		TestPrivate: c.cfg.Credential.TestAllowPrivate,
-	}, ring, c.store)
+	}, c.sealing, c.store)
+	c.showCredentials(ctx)
 	return nil
 }
 

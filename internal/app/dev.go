@@ -85,7 +85,7 @@ func (d *dev) settle(ctx context.Context) error {
 	if fresh := last.APIURL == "" && !cfg.Given("database.url"); fresh && !cfg.API.AuthDisabled && cfg.API.Key == "" {
 		return errNoKey()
 	}
-	port, err := devstack.Port{Want: cfg.API.Port, Fixed: cfg.Given("api.port"), Last: portOf(last.APIURL)}.Choose(ctx, cfg.API.Host, "api.port")
+	port, err := devstack.Port{Want: cfg.API.Port, Fixed: cfg.Given("api.port"), Last: devstack.PortOf(last.APIURL)}.Choose(ctx, cfg.API.Host, "api.port")
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (d *dev) use(info devstack.Info) {
 	cfg := d.cfg
 	d.info = info
 	if !cfg.Given("temporal.address") {
-		d.moved("Temporal", cfg.Dev.TemporalPort, portOf("http://"+info.TemporalAddress))
-		d.moved("the Web UI", cfg.Dev.TemporalUIPort, portOf(info.TemporalUIURL))
+		d.moved("Temporal", cfg.Dev.TemporalPort, devstack.PortOf(info.TemporalAddress))
+		d.moved("the Web UI", cfg.Dev.TemporalUIPort, devstack.PortOf(info.TemporalUIURL))
 	}
 	d.info.APIURL, d.info.PID = apiURL(cfg), os.Getpid()
 	cfg.Database.URL = config.Secret(info.DatabaseURL)
@@ -170,21 +170,17 @@ func (d *dev) run(ctx context.Context) (err error) {
 	limit, cancel := after(ctx, servicesTime+lateTime)
 	defer cancel()
 	defer func() { err = errors.Join(err, within(limit, c.close)) }()
-	if err := c.guarded(ctx); err != nil {
-		return err
-	}
-	if err := c.agree(ctx); err != nil {
-		return err
-	}
-	if err := c.claim(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{c.guarded, c.agree, c.claim} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
 		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
 	}
 	d.say(retentionWords(retentionRules(d.cfg)))
 	d.say("starting API and worker")
-	c.openInlet()
+	c.inlet = newInlet()
 	w, err := c.newWorker()
 	if err != nil {
 		return err
@@ -248,17 +244,4 @@ func isReady(ctx context.Context, base string) bool {
 		return false
 	}
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
-}
-
-// portOf is the port of a URL; 0 if it has none.
-func portOf(raw string) int {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return 0
-	}
-	port, err := strconv.Atoi(u.Port())
-	if err != nil {
-		return 0
-	}
-	return port
 }

@@ -33,14 +33,19 @@ func asksModel(cfg *config.Loaded) bool {
 	return m.LLMAnalysis && cmp.Or(m.Model, a.Model) != "" && (a.APIKey != "" || a.AuthToken != "")
 }
 
-// newGuardian makes the part that judges agents at work: that of a worker for its cycles, that of
-// the API for whoever asks.
-func (c *core) newGuardian() (*guardian.Guardian, error) {
-	m := c.cfg.Monitoring
+// openSupervision makes guardian, conductor and diagnosis, which ask the same model.
+func (c *core) openSupervision(context.Context) error {
 	asked, err := c.judgingModel()
 	if err != nil {
-		return nil, err
+		return err
 	}
+	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(asked), c.newDiagnosis(asked)
+	return nil
+}
+
+// newGuardian makes the guardian: that of a worker for its cycles, that of the API for requests. asked may be nil.
+func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
+	m := c.cfg.Monitoring
 	var makes func() supervise.Model
 	if asked != nil {
 		makes = func() supervise.Model { return supervise.Within(asked, c.modelBudget()) }
@@ -60,7 +65,7 @@ func (c *core) newGuardian() (*guardian.Guardian, error) {
 			c.bus.Wake(live.Messages(iv.SandboxID))
 			c.bus.Wake(live.Relay)
 		},
-	}), nil
+	})
 }
 
 // modelBudget is what asking a model may cost in one cycle.
@@ -75,7 +80,7 @@ func (c *core) judgingModel() (*model.Model, error) {
 	}
 	asked, err := model.New(c.modelSettings())
 	if err != nil {
-		return nil, fmt.Errorf("make the guardian's model: %w", err)
+		return nil, fmt.Errorf("make the model of supervision: %w", err)
 	}
 	return asked, nil
 }
@@ -104,30 +109,27 @@ func modelPrice(prices, name string) (input, output float64) {
 // missedCycles are how many a supervisor may miss before that is an alarm.
 const missedCycles = 5
 
-// guardianSpeaks is an error once somebody has been at work for long whom the guardian did not
-// look at: a silent guardian is an alarm of its own, whatever silences it.
-func (c *core) guardianSpeaks(ctx context.Context) error {
-	return c.watches(ctx, "guardian", c.cfg.Monitoring.GuardianInterval)
-}
-
-// watches is an error once somebody has been at work for missedCycles of a watcher's periods
-// without a look of it.
-func (c *core) watches(ctx context.Context, watcher string, period time.Duration) error {
-	silent, err := c.store.Unwatched(ctx, watcher)
-	if err != nil {
+// cycles checks a supervisor: an error once an agent has been active for missedCycles of its periods without a cycle, whatever the cause.
+func (c *core) cycles(watcher string, period time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		silent, err := c.store.Unwatched(ctx, watcher)
+		if err == nil && silent > missedCycles*period {
+			err = task.Errorf(task.CodeUnavailable, "Agents are active, and the %s has not run for %s. Next: omoi %s status", watcher, silent.Round(time.Second), watcher)
+		}
 		return err
 	}
-	if silent > missedCycles*period {
-		return task.Errorf(task.CodeUnavailable, "Agents are at work, and the %s has not run for %s. Next: omoi %s status", watcher, silent.Round(time.Second), watcher)
-	}
-	return nil
 }
 
 // guardianAge says when the guardian last ran.
 func (c *core) guardianAge(ctx context.Context) string {
 	cycles, err := c.store.Cycles(ctx)
-	if err != nil || cycles.LastAge < 0 {
+	return lastRun(cycles.LastAge, err)
+}
+
+// lastRun says when a supervisor last ran, if it is known.
+func lastRun(age time.Duration, err error) string {
+	if err != nil || age < 0 {
 		return "It has not run yet."
 	}
-	return fmt.Sprintf("It last ran %s ago.", cycles.LastAge.Round(time.Second))
+	return fmt.Sprintf("It last ran %s ago.", age.Round(time.Second))
 }

@@ -26,10 +26,6 @@ func newInlet() *inlet {
 	return &inlet{conns: make(chan net.Conn), done: make(chan struct{}), wanted: make(chan struct{})}
 }
 
-// openInlet makes the inlet of a worker, whatever its settings: a sandbox that was made to be
-// read from stays one when they change.
-func (c *core) openInlet() { c.inlet = newInlet() }
-
 func (i *inlet) way() http.RoundTripper {
 	const each = 64
 	return &http.Transport{DialContext: i.dial, DisableCompression: true, MaxIdleConnsPerHost: each}

@@ -86,21 +86,11 @@ func (c *core) metricsServices(ctx context.Context) ([]service, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", c.metrics.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute}
-	return []service{{"metrics", func(ctx context.Context) error { return serve(ctx, server, listener) }}}, nil
-}
-
-// serve ends with ctx; a scrape is short and is not waited for.
-func serve(ctx context.Context, server *http.Server, listener net.Listener) error {
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("show metrics: %w", err)
-	case <-ctx.Done():
-	}
-	err := server.Close()
-	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
-	}
-	return err
+	return []service{{"metrics", func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { _ = server.Close() })() // a scrape is short and is not waited for
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve metrics: %w", err)
+		}
+		return nil
+	}}}, nil
 }

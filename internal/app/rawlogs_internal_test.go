@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,8 +22,8 @@ func TestHider_FailsWhileTheEnvCannotBeDecrypted(t *testing.T) {
 		cfg := loaded(t, "OMOI_CREDENTIAL_KEYS="+credential.NewKey())
 		ring, err := credentialRing(cfg)
 		require.NoError(t, err)
-		c := &core{cfg: cfg, store: postgres.New(pool, postgres.Config{Ring: ring})}
-		require.NoError(t, c.openCredentials())
+		c := &core{cfg: cfg, log: slog.New(slog.DiscardHandler), sealing: ring, store: postgres.New(pool, postgres.Config{Ring: ring})}
+		require.NoError(t, c.openCredentials(t.Context()))
 		return c
 	}
 	mine := with()

@@ -12,7 +12,7 @@ import (
 )
 
 // openHosts makes remote repositories reachable beside local ones.
-func (c *core) openHosts() error {
+func (c *core) openHosts(context.Context) error {
 	app, err := gitHubApp(c.cfg, c.credentials)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -65,13 +66,7 @@ func limits(s config.Sandbox) sandbox.Limits {
 
 // offered is what an installation can run, the configured default first.
 func offered(first string, all ...string) []string {
-	out := []string{first}
-	for _, name := range all {
-		if name != first {
-			out = append(out, name)
-		}
-	}
-	return out
+	return append([]string{first}, slices.DeleteFunc(all, func(name string) bool { return name == first })...)
 }
 
 // agentHeartbeat returns how often an agent reports that it is alive: every 30 s, or four times within a
