@@ -125,18 +125,18 @@ func TestPullHasAReceiptForMachines(t *testing.T) {
 	_, after, found := strings.Cut(body, "<!-- omoi:receipt ")
 	require.True(t, found)
 	block, _, _ := strings.Cut(after, " -->")
-	var receipt struct {
+	var got struct {
 		TaskID      string `json:"task_id"`
 		TestsPassed *bool  `json:"tests_passed"`
 		Sandboxes   []struct {
 			ID string `json:"id"`
 		} `json:"sandboxes"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(block), &receipt))
-	require.Equal(t, taskID, receipt.TaskID)
-	require.Nil(t, receipt.TestsPassed, "nobody said")
+	require.NoError(t, json.Unmarshal([]byte(block), &got))
+	require.Equal(t, taskID, got.TaskID)
+	require.Nil(t, got.TestsPassed, "nobody said")
 	require.Contains(t, block, `"interventions":[]`)
-	require.Equal(t, "box1 -->", receipt.Sandboxes[0].ID)
+	require.Equal(t, "box1 -->", got.Sandboxes[0].ID)
 	require.Contains(t, body, "ran none that omoi knows of")
 }
 

@@ -101,7 +101,7 @@ func boundLog(path string, limit int64) error {
 	}
 	content, err := os.ReadFile(path)
 	if err == nil {
-		err = os.WriteFile(path+".old", content, 0o600)
+		err = os.WriteFile(path+".old", content, 0o600) //nolint:gosec // a log of ours
 	}
 	if err != nil {
 		return fmt.Errorf("keep log: %w", err)
