@@ -35,9 +35,7 @@ type Owners interface {
 
 const (
 	renewBefore = 10 * time.Minute // the end of a token: what begins with it lasts
-	lookAgain   = 5 * time.Minute  // at an installation that is there
-	lookSoon    = 30 * time.Second // at one that is not
-	mostKnown   = 10_000           // repositories whose installation is remembered
+	mostTokens  = 10_000           // repositories whose token is remembered
 )
 
 // App works with the short-lived tokens of a GitHub App. It keeps them in memory, one for each repository, which opens that
@@ -48,16 +46,7 @@ type App struct {
 	api string // base address of the REST API, without a slash at its end
 
 	mu     sync.Mutex
-	known  map[string]installation // by owner/name
-	tokens map[string]*gh.InstallationToken
-}
-
-// installation is what was found at a time; an id of 0: the App is not installed there.
-type installation struct {
-	id    int64
-	page  string                      // where its owner changes it
-	may   *gh.InstallationPermissions // what the App may do there
-	until time.Time
+	tokens map[string]*gh.InstallationToken // by owner/name; guarded by mu
 }
 
 // NewApp makes an App and asks nobody; [task.CodeInvalid] for a key that is none.
@@ -68,7 +57,7 @@ func NewApp(cfg AppConfig) (*App, error) {
 	}
 	web := strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
 	cfg.URL, cfg.HTTP = web, cmp.Or(cfg.HTTP, http.DefaultTransport)
-	return &App{cfg: cfg, key: key, api: API(web), known: map[string]installation{}, tokens: map[string]*gh.InstallationToken{}}, nil
+	return &App{cfg: cfg, key: key, api: API(web), tokens: map[string]*gh.InstallationToken{}}, nil
 }
 
 // Token answers a token for a repository that is good for ten minutes at least. [errNotInstalled] is in the error where
@@ -76,14 +65,6 @@ func NewApp(cfg AppConfig) (*App, error) {
 func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, callTimeout)
 	defer stop()
-	at, err := a.installed(ctx, owner, name)
-	if err != nil {
-		return "", err
-	}
-	if lacks := lacking(at.may); lacks != "" {
-		a.forget(owner, name) // or what is granted now would show in minutes
-		return "", a.mayNot(at, owner+"/"+name, lacks)
-	}
 	full := nameOf(owner, name)
 	a.mu.Lock()
 	token := a.tokens[full]
@@ -91,12 +72,13 @@ func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 	if token != nil && time.Until(token.GetExpiresAt().Time) > renewBefore {
 		return token.GetToken(), nil
 	}
-	if token, err = a.ask(ctx, at, owner, name); err != nil {
+	token, err := a.ask(ctx, owner, name)
+	if err != nil {
 		return "", err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.tokens) >= mostKnown {
+	if len(a.tokens) >= mostTokens {
 		clear(a.tokens)
 	}
 	a.tokens[full] = token
@@ -105,10 +87,18 @@ func (a *App) Token(ctx context.Context, owner, name string) (string, error) {
 
 // ask asks for a token that opens one repository, and may do there what omoi does and no more. No lock is held meanwhile: two that
 // ask at once get one each.
-func (a *App) ask(ctx context.Context, at installation, owner, name string) (*gh.InstallationToken, error) {
-	token, _, err := a.client().Apps.CreateInstallationToken(ctx, at.id, &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: permissions(at.may)})
+func (a *App) ask(ctx context.Context, owner, name string) (*gh.InstallationToken, error) {
+	at, err := a.installed(ctx, owner, name)
 	if err != nil {
-		a.forget(owner, name)
+		return nil, err
+	}
+	if lacks := lacking(at.GetPermissions()); lacks != "" {
+		return nil, a.mayNot(at, owner+"/"+name, lacks)
+	}
+	token, _, err := a.client().Apps.CreateInstallationToken(ctx, at.GetID(), &gh.InstallationTokenOptions{
+		Repositories: []string{name}, Permissions: permissions(at.GetPermissions()),
+	})
+	if err != nil {
 		return nil, a.tokenRefused(at, owner+"/"+name, err)
 	}
 	return token, nil
@@ -126,54 +116,24 @@ func permissions(may *gh.InstallationPermissions) *gh.InstallationPermissions {
 // nameOf is a repository in the one case by which it is remembered.
 func nameOf(owner, name string) string { return strings.ToLower(owner + "/" + name) }
 
-// installed answers the installation that serves a repository.
-func (a *App) installed(ctx context.Context, owner, name string) (installation, error) {
-	full := nameOf(owner, name)
-	a.mu.Lock()
-	at, known := a.known[full]
-	a.mu.Unlock()
-	if !known || time.Now().After(at.until) {
-		var err error
-		if at, err = a.look(ctx, owner, name); err != nil {
-			return at, err
-		}
-		a.remember(full, at)
-	}
-	if at.id == 0 {
-		return at, a.notInstalled(ctx, owner, name)
-	}
-	return at, nil
-}
-
-// look asks GitHub for the installation of a repository.
-func (a *App) look(ctx context.Context, owner, name string) (installation, error) {
+// installed asks GitHub for the installation that serves a repository.
+func (a *App) installed(ctx context.Context, owner, name string) (*gh.Installation, error) {
 	found, _, err := a.client().Apps.FindRepositoryInstallation(ctx, owner, name)
 	switch {
 	case statusOf(err) == http.StatusNotFound:
-		return installation{until: time.Now().Add(lookSoon)}, nil
+		return nil, a.notInstalled(ctx, owner, name)
 	case err != nil:
-		return installation{}, a.told(err, "look for its installation on "+owner+"/"+name)
+		return nil, a.told(err, "look for its installation on "+owner+"/"+name)
 	case found.SuspendedAt != nil:
-		a.forget(owner, name)
-		return installation{}, suspended(owner, found.GetHTMLURL(), nil)
+		return nil, suspended(owner, found.GetHTMLURL(), nil)
 	}
-	return installation{id: found.GetID(), page: found.GetHTMLURL(), may: found.GetPermissions(), until: time.Now().Add(lookAgain)}, nil
+	return found, nil
 }
 
-func (a *App) remember(full string, at installation) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.known) >= mostKnown {
-		clear(a.known)
-	}
-	a.known[full] = at
-}
-
-// forget makes the next call look for the installation again, and ask for a new token.
+// forget makes the next call ask for a new token.
 func (a *App) forget(owner, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.known, nameOf(owner, name))
 	delete(a.tokens, nameOf(owner, name))
 }
 

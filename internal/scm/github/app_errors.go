@@ -57,10 +57,10 @@ func (a *App) self(ctx context.Context) (*gh.App, error) {
 }
 
 // tokenRefused makes of an error of the token call what people and retries need.
-func (a *App) tokenRefused(at installation, full string, err error) error {
+func (a *App) tokenRefused(at *gh.Installation, full string, err error) error {
 	if statusOf(err) == http.StatusForbidden && strings.Contains(says(err), "suspended") {
 		owner, _, _ := strings.Cut(full, "/")
-		return suspended(owner, at.page, err)
+		return suspended(owner, at.GetHTMLURL(), err)
 	}
 	return a.told(err, "get a token for "+full)
 }
@@ -81,7 +81,7 @@ func lacking(may *gh.InstallationPermissions) string {
 	return strings.Join(lacks, " and ")
 }
 
-func (a *App) mayNot(at installation, full, lacks string) error {
+func (a *App) mayNot(at *gh.Installation, full, lacks string) error {
 	return task.Errorf(task.CodeForbidden, "The GitHub App may not push to %s: it lacks the permission %s. Next: give it %s to read and write at %s/settings/apps, accept that at %s, then retry",
-		full, lacks, lacks, a.cfg.URL, at.page)
+		full, lacks, lacks, a.cfg.URL, at.GetHTMLURL())
 }

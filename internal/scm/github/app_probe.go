@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	gh "github.com/google/go-github/v66/github"
 )
@@ -24,24 +23,7 @@ func (a *App) Probe(ctx context.Context) (says string, err error) {
 	if len(all) == 0 {
 		return known + ". It is installed nowhere. Next: install it at " + me.GetHTMLURL() + "/installations/new", nil
 	}
-	return known + "; it is installed for " + accounts(all) + ".", nil
-}
-
-// accounts names a few of those who have installed the App.
-func accounts(all []*gh.Installation) string {
-	const most = 5
-	var names []string
-	for _, one := range all[:min(len(all), most)] {
-		name := one.GetAccount().GetLogin()
-		if one.SuspendedAt != nil {
-			name += " (suspended)"
-		}
-		names = append(names, name)
-	}
-	if more := len(all) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s; it has %d installations.", known, len(all)), nil
 }
 
 // Name is what the App is called before GitHub is asked.
