@@ -82,6 +82,21 @@ func Unknown(err error) Inspection {
 	return Inspection{State: StateUnknown, Agent: StateUnknown, ExitCode: -1, Reason: err.Error()}
 }
 
+// Unseen is what an error says of the sandbox that was looked for: it is gone, also where its name is another's, or it cannot be known.
+// [task.CodeInvalid] is of the caller's labels and stays an error.
+func Unseen(err error) (Inspection, error) {
+	switch task.CodeOf(err) {
+	case task.CodeNotFound:
+		return Gone(""), nil
+	case task.CodeConflict:
+		return Gone("name_taken"), nil
+	case task.CodeInvalid:
+		return Inspection{}, err
+	default:
+		return Unknown(err), nil
+	}
+}
+
 // Output keeps the first [MaxExecOutput] bytes that are written to it and discards the rest: a command that prints more is not blocked.
 type Output struct {
 	mu   sync.Mutex

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"regexp"
+	"strconv"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -17,4 +18,21 @@ func (l Labels) Check() error {
 		return task.Invalid("installation", "a sandbox belongs to an installation")
 	}
 	return nil
+}
+
+// Pairs returns l as keys and values, as engines keep them with what they hold. Each key begins with prefix.
+func (l Labels) Pairs(prefix string) map[string]string {
+	return map[string]string{
+		prefix + "installation": l.Installation, prefix + "task": l.TaskID,
+		prefix + "attempt": strconv.Itoa(l.Attempt), prefix + "sandbox": l.SandboxID,
+	}
+}
+
+// LabelsOf reads what Pairs wrote, among whatever else is there. An attempt that is not a number becomes one that no sandbox has.
+func LabelsOf(pairs map[string]string, prefix string) Labels {
+	attempt, err := strconv.Atoi(pairs[prefix+"attempt"])
+	if err != nil {
+		attempt = -1
+	}
+	return Labels{Installation: pairs[prefix+"installation"], TaskID: pairs[prefix+"task"], Attempt: attempt, SandboxID: pairs[prefix+"sandbox"]}
 }

@@ -3,6 +3,7 @@ package daytona
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"strconv"
@@ -14,88 +15,126 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-var _ sandbox.Attacher = (*Provider)(nil)
-
-// Scripts for a person.
 const (
-	scriptAttach = "attach"
-	scriptMore   = "more"
-	scriptShell  = "shell"
+	defaultExecTimeout = time.Minute
+	// endPatience is how long a command that is out of time may take to die.
+	endPatience = 20 * time.Second
+	// chunk is how much of each stream comes with one call.
+	chunk = 512 << 10
 )
 
-// Attach is [Provider.Exec] with the streams of a person. What the command says comes as it is said, whatever its
-// length; its input is read to the end first, unless it has a terminal.
+var _ sandbox.Attacher = (*Provider)(nil)
+
+// Exec is [Provider.Attach] with bounded output. It answers [task.CodeUnavailable] when the time is over, and with ctx's error if
+// that ends first.
+func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+	var out, errs sandbox.Output
+	code, err := p.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
+	return sandbox.ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
+}
+
+// Attach runs a command in a session of its own, beside the agent or after its end. What it says comes as it is said, whatever its
+// length; its input is read to the end first, unless it has a terminal. Its whole tree is dead when Attach returns.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	tb, env, err := p.ready(ctx, labels, cmd)
+	if err := cmd.Check(); err != nil {
+		return -1, err
+	}
+	tb, err := p.inside(ctx, labels)
 	if err != nil {
 		return -1, err
 	}
 	within, cancel := context.WithTimeout(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
 	defer cancel()
-	a := attached{execution: p.execution(tb, labels, "omoi-visit-"), streams: streams, begins: startPatience}
-	code, err := a.run(within, env)
+	id := "omoi-exec-" + rand.Text()
+	e := execution{
+		tb: tb, id: id, dir: dirExec + "/" + id, streams: streams, begins: startPatience,
+		there: func(ctx context.Context) error { return p.running(ctx, labels) },
+	}
+	code, err := e.run(within, envFile(cmd))
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("run a command in the sandbox: %w", ctx.Err())
 	case within.Err() != nil:
-		err = overtime()
+		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
 	}
-	return code, p.doubt(labels, err)
+	return code, err
 }
 
-// attached is one command of a person under way.
-type attached struct {
-	execution
-
+// execution is one command under way.
+type execution struct {
+	tb      *toolbox
+	id      string // of its session
+	dir     string
+	there   func(ctx context.Context) error // says why the sandbox does not run any more
 	streams sandbox.Streams
 	begins  time.Duration // in which a command at a terminal has to
 }
 
-func (a attached) run(ctx context.Context, env string) (int, error) {
-	defer a.finish(ctx)
-	if a.streams.Terminal != nil {
-		return a.terminal(ctx, env)
+func (e execution) run(ctx context.Context, env string) (int, error) {
+	defer e.finish(ctx)
+	if e.streams.Terminal != nil {
+		return e.terminal(ctx, env)
 	}
-	if err := a.begin(ctx, scriptAttach, env, a.streams.Stdin); err != nil {
+	if err := e.begin(ctx, env); err != nil {
 		return -1, err
 	}
-	return a.follow(ctx)
+	return e.follow(ctx)
 }
 
-// finish ends what is left of the command, for a while longer than the caller lives.
-func (a attached) finish(ctx context.Context) {
-	if a.streams.Terminal == nil {
-		a.abandon(ctx)
-		return
+// begin runs a script of ours in a session of its own, which runs the command.
+func (e execution) begin(ctx context.Context, env string) error {
+	stdin := e.streams.Stdin
+	if stdin == nil {
+		stdin = strings.NewReader("")
 	}
+	if err := e.furnish(ctx, append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})); err != nil {
+		return err
+	}
+	if err := e.tb.session(ctx, e.id); err != nil {
+		return err
+	}
+	return e.tb.run(ctx, e.id, "sh "+e.dir+"/run "+e.dir)
+}
+
+func (e execution) furnish(ctx context.Context, files []file) error {
+	if _, err := e.tb.upload(ctx, files...); err != nil {
+		return err
+	}
+	return e.tb.private(ctx, e.dir)
+}
+
+// finish ends what is left of the command, for a while longer than the caller lives, and removes what it was given and what it said.
+// What cannot be removed goes with the sandbox.
+func (e execution) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience+readTimeout)
 	defer cancel()
-	a.leave(ctx)
-	_ = a.tb.endTerminal(ctx, a.id)
+	_, _ = e.tb.script(ctx, scriptLeave, e.dir)
+	if e.streams.Terminal != nil {
+		_ = e.tb.endTerminal(ctx, e.id)
+		return
+	}
+	_ = e.tb.endSession(ctx, e.id)
 }
 
-// chunk is how much of each stream comes with one call.
-const chunk = 512 << 10
-
 // follow hands on what the command says until it has ended and all is said.
-func (a attached) follow(ctx context.Context) (int, error) {
+func (e execution) follow(ctx context.Context) (int, error) {
 	for out, errs := int64(0), int64(0); ; {
-		got, err := a.more(ctx, out, errs)
+		got, err := e.more(ctx, out, errs)
 		if ctx.Err() != nil {
 			return -1, ctx.Err()
 		}
 		if err != nil {
-			if gone := a.there(ctx); !passing(err) || gone != nil && !passing(gone) {
+			if gone := e.there(ctx); !passing(err) || gone != nil && !passing(gone) {
 				return -1, cmp.Or(gone, err)
 			}
 			_ = wait.For(ctx, time.Second) // the next round sees why it ended
 			continue
 		}
-		if err := got.show(a.streams); err != nil {
+		if err := got.show(e.streams); err != nil {
 			return -1, err
 		}
 		out, errs = out+int64(len(got.out)), errs+int64(len(got.errs))
-		if got.ended && len(got.out)+len(got.errs) == 0 {
+		if got.ended && len(got.out) < chunk && len(got.errs) < chunk {
 			return got.code, nil
 		}
 	}
@@ -116,9 +155,8 @@ func (n news) show(streams sandbox.Streams) error {
 	return err
 }
 
-func (a attached) more(ctx context.Context, out, errs int64) (news, error) {
-	got, err := a.tb.script(ctx, scriptMore, a.dir, strconv.FormatInt(out, 10), strconv.FormatInt(errs, 10),
-		strconv.Itoa(chunk), strconv.FormatInt(roundsOf(longestWait), 10))
+func (e execution) more(ctx context.Context, out, errs int64) (news, error) {
+	got, err := e.tb.script(ctx, scriptMore, e.dir, strconv.FormatInt(out, 10), strconv.FormatInt(errs, 10), strconv.Itoa(chunk))
 	if err != nil {
 		return news{}, err
 	}

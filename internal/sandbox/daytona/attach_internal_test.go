@@ -36,11 +36,11 @@ func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
 	require.NoError(t, err)
-	a := attached{
-		execution: execution{tb: tb, id: "visit", dir: dirExec + "/visit"}, begins: time.Millisecond,
+	e := execution{
+		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond,
 		streams: sandbox.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 24, Columns: 80}}},
 	}
-	_, err = a.run(t.Context(), "")
+	_, err = e.run(t.Context(), "")
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
 	require.NotErrorIs(t, err, context.Canceled, "the person did not leave")
 }

@@ -19,38 +19,38 @@ import (
 )
 
 // terminal types the command at a shell of Daytona's and shows what it says.
-func (a attached) terminal(ctx context.Context, env string) (int, error) {
-	if err := a.furnish(ctx, prepared(a.dir, scriptShell, env)); err != nil {
+func (e execution) terminal(ctx context.Context, env string) (int, error) {
+	if err := e.furnish(ctx, prepared(e.dir, scriptShell, env)); err != nil {
 		return -1, err
 	}
-	if err := a.tb.openTerminal(ctx, a.id, a.streams.Terminal.Size); err != nil {
+	if err := e.tb.openTerminal(ctx, e.id, e.streams.Terminal.Size); err != nil {
 		return -1, err
 	}
-	conn, err := a.tb.dial(ctx, "/process/pty/"+url.PathEscape(a.id)+"/connect")
+	conn, err := e.tb.dial(ctx, "/process/pty/"+url.PathEscape(e.id)+"/connect")
 	if err != nil {
 		return -1, err
 	}
 	defer conn.CloseNow() //nolint:errcheck // it is over
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := conn.Write(ctx, websocket.MessageBinary, []byte("exec sh "+a.dir+"/run "+a.dir+"\n")); err != nil {
+	if err := conn.Write(ctx, websocket.MessageBinary, []byte("exec sh "+e.dir+"/run "+e.dir+"\n")); err != nil {
 		return -1, classify("type in the sandbox", nil, err)
 	}
-	late := time.AfterFunc(a.begins, func() { _ = conn.CloseNow() }) // until it begins nothing that is typed gets there, not even Ctrl-C
+	late := time.AfterFunc(e.begins, func() { _ = conn.CloseNow() }) // until it begins nothing that is typed gets there, not even Ctrl-C
 	defer late.Stop()
-	show := &curtain{to: a.streams.Stdout, up: func() {
+	show := &curtain{to: e.streams.Stdout, up: func() {
 		late.Stop()
-		go a.keys(ctx, conn)
+		go e.keys(ctx, conn)
 	}}
-	go a.streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = a.tb.resizeTerminal(ctx, a.id, size) }) // one of another size is still one
+	go e.streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = e.tb.resizeTerminal(ctx, e.id, size) }) // one of another size is still one
 	return watch(ctx, conn, show)
 }
 
 // keys hands on the person's keys, once the command is there to take them.
-func (a attached) keys(ctx context.Context, conn *websocket.Conn) {
+func (e execution) keys(ctx context.Context, conn *websocket.Conn) {
 	typed := make([]byte, 4096)
 	for {
-		n, err := a.streams.Stdin.Read(typed)
+		n, err := e.streams.Stdin.Read(typed)
 		if n > 0 && conn.Write(ctx, websocket.MessageBinary, typed[:n]) != nil || err != nil {
 			return
 		}

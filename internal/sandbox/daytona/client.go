@@ -37,14 +37,12 @@ type client struct {
 }
 
 func newClient(cfg Config) *client {
-	base, ok := http.DefaultTransport.(*http.Transport)
-	if ok {
-		base = base.Clone()
-	} else {
-		base = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	base := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		base = usual.Clone()
 	}
 	c := &client{
-		http: &http.Client{Transport: &transport{base: base, cfg: cfg, until: make(map[lane]time.Time)}},
+		http: &http.Client{Transport: transport{base}},
 		head: map[string]string{"Authorization": "Bearer " + cfg.APIKey, headerVersion: sdkVersion, headerSource: source},
 	}
 	conf := apiclient.NewConfiguration()

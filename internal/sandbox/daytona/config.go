@@ -18,9 +18,9 @@ const DefaultImage = "nikolaik/python-nodejs:python3.12-nodejs22"
 const (
 	// createPatience is how long a sandbox may take from create to a running toolbox: it may wait for a runner.
 	createPatience = 10 * time.Minute
-	// limitPatience is the longest wait that a rate limit may ask for inside one call. A longer one is answered with
-	// [task.CodeExhausted] and its end.
-	limitPatience = 2 * time.Minute
+	// limitPatience is the longest wait that a rate limit may ask for inside one call that has the time. A longer one is answered
+	// with [task.CodeExhausted] and its end.
+	limitPatience = time.Minute
 )
 
 // Config of the provider. Zero values mean the defaults named here.
@@ -42,9 +42,6 @@ type Config struct {
 	PollMax time.Duration // longest one; default 2 s
 
 	DeletePatience time.Duration // from delete to gone; default 2 min
-	// DeadPatience is how long the toolbox of a started sandbox may be out of reach, while
-	// Daytona itself answers, before its agent counts as gone; default 15 min.
-	DeadPatience time.Duration
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -55,7 +52,6 @@ func (c Config) withDefaults() (Config, error) {
 	c.PollMin = cmp.Or(c.PollMin, 250*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, 2*time.Second)
 	c.DeletePatience = cmp.Or(c.DeletePatience, 2*time.Minute)
-	c.DeadPatience = cmp.Or(c.DeadPatience, 15*time.Minute)
 	return c, c.check()
 }
 

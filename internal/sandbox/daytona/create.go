@@ -17,7 +17,7 @@ import (
 func (p *Provider) order(spec sandbox.Spec) apiclient.CreateSandbox {
 	order := *apiclient.NewCreateSandbox()
 	order.SetName(task.SandboxName(spec.Labels.SandboxID))
-	order.SetLabels(toLabels(spec.Labels))
+	order.SetLabels(spec.Labels.Pairs(labelPrefix))
 	order.SetPublic(false)
 	order.SetNetworkBlockAll(spec.Network == sandbox.NetworkNone)
 	if p.cfg.Target != "" {

@@ -14,7 +14,6 @@ import (
 // where there is none, that is success. It answers [task.CodeUnavailable] where Daytona cannot be
 // asked, or still destroys after [Config.DeletePatience].
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
-	p.lookUp(labels)
 	box, err := p.find(ctx, labels)
 	switch task.CodeOf(err) {
 	case "":
@@ -35,7 +34,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 // once a delete is accepted, long before the machine is gone. Nil if there is nothing. The list
 // that is asked lags, and may show too much for a while; each one is looked at.
 func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
-	items, err := p.client.list(ctx, toLabels(labels))
+	items, err := p.client.list(ctx, labels.Pairs(labelPrefix))
 	if err != nil {
 		return nil, unasked(err)
 	}
@@ -58,7 +57,7 @@ func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apicli
 // is gone. A delete that is refused while something changes is asked for again.
 func (p *Provider) remove(ctx context.Context, id string) error {
 	asked := false
-	err := p.poll(ctx, p.cfg.DeletePatience, "Daytona has destroyed the sandbox", func(ctx context.Context) (bool, error) {
+	return unasked(p.poll(ctx, p.cfg.DeletePatience, "Daytona has destroyed the sandbox", func(ctx context.Context) (bool, error) {
 		if !asked {
 			err := p.client.delete(ctx, id)
 			switch task.CodeOf(err) {
@@ -83,11 +82,7 @@ func (p *Provider) remove(ctx context.Context, id string) error {
 		default:
 		}
 		return false, nil
-	})
-	if err == nil {
-		p.forget(id)
-	}
-	return unasked(err)
+	}))
 }
 
 func ignore(err error, code task.Code) error {
@@ -127,8 +122,8 @@ func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbo
 		if !ours || exact && installation != want || item.GetState() == apiclient.SANDBOXSTATE_DESTROYED {
 			continue
 		}
-		labels, ok := fromLabels(item.Labels)
-		if !ok {
+		labels := sandbox.LabelsOf(item.Labels, labelPrefix)
+		if labels.Attempt < 0 || labels.Check() != nil {
 			p.log.ErrorContext(ctx, "sandbox left out: its labels cannot be read", slog.String("daytona_id", item.Id))
 			continue
 		}

@@ -15,10 +15,9 @@ import (
 // answer is what Daytona, its proxy or something between said that is no success.
 type answer struct {
 	status int
-	code   string // of the toolbox, where it gives one
-	text   string // at most maxText runes; empty where the body was
-	told   string // what a rate limit asks for
-	after  time.Duration
+	code   string        // of the toolbox, where it gives one
+	text   string        // at most maxText runes; empty where the body was
+	after  time.Duration // for how long a rate limit wants to be left alone
 }
 
 func (a *answer) Error() string {
@@ -68,7 +67,7 @@ func classify(doing string, resp *http.Response, err error) error {
 
 // read takes an error answer apart, in any of its shapes.
 func read(resp *http.Response, body []byte) *answer {
-	a := &answer{status: resp.StatusCode, told: limitText(resp.Header)}
+	a := &answer{status: resp.StatusCode}
 	if a.status == http.StatusTooManyRequests {
 		a.after = toldToWait(resp.Header, time.Now())
 	}
@@ -114,9 +113,7 @@ func meaning(doing string, a *answer) error {
 		code, format = task.CodeGone, "Daytona could not %s: it is over"
 	case http.StatusTooManyRequests:
 		code, format = task.CodeExhausted, "Daytona's rate limit does not let omoi %s now"
-		if a.told != "" {
-			format += " (" + a.told + ")"
-		}
+		format += " (again in " + a.after.Round(time.Second).String() + ")"
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusMethodNotAllowed:
 		code, format = refused(a), "Daytona refused to %s"
 	}

@@ -122,11 +122,11 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	size, err := tb.upload(ctx, file{fresh, r})
 	if err != nil {
 		_, _ = tb.script(context.WithoutCancel(ctx), scriptRemove, fresh) // half a file; the sandbox's end takes it too
-		return p.doubt(labels, fmt.Errorf("write %s: %w", name, err))
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	got, err := tb.script(ctx, scriptPlace, fresh, name, strconv.FormatUint(uint64(mode&0o777), 8), strconv.FormatInt(size, 10))
 	if err != nil {
-		return p.doubt(labels, fmt.Errorf("put %s in place: %w", name, err))
+		return fmt.Errorf("put %s in place: %w", name, err)
 	}
 	return fileError(got, "write", name)
 }
@@ -142,8 +142,7 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	if err != nil {
 		return nil, err
 	}
-	r, err := tb.open(ctx, name, 0)
-	return r, p.doubt(labels, err)
+	return tb.open(ctx, name, 0)
 }
 
 // open reads a file from offset on. One that is longer by more than [inlineBytes] is downloaded, which begins at its start.
@@ -196,5 +195,5 @@ func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64)
 	if task.CodeOf(err) == task.CodeNotFound {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	return r, p.doubt(labels, err)
+	return r, err
 }

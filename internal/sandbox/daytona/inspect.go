@@ -2,12 +2,10 @@ package daytona
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
 
@@ -25,23 +23,15 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 			return sandbox.Gone(""), nil
 		}
 	}
-	switch task.CodeOf(err) {
-	case "":
-	case task.CodeConflict:
-		return sandbox.Gone("name_taken"), nil
-	case task.CodeInvalid:
-		if statusOf(err) == 0 {
-			return sandbox.Inspection{}, err
-		}
+	switch {
+	case err != nil && statusOf(err) != 0 && task.CodeOf(err) == task.CodeInvalid: // Daytona's refusal, and not of our labels
 		return sandbox.Unknown(err), nil
-	default:
-		return sandbox.Unknown(err), nil
+	case err != nil:
+		return sandbox.Unseen(err)
 	}
 	seen := still(box)
 	if stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
 		seen = p.inspectAgent(ctx, box)
-	} else {
-		p.lookUp(labels)
 	}
 	seen.ProviderID, seen.CreatedAt = box.Id, when(box.GetCreatedAt())
 	return seen, nil
@@ -72,31 +62,21 @@ func settled(state apiclient.SandboxState) bool {
 	}
 }
 
-// inspectAgent looks inside. A toolbox that cannot be reached says nothing, until it has been
-// silent for so long, while Daytona itself answers, that its daemon counts as dead.
+// inspectAgent looks inside. A toolbox that cannot be reached says nothing: of a daemon that has died Daytona says within minutes
+// that its sandbox has stopped.
 func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) sandbox.Inspection {
-	seen, err := p.lookInside(ctx, box)
+	tb, err := p.toolbox(ctx, box)
+	var seen sandbox.Inspection
 	if err == nil {
-		p.forget(box.Id)
-		if seen.Agent == sandbox.StateAlive {
-			p.hold(ctx, box.Id)
-		}
-		return seen
+		seen, err = tb.agent(ctx)
 	}
-	seen = sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
-	if ctx.Err() == nil && p.silentFor(box.Id) >= p.cfg.DeadPatience {
-		seen.Agent, seen.Started = sandbox.StateGone, true
-		seen.Reason = fmt.Sprintf("the sandbox is started and has not answered for %s: its daemon is dead", p.cfg.DeadPatience)
+	if err != nil {
+		return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
+	}
+	if seen.Agent == sandbox.StateAlive {
+		p.hold(ctx, box.Id)
 	}
 	return seen
-}
-
-func (p *Provider) lookInside(ctx context.Context, box *apiclient.Sandbox) (sandbox.Inspection, error) {
-	tb, err := p.toolbox(ctx, box)
-	if err != nil {
-		return sandbox.Inspection{}, err
-	}
-	return tb.agent(ctx)
 }
 
 // hold keeps the sandbox from being stopped as idle: for Daytona an agent at work is none.
@@ -104,23 +84,6 @@ func (p *Provider) hold(ctx context.Context, id string) {
 	if err := p.client.keepAlive(ctx, id); err != nil { // the next look does it again
 		p.log.DebugContext(ctx, "daytona sandbox not kept alive", slog.String("daytona_id", id), slog.String("error", err.Error()))
 	}
-}
-
-func (p *Provider) silentFor(id string) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	since, ok := p.silent[id]
-	if !ok {
-		p.silent[id] = time.Now()
-		return 0
-	}
-	return time.Since(since)
-}
-
-func (p *Provider) forget(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.silent, id)
 }
 
 // story reads what the script look says.

@@ -3,9 +3,6 @@ package daytona
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"sync"
-	"time"
 
 	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
 
@@ -16,15 +13,11 @@ import (
 // Name is the provider's word on the wire.
 const Name = task.ProviderDaytona
 
-// Provider makes sandboxes at Daytona. It keeps nothing that a restart would miss.
+// Provider makes sandboxes at Daytona. It keeps nothing.
 type Provider struct {
 	cfg    Config
 	client *client
 	log    *slog.Logger
-
-	mu     sync.Mutex
-	silent map[string]time.Time    // since when a started sandbox's toolbox is out of reach, by Daytona's id; guarded by mu
-	known  map[sandbox.Labels]room // sandboxes that were found started a moment ago; guarded by mu
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -36,7 +29,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{cfg: cfg, client: newClient(cfg), log: log, silent: map[string]time.Time{}, known: map[sandbox.Labels]room{}}, nil
+	return &Provider{cfg: cfg, client: newClient(cfg), log: log}, nil
 }
 
 // Close lets go of connections that wait for another call.
@@ -113,52 +106,9 @@ func stateOf(box *apiclient.Sandbox) apiclient.SandboxState {
 	return *box.State
 }
 
-// room is a toolbox that was seen to be ours.
-type room struct {
-	tb    *toolbox
-	until time.Time
-}
-
-// knownFor is how long a sandbox that was found started is not looked up again, so that a tail of
-// its files costs half the calls.
-const knownFor = 10 * time.Second
-
 // inside is the toolbox of a sandbox that runs. One that was stopped is started again: its
 // files are still there.
 func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox, error) {
-	p.mu.Lock()
-	here, ok := p.known[labels]
-	p.mu.Unlock()
-	if ok && time.Now().Before(here.until) {
-		return here.tb, nil
-	}
-	tb, err := p.enter(ctx, labels)
-	if err != nil {
-		return nil, p.doubt(labels, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.known, func(_ sandbox.Labels, r room) bool { return time.Now().After(r.until) })
-	p.known[labels] = room{tb, time.Now().Add(knownFor)}
-	return tb, nil
-}
-
-// doubt has a sandbox looked up again after an error, which it returns.
-func (p *Provider) doubt(labels sandbox.Labels, err error) error {
-	if err != nil {
-		p.lookUp(labels)
-	}
-	return err
-}
-
-// lookUp has the next call look a sandbox up.
-func (p *Provider) lookUp(labels sandbox.Labels) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.known, labels)
-}
-
-func (p *Provider) enter(ctx context.Context, labels sandbox.Labels) (*toolbox, error) {
 	box, err := p.find(ctx, labels)
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 	if err != nil {
 		return err
 	}
-	return p.doubt(labels, p.launch(ctx, tb, envFile(cmd)))
+	return p.launch(ctx, tb, envFile(cmd))
 }
 
 func (p *Provider) launch(ctx context.Context, tb *toolbox, env string) error {
@@ -93,7 +93,7 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	if err != nil {
 		return err
 	}
-	return p.doubt(labels, p.halt(ctx, tb, grace))
+	return p.halt(ctx, tb, grace)
 }
 
 func (p *Provider) halt(ctx context.Context, tb *toolbox, grace time.Duration) error {

@@ -84,7 +84,8 @@ func (p *Provider) adopt(ctx context.Context, f *fence.Fence, labels sandbox.Lab
 
 func boxOf(id string, labels map[string]string) sandbox.Sandbox {
 	return sandbox.Sandbox{
-		Labels: labelsOf(labels), ProviderID: id, Arch: labels[labelArch], Isolation: splitList(labels[labelIsolation]),
+		Labels: labelsOf(labels), ProviderID: id, Arch: labels[labelArch],
+		Isolation: strings.FieldsFunc(labels[labelIsolation], func(r rune) bool { return r == ',' }),
 	}
 }
 

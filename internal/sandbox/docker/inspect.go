@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,21 +31,14 @@ func started(c container.InspectResponse) bool {
 // not this sandbox, so this one is gone.
 func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.Inspection, error) {
 	found, err := p.find(ctx, labels)
-	switch task.CodeOf(err) {
-	case "":
-		seen := inspection(found)
-		p.judgeDisk(labels, &seen)
-		seen.ProviderID = found.ID
-		seen.CreatedAt, _ = time.Parse(time.RFC3339Nano, found.Created)
-		return seen, nil
-	case task.CodeNotFound, task.CodeConflict:
-		return sandbox.Gone(""), nil
-	case task.CodeInvalid:
-		return sandbox.Inspection{}, err
-	case task.CodeUnauthorized, task.CodeForbidden, task.CodeGone, task.CodeExhausted, task.CodeUnavailable, task.CodeInternal:
+	if err != nil {
+		return sandbox.Unseen(err)
 	}
-	p.log.WarnContext(ctx, "the docker engine cannot be asked", slog.String("sandbox", labels.SandboxID), slog.Any("error", err))
-	return sandbox.Unknown(err), nil
+	seen := inspection(found)
+	p.judgeDisk(labels, &seen)
+	seen.ProviderID = found.ID
+	seen.CreatedAt, _ = time.Parse(time.RFC3339Nano, found.Created)
+	return seen, nil
 }
 
 // judgeDisk tells of a command that was ended for what it held. Who writes the note holds the lock; one that is

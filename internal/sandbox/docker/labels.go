@@ -1,23 +1,18 @@
 package docker
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/docker/docker/api/types/filters"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// The labels of everything that this package makes.
+// The labels of everything that this package makes, beside those of [sandbox.Labels].
 const (
-	labelInstallation = "omoi.installation"
-	labelTask         = "omoi.task"
-	labelAttempt      = "omoi.attempt"
-	labelSandbox      = "omoi.sandbox"
-	labelRole         = "omoi.role"
-	labelArch         = "omoi.arch"      // of what runs inside
-	labelIsolation    = "omoi.isolation" // what keeps it apart, with commas between
+	labelPrefix       = "omoi."
+	labelInstallation = labelPrefix + "installation"
+	labelRole         = labelPrefix + "role"
+	labelArch         = labelPrefix + "arch"      // of what runs inside
+	labelIsolation    = labelPrefix + "isolation" // what keeps it apart, with commas between
 )
 
 // The roles of containers and volumes.
@@ -29,35 +24,19 @@ const (
 
 // written puts l and a role on a container or volume.
 func written(l sandbox.Labels, role string) map[string]string {
-	return map[string]string{
-		labelInstallation: l.Installation, labelTask: l.TaskID, labelAttempt: strconv.Itoa(l.Attempt),
-		labelSandbox: l.SandboxID, labelRole: role,
-	}
+	pairs := l.Pairs(labelPrefix)
+	pairs[labelRole] = role
+	return pairs
 }
 
-// labelsOf reads them back; an attempt that is no number fits none of ours.
-func labelsOf(m map[string]string) sandbox.Labels {
-	attempt, err := strconv.Atoi(m[labelAttempt])
-	if err != nil {
-		attempt = -1
-	}
-	return sandbox.Labels{Installation: m[labelInstallation], TaskID: m[labelTask], Attempt: attempt, SandboxID: m[labelSandbox]}
-}
+// labelsOf reads them back.
+func labelsOf(pairs map[string]string) sandbox.Labels { return sandbox.LabelsOf(pairs, labelPrefix) }
 
 // only finds what carries all of these labels.
 func only(l sandbox.Labels) filters.Args {
 	args := filters.NewArgs()
-	for key, value := range written(l, "") {
-		if key != labelRole {
-			args.Add("label", key+"="+value)
-		}
+	for key, value := range l.Pairs(labelPrefix) {
+		args.Add("label", key+"="+value)
 	}
 	return args
-}
-
-func splitList(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, ",")
 }

@@ -223,12 +223,8 @@ func openToAll(path string) bool {
 	if err != nil || info.Mode().Perm()&0o004 == 0 {
 		return false
 	}
-	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm()&0o001 == 0 {
-			return false
-		}
-	}
-	return true
+	first, err := closed(filepath.Dir(path))
+	return first == "" && err == nil
 }
 
 // removeGroups removes empty groups; one that a dying process still leaves is tried again.

@@ -46,6 +46,9 @@ type Config struct {
 	Programs []string
 }
 
+// standardPath is where what runs inside looks for programs, after our own folder.
+const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.
 const UIDCount = 1500
 

@@ -17,7 +17,6 @@ import (
 // ours does not exist then. It answers [task.CodeUnavailable] if something does not die or
 // cannot be removed before ctx ends; the next Delete goes on from there.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
-	p.reap()
 	if err := labels.Check(); err != nil {
 		return err
 	}
@@ -43,7 +42,6 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	if err := p.discard(ctx, f, trash, m); err != nil {
 		return err
 	}
-	p.reap()
 	return p.erase(trash, m)
 }
 

@@ -15,7 +15,6 @@ import (
 // When a lifetime is over the shim ends the command; its files stay until a delete, since
 // they may hold work and cost nothing.
 func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	p.reap()
 	spec, err := p.complete(spec)
 	if err != nil {
 		return sandbox.Sandbox{}, err
@@ -41,7 +40,7 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 		box.Adopted = true
 		return box, nil
 	}
-	if m, err = p.create(f, spec); err != nil {
+	if m, err = p.create(ctx, f, spec); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	return m.sandbox(), nil
@@ -59,7 +58,7 @@ func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
 }
 
 // create makes folder and files; labels.json comes last and makes it count.
-func (p *Provider) create(f folder, spec sandbox.Spec) (meta, error) {
+func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (meta, error) {
 	now := time.Now().UTC()
 	m := meta{
 		Labels: spec.Labels, Network: spec.Network, Mode: p.mode, UID: -1,
@@ -75,7 +74,7 @@ func (p *Provider) create(f folder, spec sandbox.Spec) (meta, error) {
 		return m, unavailable("make a sandbox", err)
 	}
 	if os.Geteuid() == 0 {
-		uid, err := p.claims().take(f, p.trash(spec.Labels))
+		uid, err := p.claims().take(ctx, f, p.trash(spec.Labels))
 		if err != nil {
 			return m, err
 		}

@@ -21,12 +21,8 @@ func (p *Provider) Inspect(_ context.Context, labels sandbox.Labels) (sandbox.In
 	switch {
 	case task.CodeOf(err) == task.CodeNotFound:
 		return p.inspectRest(labels), nil
-	case task.CodeOf(err) == task.CodeConflict:
-		return sandbox.Gone("name_taken"), nil
-	case task.CodeOf(err) == task.CodeInvalid:
-		return sandbox.Inspection{}, err
 	case err != nil:
-		return sandbox.Unknown(err), nil
+		return sandbox.Unseen(err)
 	}
 	seen := p.inspectAgent(f, m)
 	seen.ProviderID, seen.CreatedAt = task.SandboxName(m.Labels.SandboxID), m.CreatedAt
@@ -110,7 +106,6 @@ var _ sandbox.Surveyor = (*Provider)(nil)
 // are still being removed. One whose labels cannot be read is logged and left out: nobody may remove
 // it, and it must not hide the others.
 func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
-	p.reap()
 	var found []sandbox.Sandbox
 	for _, dir := range []string{p.cfg.Root, filepath.Join(p.cfg.Root, ".trash")} {
 		entries, err := os.ReadDir(dir)

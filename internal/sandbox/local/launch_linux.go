@@ -109,9 +109,8 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 // environment is the whole of what a command gets; its own wishes come last.
 func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[string]string {
 	at := m.paths(f)
-	path := append([]string{filepath.Dir(at.Agent)}, p.tools.path...)
 	env := map[string]string{
-		"PATH": strings.Join(append(path, standardPath), ":"), "HOME": at.Home, "USER": "agent", "LOGNAME": "agent",
+		"PATH": filepath.Dir(at.Agent) + ":" + standardPath, "HOME": at.Home, "USER": "agent", "LOGNAME": "agent",
 		"LANG": "C.UTF-8", "SHELL": "/bin/sh", "TMPDIR": "/tmp",
 		sandbox.EnvDir: at.Dir, sandbox.EnvWorkspace: at.Workspace,
 	}

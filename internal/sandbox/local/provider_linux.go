@@ -10,11 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
@@ -33,18 +30,16 @@ const envShim = "OMOI_SHIM"
 
 // Provider makes sandboxes of this machine. It keeps nothing that a restart would miss.
 type Provider struct {
-	cfg   Config
-	log   *slog.Logger
-	mode  mode
-	wrap  wrapping
-	bare  string // why there is no bubblewrap; empty: there is
-	cg    cgroups
-	tools tools
+	cfg  Config
+	log  *slog.Logger
+	mode mode
+	wrap wrapping
+	bare string // why there is no bubblewrap; empty: there is
+	cg   cgroups
+
+	programs []string // files to bind read-only
 
 	frozen atomic.Bool // nothing is started
-
-	mu       sync.Mutex
-	children map[int]struct{} // shims to reap; guarded by mu
 }
 
 var _ sandbox.Provider = (*Provider)(nil)
@@ -63,7 +58,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if cfg.UIDBase == 0 {
 		cfg.UIDBase = defaultUIDBase()
 	}
-	p := &Provider{cfg: cfg, log: log, children: map[int]struct{}{}}
+	p := &Provider{cfg: cfg, log: log}
 	if err := p.makeRoot(); err != nil {
 		return nil, err
 	}
@@ -107,6 +102,14 @@ func Closed(program string) (string, error) {
 	return closed(program)
 }
 
+// reachable returns the programs that users of sandboxes can reach and that the usual folders do not hold.
+func reachable(programs []string) []string {
+	return slices.DeleteFunc(slices.Clone(programs), func(path string) bool {
+		first, err := Closed(path)
+		return strings.HasPrefix(path, "/usr/") || first != "" || err != nil
+	})
+}
+
 func closed(path string) (string, error) {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -125,8 +128,7 @@ func closed(path string) (string, error) {
 // probe settles mode and limits by doing.
 func (p *Provider) probe() error {
 	p.cg = probeCgroups()
-	p.tools = findTools(p.uidOrSelf())
-	p.tools.programs = reachable(p.cfg.Programs, p.uidOrSelf())
+	p.programs = reachable(p.cfg.Programs)
 	p.mode = modeNone
 	why := "switched off by configuration"
 	if p.cfg.Isolation != IsolationNone {
@@ -233,7 +235,6 @@ func (p *Provider) Prune(now time.Time) error {
 // find loads the sandbox of these labels. It answers [task.CodeNotFound] where there is
 // none, [sandbox.ErrNameTaken] where it is another's.
 func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
-	p.reap()
 	f := p.folder(labels)
 	if err := labels.Check(); err != nil {
 		return f, meta{}, err
@@ -257,26 +258,6 @@ func (p *Provider) absent(labels sandbox.Labels) error {
 		return unavailable("read the sandbox folder", err)
 	}
 	return task.Errorf(task.CodeNotFound, "there is no sandbox %s on this host", labels.SandboxID)
-}
-
-// reap collects shims of this process that have ended, so that none stays as a zombie. No
-// goroutine waits for them: a shim may live longer than this process.
-func (p *Provider) reap() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for pid := range p.children {
-		var status unix.WaitStatus
-		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
-		if got == pid || errors.Is(err, unix.ECHILD) {
-			delete(p.children, pid)
-		}
-	}
-}
-
-func (p *Provider) adoptChild(pid int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.children[pid] = struct{}{}
 }
 
 // notThere reports a file error that means absence.

@@ -65,7 +65,7 @@ func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 	if err != nil {
 		return err
 	}
-	p.adoptChild(cmd.Process.Pid)
+	go func() { _ = cmd.Wait() }() // so that it is no zombie; a shim may outlive this process
 	if err := s.tell(l); err != nil {
 		_ = s.reply.Close()
 		return err

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,9 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/omoi-dev/omoi/internal/proctable"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -42,8 +42,8 @@ type claims struct {
 }
 
 // take answers the id of the folder, an earlier one if it has one. The folder must exist.
-func (c claims) take(f, trash folder) (int, error) {
-	release, err := c.lock()
+func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
+	release, err := c.lock(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -62,22 +62,13 @@ func (c claims) take(f, trash folder) (int, error) {
 	return 0, task.Errorf(task.CodeExhausted, "all %d user ids for local sandboxes are taken", UIDCount)
 }
 
-func (c claims) lock() (func(), error) {
+func (c claims) lock(ctx context.Context) (func(), error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, unavailable("make the folder of user ids", err)
 	}
-	file, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := fence.Lock(ctx, filepath.Join(c.dir, "lock"))
 	if err != nil {
-		return nil, unavailable("lock the user ids", err)
-	}
-	for {
-		if err = unix.Flock(int(file.Fd()), unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, unavailable("lock the user ids", err)
+		return nil, err
 	}
 	return func() { _ = file.Close() }, nil
 }

@@ -78,7 +78,7 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
-	probe := &Provider{cfg: p.cfg, wrap: w, tools: p.tools}
+	probe := &Provider{cfg: p.cfg, wrap: w}
 	args := probe.wrapArgs(f, m, inside{dir: sandbox.Workspace})
 	cmd := exec.CommandContext(ctx, w.path) //nolint:gosec // G204: bubblewrap, found on PATH
 	cmd.Env, cmd.Dir = []string{}, "/"
@@ -155,7 +155,7 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 	if p.wrap.denyUserNS {
 		args = append(args, "--disable-userns")
 	}
-	args = append(args, p.systemBinds()...)
+	args = append(args, systemBinds()...)
 	args = append(args, "--proc", "/proc", "--dev", "/dev",
 		"--size", m.memoryFor(sizeTmp, shareTmp), "--perms", "1777", "--tmpfs", "/tmp",
 		"--size", m.memoryFor(sizeShm, shareShm), "--perms", "1777", "--tmpfs", "/dev/shm")
@@ -173,7 +173,7 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 }
 
 // systemBinds are the programs of the host, read-only.
-func (p *Provider) systemBinds() []string {
+func systemBinds() []string {
 	args := []string{"--ro-bind", "/usr", "/usr"}
 	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		info, err := os.Lstat(name)
@@ -187,16 +187,13 @@ func (p *Provider) systemBinds() []string {
 			args = append(args, "--ro-bind", name, name)
 		}
 	}
-	for _, prefix := range p.tools.prefixes {
-		args = append(args, "--ro-bind-try", prefix, prefix)
-	}
 	return args
 }
 
 // programBinds come after the memory file systems, in whose place a program may lie.
 func (p *Provider) programBinds() []string {
 	var args []string
-	for _, path := range p.tools.programs {
+	for _, path := range p.programs {
 		args = append(args, "--ro-bind-try", path, path)
 	}
 	return args

@@ -1,12 +1,10 @@
-# Runs one command of Exec in the folder $1.
+# Runs one command of Exec in the folder $1. What it says goes into files.
 cd "$1" || exit 70
 . ./lib
 tag=$(cat tag)
-if mkfifo o e && [ ! -e stop ]; then
-	{ head -c "$2" > out; cat > /dev/null; } < o &
-	first=$!
-	{ head -c "$2" > err; cat > /dev/null; } < e &
-	second=$!
+: > out
+: > err
+if [ ! -e stop ]; then
 	(
 		ulimit -m "$tag" 2>/dev/null
 		. ./env
@@ -14,12 +12,10 @@ if mkfifo o e && [ ! -e stop ]; then
 		cd "$OMOI_START" || exit 126
 		unset OMOI_START
 		eval "exec $OMOI_ARGS"
-	) < stdin > o 2> e &
+	) < stdin > out 2> err &
 	wait $!
 	code=$?
 	sweep "$tag"
-	wait "$first"
-	wait "$second"
 fi
 echo "${code:--1}" > code.new
 mv -f code.new code
