@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"strings"
 	"sync"
@@ -93,24 +92,6 @@ func attachGivesTerminal(s *suite) {
 		require.FailNow(t, "the shell did not end", shown.String())
 	}
 	require.NoError(t, typed.Close())
-}
-
-func attachCancelled(s *suite) {
-	t, a := s.t, s.attacher()
-	need(t, s.CommandLines != nil, "see the host's processes")
-	labels, tag := s.ensure(t), tagged()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	over, cmd := make(chan error, 1), shell(tree(tag, "sleep 600"))
-	cmd.Timeout = 4 * patience
-	go func() {
-		_, err := a.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
-		over <- err
-	}()
-	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
-	cancel()
-	require.ErrorIs(t, <-over, context.Canceled)
-	require.False(t, s.seenRunning(t, tag), "all that it began ends with it")
 }
 
 // screen remembers what was shown.

@@ -38,35 +38,22 @@ func (s *suite) isGone(t T, labels sandbox.Labels) {
 
 func deleteFences(s *suite) {
 	t := s.t
-	if s.isLate(t) {
-		labels := s.ensure(t)
+	late := s.isLate(t)
+	for _, labels := range []sandbox.Labels{s.ensure(t), s.newLabels()} { // one that was made, and one that never was
 		require.NoError(t, s.p.Delete(t.Context(), labels))
-		s.isFoundLate(t, labels, func() { _, _ = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels}) })
-		return
+		if late {
+			s.isFoundLate(t, labels, func() { _, _ = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels}) })
+			continue
+		}
+		if s.Reopen != nil {
+			s.p = s.Reopen()
+		}
+		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
+		require.ErrorIs(t, err, sandbox.ErrFenced)
+		err = s.p.Start(t.Context(), labels, shell("true"))
+		require.Contains(t, []task.Code{task.CodeGone, task.CodeNotFound}, task.CodeOf(err))
+		s.isGone(t, labels)
 	}
-	labels := s.ensure(t)
-	require.NoError(t, s.p.Delete(t.Context(), labels))
-	if s.Reopen != nil {
-		s.p = s.Reopen()
-	}
-	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
-	require.ErrorIs(t, err, sandbox.ErrFenced)
-	err = s.p.Start(t.Context(), labels, shell("true"))
-	require.Contains(t, []task.Code{task.CodeGone, task.CodeNotFound}, task.CodeOf(err))
-	s.isGone(t, labels)
-}
-
-func deleteBeforeCreate(s *suite) {
-	t := s.t
-	late, labels := s.isLate(t), s.newLabels()
-	require.NoError(t, s.p.Delete(t.Context(), labels))
-	if late {
-		s.isFoundLate(t, labels, func() { _, _ = s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels}) })
-		return
-	}
-	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
-	require.ErrorIs(t, err, sandbox.ErrFenced)
-	s.isGone(t, labels)
 }
 
 func deleteWhileCreating(s *suite) {

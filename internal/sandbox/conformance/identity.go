@@ -64,7 +64,8 @@ func together(n int, call func(i int)) {
 func adoptAfterLostAnswer(s *suite) {
 	t := s.t
 	need(t, s.Reopen != nil, "open the place again")
-	labels := s.ensure(t)
+	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
+	s.says(t, labels, "before")
 	s.write(t, labels, "/workspace/kept", "kept")
 	again := s.Reopen()
 	box, err := again.Ensure(t.Context(), sandbox.Spec{Labels: labels})
@@ -73,6 +74,10 @@ func adoptAfterLostAnswer(s *suite) {
 	s.p = again
 	require.Equal(t, "kept", s.read(t, labels, "/workspace/kept"))
 	require.Equal(t, s.Provider.Paths(labels), again.Paths(labels), "paths of one sandbox never change")
+	require.Equal(t, "before\n", s.log(t, labels, 0))
+	s.write(t, labels, "/workspace/go", "")
+	s.ended(t, labels)
+	require.Equal(t, "after\n", s.log(t, labels, int64(len("before\n"))))
 }
 
 // strangers are labels of the same name that differ in one part each.
@@ -86,24 +91,16 @@ func (s *suite) strangers(l sandbox.Labels) []sandbox.Labels {
 
 func foreignLabels(s *suite) {
 	t := s.t
-	labels := s.ensure(t)
-	for _, other := range s.strangers(labels) {
-		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
-		require.ErrorIs(t, err, sandbox.ErrNameTaken)
-		seen := s.inspect(t, other)
-		require.Equal(t, sandbox.StateGone, seen.State, "theirs is not ours")
-	}
-}
-
-func foreignLabelsTouchNothing(s *suite) {
-	t := s.t
 	labels := s.start(t, "echo up; sleep 600")
 	s.says(t, labels, "up")
 	for _, other := range s.strangers(labels) {
+		_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: other})
+		require.ErrorIs(t, err, sandbox.ErrNameTaken)
+		require.Equal(t, sandbox.StateGone, s.inspect(t, other).State, "theirs is not ours")
 		require.NoError(t, s.p.Delete(t.Context(), other), "a sandbox with those labels does not exist, as asked")
 		code(t, task.CodeConflict, s.p.Stop(t.Context(), other, 0))
 		code(t, task.CodeConflict, s.p.Start(t.Context(), other, shell("true")))
-		_, err := s.p.Exec(t.Context(), other, shell("true"))
+		_, err = s.p.Exec(t.Context(), other, shell("true"))
 		code(t, task.CodeConflict, err)
 		_, err = s.p.ReadFile(t.Context(), other, "/workspace/x")
 		code(t, task.CodeConflict, err)
@@ -155,16 +152,20 @@ func inspectStates(s *suite) {
 	require.Equal(t, sandbox.StateGone, seen.Agent)
 	require.False(t, seen.Started)
 
-	require.NoError(t, s.p.Start(t.Context(), labels, shell("while [ ! -e go ]; do sleep 0.01; done; exit 7")))
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs; while [ ! -e go ]; do sleep 0.01; done; exit 7")))
 	seen = s.inspect(t, labels)
 	require.Equal(t, sandbox.StateAlive, seen.Agent)
 	require.True(t, seen.Started)
 
 	s.write(t, labels, "/workspace/go", "")
-	seen = s.ended(t, labels)
+	s.ended(t, labels)
+	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
+	seen = s.inspect(t, labels)
 	require.Equal(t, sandbox.StateAlive, seen.State, "the sandbox stays until it is deleted")
+	require.Equal(t, sandbox.StateGone, seen.Agent)
 	require.True(t, seen.Started)
 	require.Equal(t, 7, seen.ExitCode)
+	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"), "a command runs once for the life of a sandbox")
 
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	seen = s.inspect(t, labels)

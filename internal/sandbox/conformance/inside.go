@@ -71,13 +71,13 @@ func execCancelled(s *suite) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		_, err := s.p.Exec(ctx, labels, shell("sleep "+tag))
+		_, err := s.p.Exec(ctx, labels, shell(tree(tag, "sleep 600")))
 		over <- err
 	}()
 	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
 	cancel()
 	require.ErrorIs(t, <-over, context.Canceled)
-	require.False(t, s.seenRunning(t, tag))
+	require.False(t, s.seenRunning(t, tag), "all that it began ends with it")
 }
 
 func execBesideAndAfter(s *suite) {

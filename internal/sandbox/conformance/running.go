@@ -30,17 +30,6 @@ func startTwice(s *suite) {
 	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
 }
 
-func startAfterEnd(s *suite) {
-	t := s.t
-	labels := s.start(t, "echo run >> runs; exit 5")
-	s.ended(t, labels)
-	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
-	seen := s.inspect(t, labels)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
-	require.Equal(t, 5, seen.ExitCode)
-	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
-}
-
 func environment(s *suite) {
 	t := s.t
 	require.NotEmpty(t, os.Getenv(PlantedEnv), "the caller of Run plants a variable")
@@ -71,19 +60,6 @@ func logFromTheStart(s *suite) {
 	require.Equal(t, "two\nthree\n", s.log(t, labels, 4))
 	require.Empty(t, s.log(t, labels, 14))
 	require.Empty(t, s.log(t, labels, 10_000))
-}
-
-func logAfterReconnect(s *suite) {
-	t := s.t
-	need(t, s.Reopen != nil, "open the place again")
-	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
-	s.says(t, labels, "before")
-	s.p = s.Reopen()
-	require.Equal(t, "before\n", s.log(t, labels, 0))
-	s.write(t, labels, "/workspace/go", "")
-	s.ended(t, labels)
-	require.Equal(t, "before\nafter\n", s.log(t, labels, 0))
-	require.Equal(t, "after\n", s.log(t, labels, int64(len("before\n"))))
 }
 
 func stopAsks(s *suite) {

@@ -124,17 +124,12 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 // wake brings a stopped sandbox back, and waits for one that is on its way.
 func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient.Sandbox, error) {
 	switch stateOf(box) {
-	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
-		err := p.client.start(ctx, box.Id)
-		if err != nil && task.CodeOf(err) != task.CodeConflict {
-			return nil, unasked(err)
-		}
-		return p.awaitStarted(ctx, box.Id, true)
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
 		return nil, task.Errorf(task.CodeUnavailable, "sandbox %s is in error at Daytona: %s", box.Name, cut(box.GetErrorReason()))
 	case apiclient.SANDBOXSTATE_DESTROYING:
 		return nil, task.Errorf(task.CodeNotFound, "sandbox %s is being destroyed", box.Name)
 	default:
-		return p.awaitStarted(ctx, box.Id, true)
+		box, err := p.awaitStarted(ctx, box.Id, true)
+		return box, unasked(err)
 	}
 }
