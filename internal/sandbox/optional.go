@@ -39,6 +39,13 @@ type Attacher interface {
 	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
 }
 
+// Collect is [Provider.Exec] for those that can attach: the output is bounded.
+func Collect(ctx context.Context, a Attacher, labels Labels, cmd Command) (ExecResult, error) {
+	var out, errs Output
+	code, err := a.Attach(ctx, labels, cmd, Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
+	return ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
+}
+
 // Streams are those of a person.
 type Streams struct {
 	Stdin          io.Reader

@@ -28,9 +28,7 @@ var _ sandbox.Attacher = (*Provider)(nil)
 // Exec is [Provider.Attach] with bounded output. It answers [task.CodeUnavailable] when the time is over, and with ctx's error if
 // that ends first.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	var out, errs sandbox.Output
-	code, err := p.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
-	return sandbox.ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
+	return sandbox.Collect(ctx, p, labels, cmd)
 }
 
 // Attach runs a command in a session of its own, beside the agent or after its end. What it says comes as it is said, whatever its

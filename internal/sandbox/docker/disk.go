@@ -25,18 +25,15 @@ const (
 	diskRest = 10 * time.Second
 	// diskShare is how many times as long as a count the rest after it is, since an engine walks all its volumes.
 	diskShare = 20
-	// diskTrust is how long what a sandbox really holds is believed where the engine counts holes of its files too.
-	diskTrust = time.Minute
 )
 
 var _ sandbox.DiskKeeper = (*Provider)(nil)
 
 // disks is what the last count found.
 type disks struct {
-	next  time.Time
-	free  int64                // of the engine's file system
-	room  int64                // the least that a sandbox may still take
-	holes map[string]time.Time // sandboxes whose files have holes, until they are looked into again
+	next time.Time
+	free int64 // of the engine's file system
+	room int64 // the least that a sandbox may still take
 }
 
 // holding is a running sandbox and what it holds.
@@ -74,18 +71,13 @@ func (p *Provider) diskDue(free int64) bool {
 func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	holes := make(map[string]time.Time)
 	p.disks.free, p.disks.room = free, 0
 	p.disks.next = time.Now().Add(max(diskRest, diskShare*took))
 	for i, one := range held {
 		if left := one.limit - one.bytes; i == 0 || left < p.disks.room {
 			p.disks.room = left
 		}
-		if until, ok := p.disks.holes[one.labels.SandboxID]; ok {
-			holes[one.labels.SandboxID] = until
-		}
 	}
-	p.disks.holes = holes
 }
 
 // held counts the running sandboxes that have a limit which the engine does not enforce.
@@ -138,23 +130,11 @@ func (p *Provider) filesHeld(ctx context.Context) (map[sandbox.Labels]int64, err
 // really looks into a sandbox that the engine thinks too large: the engine counts the lengths of files, and
 // files may have holes. Where nothing inside can tell, the engine is believed.
 func (p *Provider) really(ctx context.Context, one *holding) bool {
-	p.mu.Lock()
-	until := p.disks.holes[one.labels.SandboxID]
-	p.mu.Unlock()
-	if time.Now().Before(until) {
-		return false
-	}
 	used, ok := p.used(ctx, one.labels)
-	if !ok {
-		return true
+	if ok {
+		one.bytes = used
 	}
-	if one.bytes = used; used > one.limit {
-		return true
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.disks.holes[one.labels.SandboxID] = time.Now().Add(diskTrust)
-	return false
+	return one.bytes > one.limit
 }
 
 // used asks a program inside, in a container of its own. What it was not allowed to enter it cannot count.

@@ -20,9 +20,7 @@ import (
 // Exec runs a command in a container of its own over the sandbox's volumes, beside the agent
 // or after it has ended. Whatever it leaves running ends with it.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	var out, errs sandbox.Output
-	code, err := p.Attach(ctx, labels, cmd, sandbox.Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
-	return sandbox.ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
+	return sandbox.Collect(ctx, p, labels, cmd)
 }
 
 var _ sandbox.Attacher = (*Provider)(nil)

@@ -13,23 +13,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-var _ sandbox.Attacher = (*Provider)(nil)
-
-// Attach is [Provider.Exec] with the streams of a person. With a terminal the command gets one
-// of its own, so that nothing inside has a hold on the person's.
-func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	r, err := p.runExec(ctx, labels, cmd, func(c *exec.Cmd, m meta) (func(), error) {
-		if streams.Terminal != nil {
-			return attachTerminal(ctx, c, m, streams)
-		}
-		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
-		return func() {}, nil
-	})
-	return r.Code, err
+// connect gives a command its streams. settled is called once the command has ended, or was never started.
+func connect(ctx context.Context, c *exec.Cmd, m meta, streams sandbox.Streams) (settled func(), err error) {
+	if streams.Terminal != nil {
+		return attachTerminal(ctx, c, m, streams)
+	}
+	c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
+	return func() {}, nil
 }
 
-// attachTerminal gives the command a terminal and carries between it and the streams. settled
-// is called once the command has ended, or was never started.
+// attachTerminal gives the command a terminal and carries between it and the streams.
 func attachTerminal(ctx context.Context, c *exec.Cmd, m meta, streams sandbox.Streams) (settled func(), err error) {
 	ours, theirs, err := openTerminal(streams.Terminal.Size, m.UID)
 	if err != nil {

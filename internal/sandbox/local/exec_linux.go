@@ -18,31 +18,21 @@ const defaultExecTimeout = time.Minute
 // tree is dead when Exec returns. It answers [task.CodeUnavailable] when the time is over,
 // [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
 func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	stdout, stderr := &sandbox.Output{}, &sandbox.Output{}
-	r, err := p.runExec(ctx, labels, cmd, func(c *exec.Cmd, _ meta) (func(), error) {
-		c.Stdin, c.Stdout, c.Stderr = cmd.Stdin, stdout, stderr
-		return func() {}, nil
-	})
-	return sandbox.ExecResult{ExitCode: r.Code, Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}, err
+	return sandbox.Collect(ctx, p, labels, cmd)
 }
 
-// runExec runs a command in a shim whose streams connect sets; what that returns is called once the command has ended, or was never
-// started.
-func (p *Provider) runExec(
-	ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, connect func(*exec.Cmd, meta) (settled func(), err error),
-) (r reply, err error) {
-	defer func() {
-		if err != nil {
-			r.Code = -1
-		}
-	}()
+var _ sandbox.Attacher = (*Provider)(nil)
+
+// Attach is [Provider.Exec] with the streams of a person. With a terminal the command gets one
+// of its own, so that nothing inside has a hold on the person's.
+func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	f, m, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {
-		return r, err
+		return -1, err
 	}
 	controlR, controlW, err := os.Pipe()
 	if err != nil {
-		return r, unavailable("make a pipe", err)
+		return -1, unavailable("make a pipe", err)
 	}
 	defer controlR.Close() //nolint:errcheck // the shim has its own
 	// Closing our end, also by dying, makes the shim kill what it runs.
@@ -52,22 +42,24 @@ func (p *Provider) runExec(
 
 	c := p.shimCommand(kindExec, f)
 	c.WaitDelay = time.Second
-	settled, err := connect(c, m)
+	settled, err := connect(ctx, c, m, streams)
 	if err != nil {
-		return r, err
+		return -1, err
 	}
+	defer settled()
 	s, err := p.startShim(c, controlR)
 	if err != nil {
-		settled()
-		return r, err
+		return -1, err
 	}
-	r, err = s.converse(ctx, l)
+	r, err := s.converse(ctx, l)
 	// A shim that is done has closed its output; an endless input is not waited for.
 	if werr := c.Wait(); err == nil && werr != nil && !errors.Is(werr, exec.ErrWaitDelay) && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	settled()
-	return r, cmp.Or(err, r.cut())
+	if err = cmp.Or(err, r.cut()); err != nil {
+		return -1, err
+	}
+	return r.Code, nil
 }
 
 // cut says why a command was ended; nil: it ended by itself.
