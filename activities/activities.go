@@ -39,7 +39,6 @@ type Config struct {
 	PullInterval time.Duration // between two looks at a quiet agent's outbox
 	PullTurn     time.Duration // of carrying, before the workflow is told; default [contract.PullTurn]
 
-	CacheBytes     int64         // of a project's dependency cache; 0: none is kept
 	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
 	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
 	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
@@ -99,8 +98,6 @@ type Deps struct {
 	API http.RoundTripper
 	// Agents opens the omoi-agent program for a GOARCH.
 	Agents func(arch string) (io.ReadCloser, error)
-	// Caches keeps what setup steps download; nil: nobody does.
-	Caches Caches
 	// Guardian analyzes and steers agents; Conductor analyzes those of an organization together.
 	Guardian, Conductor Supervisor
 	// Retention removes expired data.

@@ -62,7 +62,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 	if seen.Started {
 		return nil
 	}
-	steps := []func(context.Context, place, task.Work) error{a.putAgent, a.putRepo, a.putCache, a.putConfig}
+	steps := []func(context.Context, place, task.Work) error{a.putAgent, a.putRepo, a.putConfig}
 	for i := at.get(); i < len(steps); i++ {
 		if err := steps[i](ctx, p, work); err != nil {
 			return err
@@ -187,7 +187,6 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		ClaudeBin:       a.cfg.ClaudeBin,
 		Setup:           setupOf(work),
 		SetupTimeout:    work.SetupTimeout,
-		CacheBytes:      a.cfg.CacheBytes,
 		TestCommand:     work.Execution.TestCommand,
 		Env:             a.priced(work, workerEnv(work, a.cfg.Phases[work.PhaseID], given, paths.Workspace, reportsTo{p.row.ID, a.callback(work, api, token)})),
 		ReadsMessages:   work.Execution.ReadsMessages,

@@ -3,7 +3,6 @@ package activities_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
-	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/transcript"
@@ -97,7 +95,7 @@ func TestStartAgentTellsHowFarItCame(t *testing.T) {
 	points := heartbeats[int](b)
 	require.Error(t, act(b, b.activities().StartAgent, b.start()))
 	told := points()
-	require.Equal(t, 3, told[len(told)-1], "program, repository, cache")
+	require.Equal(t, 2, told[len(told)-1], "program, repository")
 	require.IsIncreasing(t, append([]int{-1}, slices.Compact(told)...), "never back")
 }
 
@@ -251,46 +249,4 @@ func TestStopAgent(t *testing.T) {
 	require.NoError(t, act(b, b.activities().StopAgent, b.ref()), "what is gone has stopped")
 	b.provider.down = errDown
 	require.Error(t, act(b, b.activities().StopAgent, b.ref()))
-}
-
-// caches is a store of dependency caches in memory.
-type caches map[string]string
-
-func (c caches) Open(projectID string) (io.ReadCloser, error) {
-	if text, ok := c[projectID]; ok {
-		return io.NopCloser(strings.NewReader(text)), nil
-	}
-	return nil, task.Errorf(task.CodeNotFound, "none yet")
-}
-
-func (c caches) Keep(projectID string, archive io.Reader) error {
-	text, err := io.ReadAll(archive)
-	if err == nil {
-		c[projectID] = string(text)
-	}
-	return err
-}
-
-func TestTheCacheOfAProjectGoesFromSandboxToSandbox(t *testing.T) {
-	t.Parallel()
-	kept := caches{}
-	attempt := func(project, setup, made string) (given string) {
-		b := newBench(t)
-		b.cfg.CacheBytes, b.caches = 100, kept
-		b.store.work.ProjectID, b.store.work.Setup = project, setup
-		at := b.running()
-		given = string(at.files[agentconfig.InCache])
-		b.collects(committed())
-		at.files[agentconfig.OutCache] = []byte(made)
-		_, err := do[contract.Collected](b, b.activities().CollectWork, b.ref())
-		require.NoError(t, err)
-		return given
-	}
-	require.Empty(t, attempt("one", "make deps", "first"))
-	require.Equal(t, "first", attempt("one", "make deps", "second"))
-	require.Equal(t, "second", attempt("one", "make deps", strings.Repeat("x", 101)))
-	require.Equal(t, caches{"one": "second"}, kept, "one that is too large is not kept")
-	require.Empty(t, attempt("two", "make deps", "other"), "no project has another one's")
-	require.Empty(t, attempt("one", "", "planted"), "without a setup step there is none")
-	require.Equal(t, "second", kept["one"])
 }

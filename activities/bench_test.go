@@ -48,8 +48,7 @@ type bench struct {
 	git      *fakeHost
 	api      http.RoundTripper // nil: this worker carries for nobody
 	made     *activities.Activities
-	logs     *logs  // nil: nobody keeps any
-	caches   caches // of dependencies; nil: none
+	logs     *logs // nil: nobody keeps any
 	onBeat   func(details converter.EncodedValues)
 	claims   bool // the agent reports a passed validation of its own
 	cut      int  // activities that Temporal cut off
@@ -113,9 +112,6 @@ func (b *bench) activities() *activities.Activities {
 		}
 		if b.credentials != nil {
 			deps.Credentials = b.credentials
-		}
-		if b.caches != nil {
-			deps.Caches = b.caches
 		}
 		b.made = activities.New(b.cfg, deps)
 	}

@@ -50,9 +50,6 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 		return contract.Collected{}, noCommit(work)
 	}
 	out, err := a.publish(ctx, p, work, got)
-	if err == nil {
-		a.keepCache(ctx, p, work)
-	}
 	if err != nil || !at.get().Stopped || !clean(got) {
 		return out, err
 	}

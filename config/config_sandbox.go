@@ -27,7 +27,6 @@ type Transport struct {
 type Agent struct {
 	Binary              string        `key:"binary" zero:"built in, or beside omoi" doc:"Path of omoi-agent for sandboxes of this host's architecture."`
 	ShutdownGracePeriod time.Duration `key:"shutdown_grace_period" default:"10s" min:"1ms" max:"5m" doc:"Time between SIGTERM and SIGKILL for an agent."`
-	CacheMaxBytes       int64         `key:"cache_max_bytes" default:"0" min:"0" max:"17179869184" unit:"bytes" zero:"no cache" doc:"Maximum size of a project's dependency cache: the directory .cache in the agent's home after the project's setup step. The project's next sandboxes on this host get it."`
 	ModelPrices         string        `key:"model_prices" zero:"the built-in list" doc:"Model prices in USD per million tokens: model=input/output or model=input/output/cache_read/cache_write, separated by commas. A part of the model's name is enough. They take precedence over the built-in list and over the cost that Claude Code reports; a project's setting model_prices takes precedence over them. The cost of a model without a price is unknown."`
 	PricesDate          string        `key:"model_prices_date" zero:"unknown" doc:"Date of model_prices, for example 2026-11-01. Agent events name it."`
 	AuthorName          string        `key:"author_name" default:"omoi" doc:"Author of commits that omoi makes."`

@@ -134,7 +134,6 @@ func (s *session) setup(ctx context.Context) error {
 	if s.cfg.Setup == "" || s.marks.SetUp || s.marks.Done {
 		return nil
 	}
-	keep := s.fillCache()
 	s.report.Emit(event.AgentSetupStarted, map[string]any{"command": s.cfg.Setup})
 	done := s.doing.Tool("setup")
 	res, err := s.deps.Procs.Run(ctx, proc.Command{
@@ -156,7 +155,6 @@ func (s *session) setup(ctx context.Context) error {
 	if !ok {
 		return setupError(res, s.cfg.SetupTimeout)
 	}
-	keep()
 	s.marks.SetUp = true
 	s.marks.save(s.deps.Log)
 	return nil

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/omoi-dev/omoi/activities"
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/depcache"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/external"
@@ -95,8 +93,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	acts := activities.New(c.activityConfig(host), activities.Deps{
 		Tasks: c.store, Ledger: c.store, Texts: c.store, Fleet: c.store, Reconciler: c.store, Runs: c.temporal, Providers: found, Git: c.hosts,
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
-		Caches: depcache.New(filepath.Join(c.cfg.Home, "caches")),
-		Wake:   func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
+		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})
 	w := c.cfg.Worker
 	sticky := w.StickyCacheSize
@@ -128,7 +125,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		HostID: host, APIURL: strings.TrimSuffix(cfg.API.CallbackURL, "/"), Open: cfg.API.AuthDisabled,
 		IdleTimeout: cfg.Task.IdleTimeout, ToolTimeout: cfg.Task.ToolTimeout, Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
-		AgentHeartbeat: agentHeartbeat(cfg), CacheBytes: cfg.Agent.CacheMaxBytes, StopGrace: cfg.Agent.ShutdownGracePeriod,
+		AgentHeartbeat: agentHeartbeat(cfg), StopGrace: cfg.Agent.ShutdownGracePeriod,
 		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
 		Pull: pulls(cfg), PullInterval: cfg.Transport.PullInterval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,

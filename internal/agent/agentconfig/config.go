@@ -13,8 +13,6 @@ const (
 	ConfigPath = "/omoi/agent.json"   // [Config], mode 0600
 	InBundle   = "/omoi/in.bundle"    // the repository, as a git bundle
 	OutBundle  = "/omoi/out.bundle"   // the work, as a git bundle made by `omoi-agent collect`
-	InCache    = "/omoi/in.cache"     // what earlier setup steps of the project downloaded, if anything
-	OutCache   = "/omoi/out.cache"    // that and what this one did, if it did
 	OutPatch   = "/omoi/out.patch"    // uncommitted changes, binary-safe, made by `omoi-agent collect`
 	SpoolDir   = "/omoi/spool"        // the reporter's disk spool
 	SocketPath = "/run/omoi/api.sock" // the API, where the network is off
@@ -61,8 +59,6 @@ type Config struct {
 	Setup string `json:"setup,omitempty"`
 	// SetupTimeout ends it; default 15 min, at most ToolTimeout.
 	SetupTimeout time.Duration `json:"setup_timeout,omitempty"`
-	// CacheBytes is what the dependency cache of the project may weigh; 0: there is none.
-	CacheBytes int64 `json:"cache_bytes,omitempty"`
 	// TestCommand validates the work in continuous mode, in a shell; empty: none.
 	TestCommand string `json:"test_command,omitempty"`
 	// Env is what the agent's program gets on top of a clean environment: the contract
