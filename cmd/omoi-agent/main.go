@@ -3,9 +3,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,17 +87,15 @@ func version() string {
 
 // option reads --name VALUE or --name=VALUE, and nothing else.
 func option(args []string, name string) (string, bool) {
-	switch {
-	case len(args) == 2 && args[0] == name:
-		return args[1], true
-	case len(args) == 1 && len(args[0]) > len(name) && args[0][:len(name)+1] == name+"=":
-		return args[0][len(name)+1:], true
-	}
-	return "", false
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	value := flags.String(name, "", "")
+	err := flags.Parse(args)
+	return *value, err == nil && *value != "" && flags.NArg() == 0
 }
 
 func withConfig(args []string, errs io.Writer, do func(agentconfig.Config, io.Writer) int) int {
-	path, ok := option(args, "--config")
+	path, ok := option(args, "config")
 	if !ok {
 		_, _ = io.WriteString(errs, usage)
 		return exitUsage
@@ -161,13 +161,7 @@ func flush(cfg agentconfig.Config, errs io.Writer) int {
 func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTime)
 	defer cancel()
-	dir, work := cfg.Dir, cfg.Workspace
-	if dir == "" {
-		dir = agent.DefaultDir
-	}
-	if work == "" {
-		work = agent.DefaultWorkspace
-	}
+	dir, work := cmp.Or(cfg.Dir, agent.DefaultDir), cmp.Or(cfg.Workspace, agent.DefaultWorkspace)
 	secrets := redact.New(cfg.Token, cfg.Env)
 	found, err := salvage.Collect(ctx, salvage.Config{Dir: dir, Workspace: work, Repo: cfg.Repo})
 	if err != nil {
@@ -182,7 +176,7 @@ func collect(cfg agentconfig.Config, out, errs io.Writer) int {
 }
 
 func probe(args []string, out, errs io.Writer) int {
-	dir, ok := option(args, "--dir")
+	dir, ok := option(args, "dir")
 	if !ok {
 		_, _ = io.WriteString(errs, usage)
 		return exitUsage

@@ -36,9 +36,14 @@ func environ(cfg agentconfig.Config, resume *Resume) []string {
 	}
 	maps.Copy(env, cfg.Env)
 	maps.Copy(env, resumeEnv(cfg, resume))
-	list := make([]string, 0, len(env))
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
+	return Environ(env)
+}
+
+// Environ is the environment of a program, in order of names.
+func Environ(vars map[string]string) []string {
+	list := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		list = append(list, name+"="+vars[name])
 	}
 	return list
 }

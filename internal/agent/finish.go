@@ -3,11 +3,9 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -207,10 +205,7 @@ type marks struct {
 
 func readMarks(dir string) *marks {
 	m := &marks{path: filepath.Join(dir, "run.json")}
-	b, err := os.ReadFile(m.path)
-	if err == nil && json.Unmarshal(b, m) == nil {
-		m.resumed = m.Began
-	}
+	m.resumed = statefile.Load(m.path, m) && m.Began
 	return m
 }
 

@@ -49,23 +49,30 @@ func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, 
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return 1, fmt.Errorf("make the agent's folder: %w", err)
 	}
+	s, done, err := open(cfg, deps)
+	if err != nil {
+		return 1, err
+	}
+	defer done()
+	deps.Procs.Hide = s.secrets.Text
+	return s.run(ctx), nil
+}
+
+// open opens the spool and the line to the API; done closes them.
+func open(cfg agentconfig.Config, deps Deps) (s *session, done func(), err error) {
 	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
 	if err != nil {
-		return 1, err
+		return nil, nil, err
 	}
-	defer func() { _ = sp.Close() }()
 	line, err := apiclient.New(apiclient.Config{APIURL: cfg.APIURL, Token: cfg.Token, SandboxID: cfg.SandboxID})
 	if err != nil {
-		return 1, err
+		return nil, nil, errors.Join(err, sp.Close())
 	}
-	defer line.Close()
-	secrets := redact.New(cfg.Token, cfg.Env)
-	deps.Procs.Hide = secrets.Text
-	s := &session{cfg: cfg, deps: deps, line: line, spool: sp, secrets: secrets, doing: &reporter.Activity{}}
+	s = &session{cfg: cfg, deps: deps, line: line, spool: sp, secrets: redact.New(cfg.Token, cfg.Env), doing: &reporter.Activity{}}
 	s.report = reporter.New(reporter.Config{
-		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg), Secrets: secrets,
+		SandboxID: cfg.SandboxID, TaskID: cfg.TaskID, AgentID: agentID(cfg), Secrets: s.secrets,
 	}, sp, line, deps.Log)
-	return s.run(ctx), nil
+	return s, func() { line.Close(); _ = sp.Close() }, nil
 }
 
 func withDefaults(cfg agentconfig.Config) agentconfig.Config {
@@ -211,7 +218,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 // are left to it, but for interrupts.
 func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
 	box, err := inbox.New(inbox.Config{
-		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn, Back: s.report.Back,
+		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
 		InterruptsOnly: s.cfg.Runtime == "command" && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
@@ -242,8 +249,10 @@ func openShadow(ctx context.Context, cfg agentconfig.Config, fresh bool) (*gitcm
 	if !gitcmd.Available() {
 		return nil, errors.New("there is no git")
 	}
-	caps := gitcmd.Caps{FileBytes: 8 << 20, TotalBytes: 128 << 20}
-	shadow, err := gitcmd.OpenShadow(ctx, filepath.Join(cfg.Dir, "shadow.git"), cfg.Workspace, caps)
+	opening := gitcmd.Opening{
+		Dir: filepath.Join(cfg.Dir, "shadow.git"), Work: cfg.Workspace, Caps: gitcmd.Caps{FileBytes: 8 << 20, TotalBytes: 128 << 20},
+	}
+	shadow, err := opening.Open(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/mailbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // maxAnswer bounds what is read of one answer.
@@ -127,6 +128,24 @@ func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, err
 // then; that of a refusal has.
 func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodGet, path: path, to: w})
+}
+
+// Insist repeats a request until it is answered: neither by nobody, nor by a server that cannot answer now. The error is ctx's.
+func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
+	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
+		answer, err := ask()
+		if err == nil && !later(answer.Status) {
+			return answer, nil
+		}
+		if err := wait.For(ctx, max(wait.Jitter(delay), answer.RetryAfter)); err != nil {
+			return Answer{}, err
+		}
+	}
+}
+
+// later reports whether an answer says nothing of the request itself.
+func later(status int) bool {
+	return status >= http.StatusInternalServerError || status/100 == 3 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
 // Get reads a path below the sandbox's own; wait is how long the server may hold the answer.

@@ -79,7 +79,7 @@ func newTree(t *testing.T, repo bool) *tree {
 	if repo {
 		run(t, work, "git", "init", "-q", "-b", "main")
 	}
-	s, err := gitcmd.OpenShadow(t.Context(), filepath.Join(t.TempDir(), "shadow.git"), work, gitcmd.Caps{FileBytes: 1 << 20})
+	s, err := gitcmd.Opening{Dir: filepath.Join(t.TempDir(), "shadow.git"), Work: work, Caps: gitcmd.Caps{FileBytes: 1 << 20}}.Open(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.Begin(t.Context(), ""))
 	return &tree{t: t, work: work, s: s}

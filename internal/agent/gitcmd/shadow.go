@@ -70,13 +70,7 @@ type Opening struct {
 	Late    func()
 }
 
-// OpenShadow makes or reopens the shadow in dir over the work tree work. A work tree
-// without a repository is fine.
-func OpenShadow(ctx context.Context, dir, work string, caps Caps) (*Shadow, error) {
-	return Opening{Dir: dir, Work: work, Caps: caps}.Open(ctx)
-}
-
-// Open makes or reopens a shadow.
+// Open makes or reopens a shadow. A work tree without a repository is fine.
 func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 	own := own{format: "sha1"}
 	if !o.Alone {
@@ -115,7 +109,7 @@ func (o Opening) own(ctx context.Context) own {
 		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 4 {
-		return o.ownBySteps(ctx)
+		return own{format: "sha1"}
 	}
 	return own{objects: lines[0], exclude: lines[1], shallow: lines[2], format: lines[3]}
 }
@@ -124,23 +118,6 @@ func (o Opening) look() Git {
 	git := Repository(o.Work)
 	git.Timeout, git.Late = o.Timeout, o.Late
 	return git
-}
-
-// ownBySteps asks one by one: for paths with line breaks, and for a git that does not know all of it.
-func (o Opening) ownBySteps(ctx context.Context) own {
-	path := func(name string) string {
-		text, _ := o.look().Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
-		return text
-	}
-	found := own{objects: path("objects"), format: "sha1"}
-	if found.objects == "" {
-		return found
-	}
-	found.exclude, found.shallow = path("info/exclude"), path("shallow")
-	if format, err := o.look().Run(ctx, "rev-parse", "--show-object-format"); err == nil {
-		found.format = format
-	}
-	return found
 }
 
 // Repository is git in the repository whose top is work; commands fail where there is none.

@@ -3,11 +3,14 @@ package proc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
@@ -97,20 +100,7 @@ func oomCount(path string) (int64, bool) {
 }
 
 func signalName(sig syscall.Signal) string {
-	for name, s := range signals {
-		if s == sig {
-			return name
-		}
-	}
-	return "signal " + strconv.Itoa(int(sig))
-}
-
-var signals = map[string]syscall.Signal{ //nolint:gochecknoglobals // a constant table
-	"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGQUIT": syscall.SIGQUIT, "SIGILL": syscall.SIGILL,
-	"SIGTRAP": syscall.SIGTRAP, "SIGABRT": syscall.SIGABRT, "SIGBUS": syscall.SIGBUS, "SIGFPE": syscall.SIGFPE,
-	"SIGKILL": syscall.SIGKILL, "SIGUSR1": syscall.SIGUSR1, "SIGSEGV": syscall.SIGSEGV, "SIGUSR2": syscall.SIGUSR2,
-	"SIGPIPE": syscall.SIGPIPE, "SIGALRM": syscall.SIGALRM, "SIGTERM": syscall.SIGTERM, "SIGXCPU": syscall.SIGXCPU,
-	"SIGXFSZ": syscall.SIGXFSZ,
+	return cmp.Or(unix.SignalName(sig), "signal "+strconv.Itoa(int(sig)))
 }
 
 // ParseSignal reads a name with or without SIG, or a number. Zero means that it is none.
@@ -118,6 +108,5 @@ func ParseSignal(text string) syscall.Signal {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 65 {
 		return syscall.Signal(n)
 	}
-	name := strings.ToUpper(text)
-	return signals["SIG"+strings.TrimPrefix(name, "SIG")]
+	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(text), "SIG"))
 }

@@ -1,7 +1,6 @@
 package reporter
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,32 +33,13 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 		return nil, fmt.Errorf("encode %s: %w", eventType, err)
 	}
 	if len(body) <= maxEventBytes {
-		return withoutNUL(body), nil
+		return textcut.WithoutNUL(body), nil
 	}
 	shorten(full, len(body))
 	if body, err = json.Marshal(whole); err != nil {
 		return nil, fmt.Errorf("encode shortened %s: %w", eventType, err)
 	}
-	return withoutNUL(body), nil
-}
-
-// withoutNUL replaces U+0000, which programs print and no database column takes.
-func withoutNUL(body []byte) []byte {
-	for at := 0; ; {
-		next := bytes.Index(body[at:], []byte(`\u0000`))
-		if next < 0 {
-			return body
-		}
-		at += next
-		escaped := 0
-		for at-escaped > 0 && body[at-escaped-1] == '\\' {
-			escaped++
-		}
-		if escaped%2 == 0 {
-			copy(body[at:], `\ufffd`)
-		}
-		at += len(`\u0000`)
-	}
+	return textcut.WithoutNUL(body), nil
 }
 
 // shorten keeps what is small in the data of an event of size bytes.

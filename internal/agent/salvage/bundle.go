@@ -1,6 +1,7 @@
 package salvage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -43,7 +44,7 @@ func (c *collector) commitTree(ctx context.Context) (string, error) {
 	}
 	date := strconv.FormatInt(c.date(ctx).Unix(), 10) + " +0000"
 	git := c.git
-	name, email := or(c.repo.AuthorName, "omoi"), or(c.repo.AuthorEmail, "omoi@localhost")
+	name, email := cmp.Or(strings.TrimSpace(c.repo.AuthorName), "omoi"), cmp.Or(strings.TrimSpace(c.repo.AuthorEmail), "omoi@localhost")
 	git.Env = append(git.Env,
 		"GIT_AUTHOR_NAME="+name, "GIT_AUTHOR_EMAIL="+email, "GIT_AUTHOR_DATE="+date,
 		"GIT_COMMITTER_NAME="+name, "GIT_COMMITTER_EMAIL="+email, "GIT_COMMITTER_DATE="+date)
@@ -161,11 +162,4 @@ func (c *collector) writeBundle(ctx context.Context, path string, refs, without 
 		return fmt.Errorf("place bundle: %w", err)
 	}
 	return nil
-}
-
-func or(text, def string) string {
-	if strings.TrimSpace(text) == "" {
-		return def
-	}
-	return text
 }

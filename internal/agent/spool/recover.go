@@ -44,7 +44,6 @@ func (s *Spool) settle(known bool) {
 	}
 	s.next, s.synced = last+1, 0
 	if !known || s.state.volatile || s.found.Damaged > 0 {
-		s.found.Renamed = !s.found.Fresh
 		s.rename()
 		s.state.volatile = false
 	}
@@ -102,7 +101,6 @@ func (s *Spool) scanAll(segs []segment) error {
 			return err
 		}
 		s.found.Damaged += bad
-		s.found.Retained += seg.last - seg.first + 1
 		broken = bad > 0
 		s.segs = append(s.segs, *seg)
 	}

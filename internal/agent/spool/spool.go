@@ -66,10 +66,8 @@ type Spool struct {
 
 // Recovery tells what opening found.
 type Recovery struct {
-	Retained int64 // records found
-	Damaged  int64 // lines that were cut off because they or one before them were unreadable
-	Fresh    bool  // there was no spool before
-	Renamed  bool  // numbers could not be trusted, so the spool goes on under a new id
+	Damaged int64 // lines that were cut off because they or one before them were unreadable
+	Fresh   bool  // there was no spool before
 }
 
 // Open makes or recovers the spool in dir and locks it against other processes.

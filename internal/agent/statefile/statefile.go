@@ -3,21 +3,55 @@ package statefile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
+
+// Load reads the JSON of the file at path into v and reports whether it could. What cannot be read whole is of
+// another version, or of a process that died.
+func Load(path string, v any) bool {
+	text, err := os.ReadFile(path)
+	return err == nil && json.Unmarshal(text, v) == nil
+}
 
 // Save replaces the file at path, in one step, by v as JSON.
 func Save(path string, v any) error {
+	return SaveSynced(path, v, func(*os.File) error { return nil })
+}
+
+// SaveSynced is [Save], and calls sync for the file and then for its folder: a file that decides something must
+// be on the disk once the machine has gone down.
+func SaveSynced(path string, v any, sync func(*os.File) error) error {
 	text, err := json.Marshal(v)
 	if err == nil {
-		err = os.WriteFile(path+".new", text, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = replace(path, text, sync)
 	}
 	if err != nil {
 		return fmt.Errorf("save state: %w", err)
 	}
 	return nil
+}
+
+func replace(path string, text []byte, sync func(*os.File) error) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(sync(dir), dir.Close())
 }
