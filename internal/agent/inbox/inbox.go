@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -56,12 +57,9 @@ type Reporter interface {
 type Config struct {
 	Wait       time.Duration // how long the server may hold a poll; 25 s
 	MinBackoff time.Duration // after a failure; 500 ms
-	MaxBackoff time.Duration // after failures in a row; 15 s
+	MaxBackoff time.Duration // after failures in a row; 5 s
 	UsedFile   string        // what was won and taken up; empty keeps it in memory only
 	Turn       func() int    // the agent's turn, for receipts; nil is 0
-
-	// Back is closed once the line has come back after a failure, as others see it; nil is never.
-	Back func() <-chan struct{}
 
 	InterruptsOnly bool // the rest is for somebody else
 }
@@ -80,21 +78,20 @@ type Inbox struct {
 	taken   int
 	told    int           // of the used ones, by [Inbox.Answered]
 	changed chan struct{} // closed and replaced when a message arrives
-	acks    chan string
 }
 
 // New makes an inbox and reads which messages were taken up before.
 func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) {
 	cfg.Wait = cmp.Or(max(cfg.Wait, 0), 25*time.Second)
 	cfg.MinBackoff = cmp.Or(max(cfg.MinBackoff, 0), 500*time.Millisecond)
-	cfg.MaxBackoff = cmp.Or(max(cfg.MaxBackoff, 0), 15*time.Second)
+	cfg.MaxBackoff = cmp.Or(max(cfg.MaxBackoff, 0), 5*time.Second)
 	used, err := openUsed(cfg.UsedFile)
 	if err != nil {
 		return nil, err
 	}
 	b := &Inbox{
 		cfg: cfg, line: line, rep: rep, log: log, used: used, asked: map[string]bool{},
-		changed: make(chan struct{}), acks: make(chan string, 256),
+		changed: make(chan struct{}),
 	}
 	for _, m := range used.Open { // asked for or won, by a process that was killed before it could use them
 		b.insert(m.Message)
@@ -104,59 +101,65 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 
 // Run polls until ctx ends or the API says that the sandbox is gone.
 func (b *Inbox) Run(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	wg.Go(func() { b.sendAcks(ctx) })
-	backoff, path, poll := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String(), task.NewID()
+	backoff, path, name := b.cfg.MinBackoff, "/messages?wait="+b.cfg.Wait.String(), task.NewID()
 	if b.cfg.InterruptsOnly {
 		path += "&only=" + TypeInterrupt
 	}
 	for ctx.Err() == nil {
-		asked, back := time.Now(), b.back()
-		answer, err := b.line.Get(ctx, path+"&poll="+poll, b.cfg.Wait)
-		if err == nil && answer.Status == http.StatusGone {
+		asked := time.Now()
+		list, answer, err := b.poll(ctx, path+"&poll="+name)
+		switch {
+		case answer.Status == http.StatusGone:
 			return
-		}
-		if err == nil && answer.Status == http.StatusOK && b.arrived(answer.Body) {
-			backoff, poll = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
-			// A server that does not hold polls is asked twice a second, not in a circle.
-			if time.Since(asked) < b.cfg.Wait/2 && b.empty(answer.Body) {
-				_ = wait.For(ctx, b.cfg.MinBackoff)
-			}
+		case err != nil:
+			backoff = b.rest(ctx, answer.RetryAfter, backoff)
 			continue
 		}
-		backoff = b.rest(ctx, back, answer.RetryAfter, backoff)
+		for _, id := range b.arrived(list) {
+			_, _ = b.win(ctx, Message{ID: id}) // its receipt was lost on the way
+		}
+		backoff, name = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
+		// A server that does not hold polls is asked twice a second, not in a circle.
+		if len(list) == 0 && time.Since(asked) < b.cfg.Wait/2 {
+			_ = wait.For(ctx, b.cfg.MinBackoff)
+		}
 	}
 }
 
-func (b *Inbox) empty(body []byte) bool {
-	var list []json.RawMessage
-	return json.Unmarshal(body, &list) == nil && len(list) == 0
+func (b *Inbox) poll(ctx context.Context, path string) (list []Message, answer apiclient.Answer, err error) {
+	if answer, err = b.line.Get(ctx, path, b.cfg.Wait); err != nil {
+		return nil, answer, err
+	}
+	if answer.Status != http.StatusOK {
+		return nil, answer, fmt.Errorf("the API answered %d", answer.Status)
+	}
+	if err = json.Unmarshal(answer.Body, &list); err != nil {
+		b.log.WarnContext(ctx, "decode messages failed", slog.Any("error", err))
+	}
+	return list, answer, err
 }
 
-// arrived queues what is new: interrupts before the rest, each id once.
-func (b *Inbox) arrived(body []byte) bool {
-	var list []Message
-	if err := json.Unmarshal(body, &list); err != nil {
-		b.log.Warn("messages cannot be read", slog.Any("error", err))
-		return false
-	}
+// rest waits after a failure, and returns how long to wait after the next one.
+func (b *Inbox) rest(ctx context.Context, told, backoff time.Duration) time.Duration {
+	_ = wait.For(ctx, told+wait.Jitter(backoff)) // who asks looks at ctx
+	return min(backoff*2, b.cfg.MaxBackoff)
+}
+
+// arrived queues what is new: interrupts before the rest, each id once. It returns those that this taker has had before.
+func (b *Inbox) arrived(list []Message) (had []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range list {
-		if b.used.has(m.ID) || b.used.handedOut(m.ID) {
-			b.ack(m.ID) // its receipt was lost on the way
-			continue
-		}
-		if !b.known(m.ID) {
+		switch {
+		case b.used.has(m.ID) || b.used.handedOut(m.ID):
+			had = append(had, m.ID)
+		case !b.known(m.ID):
 			b.insert(m)
 		}
 	}
 	close(b.changed)
 	b.changed = make(chan struct{})
-	return true
+	return had
 }
 
 func (b *Inbox) known(id string) bool {

@@ -51,40 +51,12 @@ func TestPollsAreSpread(t *testing.T) {
 			<-time.After(10 * time.Minute) // of the bubble, which takes none
 			cancel()
 			<-over
-			require.Less(t, len(line.asked), 90)
-			require.Greater(t, len(line.asked), 35, "no wait grows without bound")
+			require.Less(t, len(line.asked), 300)
+			require.Greater(t, len(line.asked), 100, "no wait grows without bound")
 			for i := range line.asked[1:] {
 				gaps[int64(line.asked[i+1].Sub(line.asked[i]))] = true
 			}
 		})
 	}
 	require.Greater(t, len(gaps), 60)
-}
-
-// A line that others find working again is asked at once, however long it was away.
-func TestALineThatIsBackIsAskedAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		line, back := &deadLine{}, make(chan struct{})
-		box, err := inbox.New(inbox.Config{Back: func() <-chan struct{} { return back }}, line, mute{}, slog.New(slog.DiscardHandler))
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		over := make(chan struct{})
-		go func() { defer close(over); box.Run(ctx) }()
-		<-time.After(10 * time.Minute) // of the bubble, which takes none
-		synctest.Wait()
-		line.mu.Lock()
-		asked := len(line.asked)
-		line.mu.Unlock()
-		was := back
-		back = make(chan struct{})
-		now := time.Now()
-		close(was)
-		synctest.Wait()
-		<-time.After(time.Second)
-		cancel()
-		<-over
-		require.Equal(t, now, line.asked[asked])
-		require.Greater(t, len(line.asked), asked+1, "and its failures count anew")
-	})
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -122,34 +122,5 @@ func (u *usedIDs) save() error {
 	}
 	kept := u.notes
 	kept.Used = kept.Used[max(len(kept.Used)-mostUsed, 0):]
-	text, err := json.Marshal(kept)
-	if err == nil {
-		err = u.replace(text)
-	}
-	if err != nil {
-		return fmt.Errorf("note used messages: %w", err)
-	}
-	return nil
-}
-
-func (u *usedIDs) replace(text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(u.path), filepath.Base(u.path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _, _ = f.Close(), os.Remove(f.Name()) }()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := u.sync(f); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), u.path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(u.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(u.sync(dir), dir.Close())
+	return statefile.SaveSynced(u.path, kept, u.sync)
 }

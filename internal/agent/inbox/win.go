@@ -20,12 +20,11 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	}
 	backoff := b.cfg.MinBackoff
 	for {
-		back := b.back()
 		status, won := b.ask(ctx, m.ID)
 		if !undecided(status) {
 			return won, nil
 		}
-		backoff = b.rest(ctx, back, 0, backoff)
+		backoff = b.rest(ctx, 0, backoff)
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -67,23 +66,4 @@ func outlast(ctx context.Context, d time.Duration) (context.Context, context.Can
 		context.AfterFunc(longer, func() { timer.Stop() })
 	})
 	return longer, func() { stop(); cancel() }
-}
-
-// sendAcks repeats the receipts of messages that were given again after they were used.
-func (b *Inbox) sendAcks(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-b.acks:
-			_, _ = b.win(ctx, Message{ID: id}) // who cannot say it is given the message again
-		}
-	}
-}
-
-func (b *Inbox) ack(id string) {
-	select {
-	case b.acks <- id:
-	default: // it will be given again
-	}
 }

@@ -267,30 +267,3 @@ func TestADeathDoesNotHideWhatWasLeftOut(t *testing.T) {
 	require.Positive(t, dropped)
 	require.EqualValues(t, 500, float64(kept)+dropped)
 }
-
-// Only the acknowledgement that ends a failure says that the line is back.
-func TestItIsToldWhenTheLineIsBack(t *testing.T) {
-	t.Parallel()
-	aside(t, reporter.Config{SandboxID: "sbx"}, func(t *testing.T, w *wire, r *reporter.Reporter) {
-		t.Helper()
-		open := func(back <-chan struct{}) bool {
-			select {
-			case <-back:
-				return false
-			default:
-				return true
-			}
-		}
-		back := r.Back()
-		r.Emit("agent.message", nil)
-		require.NoError(t, r.Flush(t.Context()))
-		require.True(t, open(back), "it was never away")
-		w.fails(func() (apiclient.Answer, error) { return apiclient.Answer{}, errors.New("connection reset by peer") })
-		r.Emit("agent.message", nil)
-		<-time.After(time.Minute) // of the bubble, which takes none
-		require.True(t, open(back))
-		w.fails(nil)
-		<-back
-		require.True(t, open(r.Back()))
-	})
-}

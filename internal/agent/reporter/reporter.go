@@ -73,7 +73,6 @@ type Reporter struct {
 
 	mu       sync.Mutex
 	acked    chan struct{} // closed and replaced at each acknowledgement
-	back     chan struct{} // likewise, at the first one after a failure
 	count    int64
 	degraded bool
 	over     error
@@ -83,7 +82,7 @@ type Reporter struct {
 func New(cfg Config, sp *spool.Spool, post Poster, log *slog.Logger) *Reporter {
 	return &Reporter{
 		cfg: cfg.withDefaults(), spool: sp, post: post, log: log,
-		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), acked: make(chan struct{}), back: make(chan struct{}),
+		wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), acked: make(chan struct{}),
 	}
 }
 
@@ -194,20 +193,6 @@ func (r *Reporter) announce(over error) {
 	}
 	close(r.acked)
 	r.acked = make(chan struct{})
-}
-
-// Back is closed by the next acknowledgement that follows a failure: the line works again.
-func (r *Reporter) Back() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.back
-}
-
-func (r *Reporter) cameBack() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	close(r.back)
-	r.back = make(chan struct{})
 }
 
 func notify(ch chan struct{}) {

@@ -97,9 +97,6 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 	s.sent = time.Now()
 	switch v {
 	case taken:
-		if s.failures > 0 {
-			s.cameBack()
-		}
 		s.failures = 0
 		s.limit = min(s.limit*2, s.cfg.BatchEvents)
 		return nil
