@@ -16,7 +16,7 @@ const (
 // arguments are the program's command line. It holds no secret and no word of the task, which
 // goes in by standard input.
 func (t *talk) arguments() []string {
-	env, vars, place := t.env, t.vars, t.place
+	env, vars, place := t.Env, t.Vars, t.place
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages",
@@ -45,17 +45,17 @@ func (t *talk) arguments() []string {
 // of a round, else what is left of the attempt's.
 func (t *talk) turnsLeft() string {
 	switch {
-	case t.limits.Turns == 0:
+	case t.Limits.Turns == 0:
 		return ""
-	case t.env.Config.Continuous:
-		return strconv.Itoa(t.limits.Turns)
+	case t.Env.Config.Continuous:
+		return strconv.Itoa(t.Limits.Turns)
 	}
-	return strconv.Itoa(t.limits.Turns - t.rec.now().used)
+	return strconv.Itoa(t.Limits.Turns - t.rec.now().used)
 }
 
 // budgetLeft is what one process of the program may cost: what is left of the attempt's budget.
 func (t *talk) budgetLeft() string {
-	return strconv.FormatFloat(t.limits.Cost-t.rec.now().cost, 'f', 4, 64)
+	return strconv.FormatFloat(t.Limits.Cost-t.rec.now().cost, 'f', 4, 64)
 }
 
 // tools are those that may be used without a question, and those that are not offered. There

@@ -117,13 +117,13 @@ func TestHowADeadProgramIsJudged(t *testing.T) {
 		"a result, ended by us": {turn{result: ok, ended: true, exit: proc.Result{Outcome: proc.Stopped, ExitCode: 143}}, task.ClassNone},
 		"a result":              {turn{result: ok}, task.ClassNone},
 	} {
-		f := (&talk{rec: &recorder{place: &place{}}}).failure(&c.end)
+		f := (&talk{place: &place{}, rec: &recorder{place: &place{}}}).failure(&c.end)
 		if c.want == task.ClassNone {
 			require.Nil(t, f, name)
 			continue
 		}
-		require.Equal(t, c.want, f.class, name)
-		require.NotEmpty(t, f.text)
+		require.Equal(t, c.want, f.Class, name)
+		require.NotEmpty(t, f.Text)
 	}
 }
 
@@ -186,7 +186,9 @@ func TestTheCommandLine(t *testing.T) {
 	p := &place{SessionID: "s"}
 	given := func(vars variables) []string {
 		rec := newRecorder(t.Context(), env, p)
-		return (&talk{env: env, vars: vars, place: p, rec: rec, limits: limitsOf(env, vars, p)}).arguments()
+		talk := newTalk(env, vars, "", p)
+		talk.rec = rec
+		return talk.arguments()
 	}
 	args := strings.Join(given(variables{"MODEL": "glm", "MAX_TURNS": "7", "DISALLOWED_TOOLS": "Bash", "ENABLE_SKILLS": "false"}), " ")
 	for _, want := range []string{

@@ -29,11 +29,7 @@ func environ(env agent.Env, vars variables) []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "BASH_MAX_TIMEOUT_MS": limit,
 	})
 	credentials(all)
-	list := make([]string, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, name+"="+all[name])
-	}
-	return list
+	return agent.Environ(all)
 }
 
 // credentials leaves one: a subscription goes before a key of either kind, and an endpoint that asks for none

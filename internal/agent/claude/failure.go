@@ -14,27 +14,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// failed is why a turn, and with it the attempt, came to nothing.
-type failed struct {
-	class  task.FailureClass
-	kind   string // error_type
-	reason string // stop_reason
-	code   task.ReasonCode
-	text   string
-	reset  time.Time // when the provider's limit ends, if that is known
-}
-
 const statusOverloaded = 529
 
 // failure judges the end of a turn by its result and, where the program has ended, by its exit
 // code too; nil: it went well.
-func (t *talk) failure(end *turn) *failed {
+func (t *talk) failure(end *turn) *continuous.Failure {
 	r := end.result
 	switch {
 	case end.stop == continuous.StopTurns, r != nil && r.Subtype == "error_max_turns":
-		return &failed{class: task.ClassStopped, kind: "max_turns", reason: continuous.StopTurns, text: t.atLimit("MAX_TURNS")}
+		return continuous.AtLimit(continuous.StopTurns, t.Standing())
 	case end.stop == continuous.StopCost, r != nil && r.Subtype == "error_max_budget_usd":
-		return &failed{class: task.ClassStopped, kind: "max_budget", reason: continuous.StopCost, text: t.atLimit("MAX_BUDGET_USD")}
+		return continuous.AtLimit(continuous.StopCost, t.Standing())
 	case r == nil:
 		return t.died(end)
 	case r.Subtype != "success" || r.IsError:
@@ -45,19 +35,14 @@ func (t *talk) failure(end *turn) *failed {
 	return nil
 }
 
-// atLimit says that a limit of the attempt was reached, and how far the agent came.
-func (t *talk) atLimit(name string) string {
-	return continuous.Stopped(t.rec.now().Turn, t.rec.now().cost, name)
-}
-
 // refused is a result that says that it went wrong.
-func (t *talk) refused(end *turn) *failed {
+func (t *talk) refused(end *turn) *continuous.Failure {
 	now := t.rec.now()
 	limit, cause := now.limit, now.cause
 	text := t.words(end)
-	f := &failed{class: classOf(end.result.APIStatus, cause, text), kind: cmp.Or(cause, end.result.Subtype), reason: "error", text: text}
-	if f.class == task.ClassProviderLimit {
-		f.reason, f.reset = "provider_limit", resetOf(limit, text, time.Now())
+	f := &continuous.Failure{Class: classOf(end.result.APIStatus, cause, text), Kind: cmp.Or(cause, end.result.Subtype), Reason: "error", Text: text}
+	if f.Class == task.ClassProviderLimit {
+		f.Reason, f.Reset = "provider_limit", resetOf(limit, text, time.Now())
 	}
 	return f
 }
@@ -147,21 +132,21 @@ func resetOf(limit limitInfo, text string, now time.Time) time.Time {
 }
 
 // died is a program that ended without a result that counts.
-func (t *talk) died(end *turn) *failed {
-	f := &failed{class: task.ClassAgentError, kind: "command_failed", reason: "error"}
-	f.text = fmt.Sprintf("Claude Code ended with exit code %d before it was done. %s", end.exit.ExitCode, t.words(end))
+func (t *talk) died(end *turn) *continuous.Failure {
+	f := &continuous.Failure{Class: task.ClassAgentError, Kind: "command_failed", Reason: "error"}
+	f.Text = fmt.Sprintf("Claude Code ended with exit code %d before it was done. %s", end.exit.ExitCode, t.words(end))
 	switch end.exit.Outcome {
 	case proc.OutOfMemory:
-		f.class, f.kind, f.text = task.ClassResources, "out_of_memory", "Claude Code, or what it had started, ran out of memory. "+end.exit.Note
+		f.Class, f.Kind, f.Text = task.ClassResources, "out_of_memory", "Claude Code, or what it had started, ran out of memory. "+end.exit.Note
 	case proc.Limit:
-		f.class, f.kind, f.text = task.ClassResources, "limit", "Claude Code was ended at a limit. "+end.exit.Note
+		f.Class, f.Kind, f.Text = task.ClassResources, "limit", "Claude Code was ended at a limit. "+end.exit.Note
 	case proc.Killed:
-		f.class, f.kind, f.text = task.ClassInfrastructure, "sigkill", "Claude Code was killed. "+end.exit.Note
+		f.Class, f.Kind, f.Text = task.ClassInfrastructure, "sigkill", "Claude Code was killed. "+end.exit.Note
 	case proc.Stopped, proc.Timeout:
-		f.kind, f.text = "stopped", "Claude Code did not answer and was ended."
+		f.Kind, f.Text = "stopped", "Claude Code did not answer and was ended."
 	case proc.Exited:
 		if end.exit.Signal != "" {
-			f.class, f.kind = task.ClassInfrastructure, "signal"
+			f.Class, f.Kind = task.ClassInfrastructure, "signal"
 		}
 	}
 	return f

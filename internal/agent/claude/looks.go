@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/event"
 )
@@ -12,32 +11,16 @@ import (
 // looks are those at the work tree, one at a time. They give way to an interrupt: what one of
 // them has not seen the next one sees.
 type looks struct {
-	// changes tells what has changed since it was asked last; it gives up when cut is closed.
-	changes func(cut <-chan struct{}) (found []diff.Change, total int, skipped []string)
+	// changes tells what has changed since it was asked last; it gives up when ctx ends.
+	changes func(ctx context.Context, limit int) (found []diff.Change, total int, skipped []string)
+	context func() (context.Context, context.CancelFunc) // of a look
 
 	one sync.Mutex // held by who looks
 
 	mu      sync.Mutex
 	hurried bool
-	missed  bool
-	cut     chan struct{} // of the look that is under way; nil: there is none
-}
-
-// newLooks also look after ctx has ended, since what was done by then counts.
-func newLooks(ctx context.Context, env agent.Env) *looks {
-	watch := env.Watch(ctx)
-	return &looks{changes: func(cut <-chan struct{}) ([]diff.Change, int, []string) {
-		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-		defer stop()
-		go func() {
-			select {
-			case <-cut:
-				stop()
-			case <-ctx.Done():
-			}
-		}()
-		return watch(ctx, maxEdits)
-	}}
+	missed  bool               // a look gave way, and none was made since
+	cut     context.CancelFunc // ends the look that is under way; nil: there is none
 }
 
 // hurry ends the look that is under way, and keeps others from beginning until calm.
@@ -46,8 +29,8 @@ func (k *looks) hurry() {
 	defer k.mu.Unlock()
 	k.hurried = true
 	if k.cut != nil {
-		close(k.cut)
-		k.cut, k.missed = nil, true
+		k.cut()
+		k.missed = true
 	}
 }
 
@@ -64,30 +47,27 @@ func (k *looks) behind() bool {
 	return k.missed
 }
 
-// take looks once.
+// take looks once, if there is time.
 func (k *looks) take() (found []diff.Change, total int, skipped []string) {
 	k.one.Lock()
 	defer k.one.Unlock()
-	cut := k.begin()
-	if cut == nil {
-		return nil, 0, nil
+	ctx, stop := k.context()
+	defer stop()
+	if k.begin(stop) {
+		found, total, skipped = k.changes(ctx, maxEdits)
 	}
-	found, total, skipped = k.changes(cut)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.cut = nil
 	return found, total, skipped
 }
 
-// begin is nil where there is no time for a look.
-func (k *looks) begin() <-chan struct{} {
+// begin reports whether there is time for a look, which stop ends.
+func (k *looks) begin(stop context.CancelFunc) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.missed = k.hurried; k.hurried {
-		return nil
-	}
-	k.cut = make(chan struct{})
-	return k.cut
+	k.missed, k.cut = k.hurried, stop
+	return !k.hurried
 }
 
 // look reports what has changed in the work tree since it was looked at last. It lets go of mu

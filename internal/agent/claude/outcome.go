@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -20,20 +19,20 @@ const (
 	behindWait = 5 * time.Minute
 )
 
-// close lets the program end, and judges once more: by its exit code too.
-func (t *talk) close(ctx context.Context, end *turn) *failed {
-	wait := closeWait
+// Close lets the program end, and judges once more: by its exit code too.
+func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bool) {
+	end, wait := t.end, closeWait
 	if t.rec.now().behind {
 		wait = behindWait
 	}
-	t.prog.in.Close()
-	timer, heard := time.NewTimer(wait), t.receiver.Heard
+	t.prog.In.Close()
+	timer, heard := time.NewTimer(wait), t.Receiver.Heard
 	defer timer.Stop()
 	for !end.ended {
 		select {
 		case <-ctx.Done():
 			t.halt()
-			return nil
+			return nil, false
 		case m, ok := <-heard:
 			if !ok || t.heardLate(end, m) {
 				heard = nil
@@ -42,23 +41,23 @@ func (t *talk) close(ctx context.Context, end *turn) *failed {
 			t.prog.stop()
 		case l := <-t.prog.notices:
 			t.noticed(end, l)
-		case <-t.prog.done:
+		case <-t.prog.Drained:
 			t.drain(end)
-			end.ended, end.exit = true, t.prog.result
+			end.ended, end.exit = true, t.prog.Result
 		}
 	}
 	if len(end.stopping) > 0 {
 		t.stopped(end)
-		return nil
+		return nil, true
 	}
-	return t.failure(end)
+	return t.failure(end), false
 }
 
 // heardLate takes in what is said while the program ends. It can be told nothing more; an
 // interrupt, after which it is true, ends it at once with all that it does in the background.
 func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	if m.Type != inbox.TypeInterrupt {
-		t.later = append(t.later, m)
+		t.Later = append(t.Later, m)
 		return false
 	}
 	end.stopping = append(end.stopping, m)
@@ -67,53 +66,35 @@ func (t *talk) heardLate(end *turn, m inbox.Message) (stopping bool) {
 	return true
 }
 
-func (t *talk) completed(end *turn, w continuous.Work) {
-	t.save()
+// Complete reports that the work is done.
+func (t *talk) Complete(w continuous.Work) {
+	t.Save()
 	at := t.rec.now()
 	data := map[string]any{
 		"success": true, "turns": at.Turn, "session_id": at.SessionID, "model": at.Spent.Model,
-		"stop_reason": cmp.Or(end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.env.AgentType(),
-		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.env, at.SessionID), "duration_ms": at.WorkedMS,
+		"stop_reason": cmp.Or(t.end.result.StopReason, "end_turn"), "final_output": t.rec.now().said, "agent_type": t.Env.AgentType(),
+		"tool_errors": at.Errors, "transcript_path": transcriptPath(t.Env, at.SessionID), "duration_ms": at.WorkedMS,
 		"validation_passed": false, "tests_passed": w.Tested,
 	}
 	maps.Copy(data, t.rec.now().bill)
-	maps.Copy(data, t.loop().WorkData(w))
+	maps.Copy(data, t.WorkData(w))
 	maps.Copy(data, w.Found())
-	t.env.Report.Emit(event.AgentCompleted, data)
+	t.Env.Report.Emit(event.AgentCompleted, data)
 }
 
-// fail reports why there is nothing more to expect, with what there is: words and bill.
-func (t *talk) fail(f *failed) agent.Result {
+// Failing looks at the work tree once more, and reports what the program says of an end that it did not choose.
+func (t *talk) Failing(f *continuous.Failure) {
 	t.rec.caughtUp()
-	t.save()
-	data := map[string]any{
-		"error": f.text, "error_type": f.kind, "failure_class": string(f.class), "phase": "initial_task", "stop_reason": f.reason,
-		"turn": t.rec.now().Turn, "session_id": t.place.SessionID, "final_output": t.rec.now().said, "final_output_length": len(t.rec.now().said),
-	}
-	maps.Copy(data, t.rec.now().bill)
-	if f.code != "" {
-		data["reason_code"] = f.code
-	}
-	if !f.reset.IsZero() {
-		data["reset_at"] = f.reset
-	}
-	if f.class == task.ClassInfrastructure || f.class == task.ClassResources {
-		t.env.Report.Emit(event.AgentStreamError, map[string]any{
-			"error": f.text, "error_type": f.kind, "turn": t.rec.now().Turn, "final_output_length": len(t.rec.now().said),
+	if f.Class == task.ClassInfrastructure || f.Class == task.ClassResources {
+		now := t.rec.now()
+		t.Env.Report.Emit(event.AgentStreamError, map[string]any{
+			"error": f.Text, "error_type": f.Kind, "turn": now.Turn, "final_output_length": len(now.said),
 		})
 	}
-	t.env.Report.Emit(event.AgentError, data)
-	return agent.Result{Failed: true}
 }
 
-// abandoned is an agent that was interrupted and that nobody spoke to again. It does not go on
-// against the will of who stopped it.
-func (t *talk) abandoned(err error) agent.Result {
-	if err != nil {
-		return agent.Result{}
-	}
-	return t.fail(&failed{
-		class: task.ClassStopped, kind: "interrupted", reason: "interrupted", code: task.ReasonInterrupted,
-		text: "The agent was interrupted, and no message came that says how to go on.",
-	})
+// Standing returns where the program stands.
+func (t *talk) Standing() continuous.Standing {
+	now := t.rec.now()
+	return continuous.Standing{Cost: now.cost, Bill: now.bill, Session: t.place.SessionID, Turns: now.Turn, Files: now.Files, Said: now.said}
 }

@@ -1,10 +1,8 @@
 package claude
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
 // place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
@@ -54,8 +53,7 @@ func openPlace(env agent.Env) (*place, error) {
 // readPlace answers nil for what cannot be read whole, as what another version has written.
 func readPlace(path string) *place {
 	p := &place{path: path}
-	text, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(text, p) != nil || p.SessionID == "" {
+	if !statefile.Load(path, p) || p.SessionID == "" {
 		return nil
 	}
 	return p
@@ -84,20 +82,7 @@ func restore(env agent.Env, from *agent.Resume) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return fmt.Errorf("make the folder of the transcript: %w", err)
 	}
-	in, err := os.Open(from.Path)
-	if err != nil {
-		return fmt.Errorf("open the earlier transcript: %w", err)
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.OpenFile(target, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("write the earlier transcript: %w", err)
-	}
-	defer func() { _ = out.Close() }()
-	if _, err := io.Copy(out, in); err != nil {
-		return fmt.Errorf("write the earlier transcript: %w", err)
-	}
-	return nil
+	return transcript.Recall(from.Path, target, func([]byte) {})
 }
 
 // transcriptPath is where the program keeps a session of this workspace: in a folder that is

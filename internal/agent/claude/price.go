@@ -1,13 +1,12 @@
 package claude
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/omoi-dev/omoi/internal/cost"
 )
-
-// price is what a million tokens cost, in dollars.
-type price struct{ input, output, read, write float64 }
 
 // listDate is when the list of [listPrice] was last compared with the bills of the known versions of the program.
 const listDate = "2026-11-01"
@@ -15,31 +14,22 @@ const listDate = "2026-11-01"
 // listPrice is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
 // them it looks for the model's name within what a provider calls it, as in us.anthropic.claude-opus-4-1-20250805-v1:0. The first that
 // fits counts. A model that is not listed has no known price, whatever the program bills for it.
-func listPrice(model string) (price, bool) {
-	opus, sonnet := price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
-	for _, known := range []struct {
-		model string
-		price
-	}{
-		{"claude-opus-4-5", opus},
-		{"claude-opus-4-6", opus},
-		{"claude-opus-4-7", opus},
-		{"claude-opus-4-8", opus},
-		{"claude-opus-5", opus},
-		{"claude-opus-4", price{15, 75, 1.5, 18.75}},
-		{"claude-fable-5", price{10, 50, 1, 12.5}},
-		{"claude-sonnet-5", sonnet},
-		{"claude-sonnet-4", sonnet},
-		{"claude-3-7-sonnet", sonnet},
-		{"claude-3-5-sonnet", sonnet},
-		{"claude-haiku-4-5", price{1, 5, 0.1, 1.25}},
-		{"claude-3-5-haiku", price{0.8, 4, 0.08, 1}},
-	} {
-		if strings.Contains(model, known.model) {
-			return known.price, true
-		}
+func listPrice(model string) (task.ModelPrice, bool) { return priced(model, builtIn()) }
+
+//nolint:gochecknoglobals // a constant table
+var builtIn = sync.OnceValue(func() []task.ModelPrice {
+	list, _ := task.ParseModelPrices("claude-opus-4-5=5/25, claude-opus-4-6=5/25, claude-opus-4-7=5/25, claude-opus-4-8=5/25," +
+		"claude-opus-5=5/25, claude-opus-4=15/75, claude-fable-5=10/50, claude-sonnet-5=3/15/0.3/3.75, claude-sonnet-4=3/15/0.3/3.75," +
+		"claude-3-7-sonnet=3/15/0.3/3.75, claude-3-5-sonnet=3/15/0.3/3.75, claude-haiku-4-5=1/5, claude-3-5-haiku=0.8/4/0.08/1")
+	return list
+})
+
+func priced(model string, list []task.ModelPrice) (task.ModelPrice, bool) {
+	at := slices.IndexFunc(list, func(p task.ModelPrice) bool { return strings.Contains(model, p.Model) })
+	if at < 0 {
+		return task.ModelPrice{}, false
 	}
-	return price{}, false
+	return list[at], true
 }
 
 // prices are those of the configuration and of the project, the latter first. The zero value is the built-in list alone.
@@ -58,11 +48,9 @@ func pricesOf(vars variables) prices {
 }
 
 // of returns the price of a model. A configured price goes before the program's own bill.
-func (l prices) of(model string) (p price, configured, known bool) {
-	for _, c := range l.set {
-		if strings.Contains(model, c.Model) {
-			return price{c.Input, c.Output, c.CacheRead, c.CacheWrite}, true, true
-		}
+func (l prices) of(model string) (p task.ModelPrice, configured, known bool) {
+	if p, configured = priced(model, l.set); configured {
+		return p, true, true
 	}
 	p, known = listPrice(model)
 	return p, false, known
@@ -77,9 +65,9 @@ func (l prices) asOf() string {
 }
 
 // listed is what tokens cost by a price.
-func (t tokens) listed(p price) float64 {
+func (t tokens) listed(p task.ModelPrice) float64 {
 	const million = 1e6
-	return (p.input*float64(t.Input) + p.output*float64(t.Output) + p.read*float64(t.CacheRead) + p.write*float64(t.CacheWrite)) / million
+	return (p.Input*float64(t.Input) + p.Output*float64(t.Output) + p.CacheRead*float64(t.CacheRead) + p.CacheWrite*float64(t.CacheWrite)) / million
 }
 
 // plainName is a model without what the program adds to its name, such as [1m].

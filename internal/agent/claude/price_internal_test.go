@@ -31,6 +31,7 @@ func TestWhatWasNotSettledIsEstimated(t *testing.T) {
 // What the pinned versions of the program bill for a million tokens of each kind, as measured: the dearer one counts.
 func TestTheListIsThatOfTheProgram(t *testing.T) {
 	t.Parallel()
+	type price [4]float64 // input, output, cache read, cache write
 	old, opus, sonnet := price{15, 75, 1.5, 18.75}, price{5, 25, 0.5, 6.25}, price{3, 15, 0.3, 3.75}
 	haiku, small := price{1, 5, 0.1, 1.25}, price{0.8, 4, 0.08, 1}
 	for model, want := range map[string]price{
@@ -44,7 +45,7 @@ func TestTheListIsThatOfTheProgram(t *testing.T) {
 	} {
 		got, known := listPrice(model)
 		require.True(t, known, model)
-		require.Equal(t, want, got, model)
+		require.Equal(t, want, price{got.Input, got.Output, got.CacheRead, got.CacheWrite}, model)
 	}
 	s := spent{}
 	s.use("claude-opus-5-5", tokens{Input: 850_000})

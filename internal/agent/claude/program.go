@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -17,52 +15,29 @@ import (
 
 // program is one process of Claude Code.
 type program struct {
-	notices chan *line    // lines that steer, in their order; somebody must take them
-	done    chan struct{} // closed once it has ended and all of its lines were taken
+	*stdio.Process
 
-	// Of the end, once done is closed.
-	result proc.Result
-	err    error // it could not be started
-
-	stop context.CancelFunc // ends its whole process tree
-	in   *stdio.Writer
+	notices chan *line         // lines that steer, in their order; somebody must take them
+	stop    context.CancelFunc // ends its whole process tree
 }
 
 // start starts the program; take gets every line.
 func start(ctx context.Context, env agent.Env, command proc.Command, take func(*line)) (*program, error) {
-	stdin, in, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make a pipe for the agent's input: %w", err)
-	}
-	out, stdout, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make a pipe for the agent's output: %w", err), stdin.Close(), in.Close())
-	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &program{notices: make(chan *line, 256), done: make(chan struct{}), stop: stop, in: stdio.NewWriter(in)}
-	command.Stdin, command.Stdout = stdin, stdout
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.result, p.err = env.Procs.Run(ctx, command)
-		_, _ = stdin.Close(), stdout.Close()
-		_ = out.SetReadDeadline(time.Now())
-	}()
-	go func() {
-		defer close(p.done)
-		p.read(out, ended, take)
-		<-ended
+	p := &program{notices: make(chan *line, 256), stop: stop}
+	process, err := stdio.Start(ctx, env.Procs, command, true, func(out io.Reader) { p.read(out, take) })
+	if err != nil {
 		stop()
-		stdio.Drain(out)
-		p.in.Drop()
-	}()
+		return nil, err
+	}
+	p.Process = process
 	return p, nil
 }
 
 // over reports whether the program has ended.
 func (p *program) over() bool {
 	select {
-	case <-p.done:
+	case <-p.Drained:
 		return true
 	default:
 		return false
@@ -70,8 +45,8 @@ func (p *program) over() bool {
 }
 
 // read takes lines until the program has ended and no more of them come.
-func (p *program) read(out *os.File, ended <-chan struct{}, take func(*line)) {
-	lines, unread := bufio.NewReaderSize(&stdio.Reader{File: out, Ended: ended}, 64<<10), 0
+func (p *program) read(out io.Reader, take func(*line)) {
+	lines, unread := bufio.NewReaderSize(out, 64<<10), 0
 	for {
 		raw, full, err := readLine(lines)
 		l := lineOf(raw, full)
@@ -101,7 +76,7 @@ func (p *program) send(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode a line for the agent: %w", err)
 	}
-	return p.in.Send(append(text, '\n'))
+	return p.In.Send(append(text, '\n'))
 }
 
 // say sends a message of a user under an id, by which the program says that it took it up. It

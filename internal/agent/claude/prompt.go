@@ -26,7 +26,7 @@ func systemPrompt(env agent.Env, vars variables) string {
 		parts = append(parts, fmt.Sprintf("It is a git checkout of the branch %s. Commit nothing and push nothing: what you change here to try things out is no part of the work.", cfg.Repo.Branch))
 	}
 	if cfg.Validation != nil {
-		parts = append(parts, verdictForm)
+		parts = append(parts, continuous.VerdictForm)
 	}
 	if more := vars["SYSTEM_PROMPT_APPEND"]; more != "" {
 		parts = append(parts, more)

@@ -18,7 +18,7 @@ import (
 // at, which may take long.
 type recorder struct {
 	env   agent.Env
-	looks *looks
+	looks looks
 
 	asked sync.Map // ids of messages that the program was told, by our own ids of them
 
@@ -51,8 +51,10 @@ type said struct {
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
+	whole := context.WithoutCancel(ctx) // what was done until a stop counts
 	return &recorder{
-		env: env, place: p, looks: newLooks(ctx, env), files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
+		env: env, place: p, files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
+		looks: looks{changes: env.Watch(ctx), context: func() (context.Context, context.CancelFunc) { return context.WithCancel(whole) }},
 	}
 }
 

@@ -96,13 +96,13 @@ func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
 func TestALookGivesWay(t *testing.T) {
 	t.Parallel()
 	r, begun, there := newTestRecorder(), make(chan struct{}), []diff.Change{{Path: "a"}}
-	r.looks.changes = func(cut <-chan struct{}) ([]diff.Change, int, []string) {
+	r.looks.changes = func(ctx context.Context, _ int) ([]diff.Change, int, []string) {
 		select {
 		case <-begun:
 			return there, len(there), nil
 		default:
 			close(begun)
-			<-cut
+			<-ctx.Done()
 			return nil, 0, nil
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
@@ -22,20 +21,16 @@ const interruptWait = 3 * time.Second
 
 // talk is the conversation with the program, over all of its processes.
 type talk struct {
-	env      agent.Env
-	vars     variables
-	path     string
-	place    *place
-	rec      *recorder
-	prog     *program
-	receiver *agent.MessageReceiver
-	began    time.Duration // by [uptime.Now]
+	*continuous.Driver
+
+	path  string
+	place *place
+	rec   *recorder
+	prog  *program
+	end   *turn         // the newest one
+	began time.Duration // by [uptime.Now]
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
-	later   []inbox.Message          // what the next turn is told besides
-	limits  limits
-
-	reminded int // how often a validator was asked for its verdict
 }
 
 // turn is how a turn of the program ended.
@@ -55,14 +50,14 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	end := &turn{stop: t.reached()}
 	if end.stop != "" {
 		if of.ID != "" {
-			t.later = append(t.later, of)
+			t.Later = append(t.Later, of)
 		}
 		return end, nil
 	}
 	if err := t.ensure(ctx); err != nil {
 		return end, err
 	}
-	t.env.Doing.SetStatus(reporter.StatusRunning)
+	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.say(text, of)
 	t.sayMore(end)
 	for !t.over(end) {
@@ -70,23 +65,23 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 		case <-ctx.Done():
 			t.halt()
 			return end, ctx.Err()
-		case m, ok := <-t.receiver.Heard:
+		case m, ok := <-t.Receiver.Heard:
 			if ok {
 				t.hear(end, m)
 			}
 		case l := <-t.prog.notices:
 			t.noticed(end, l)
-		case <-t.limits.time:
+		case <-t.Time:
 			t.stop(end, continuous.StopTime)
 		case <-end.late:
 			t.prog.stop()
-		case <-t.prog.done:
+		case <-t.prog.Drained:
 			t.drain(end)
-			end.ended, end.exit = true, t.prog.result
+			end.ended, end.exit = true, t.prog.Result
 		}
 	}
-	if end.ended && t.prog.err != nil {
-		return end, task.Invalid("agent", "Claude Code cannot be started: %s.", t.prog.err)
+	if end.ended && t.prog.Err != nil {
+		return end, task.Invalid("agent", "Claude Code cannot be started: %s.", t.prog.Err)
 	}
 	t.stopped(end)
 	return end, ctx.Err()
@@ -100,20 +95,20 @@ func (t *talk) over(end *turn) bool {
 // ensure starts the program, or starts it again where it has ended.
 func (t *talk) ensure(ctx context.Context) error {
 	if t.prog != nil && !t.prog.over() {
-		if t.env.Config.Continuous || t.limits.Turns == 0 || t.rec.now().used == 0 {
+		if t.Env.Config.Continuous || t.Limits.Turns == 0 || t.rec.now().used == 0 {
 			return nil
 		}
 		t.halt() // it would count the turns of what it is told next from the beginning
 	}
-	t.place.Begun = exists(transcriptPath(t.env, t.place.SessionID))
+	t.place.Begun = exists(transcriptPath(t.Env, t.place.SessionID))
 	t.rec.begin()
 	t.sayAgain()
 	var err error
-	t.prog, err = start(ctx, t.env, proc.Command{
-		Args: append([]string{t.path}, t.arguments()...), Dir: t.env.Config.Workspace,
-		Env: environ(t.env, t.vars), Grace: min(t.env.Config.Grace/4, time.Second),
+	t.prog, err = start(ctx, t.Env, proc.Command{
+		Args: append([]string{t.path}, t.arguments()...), Dir: t.Env.Config.Workspace,
+		Env: environ(t.Env, t.Vars), Grace: min(t.Env.Config.Grace/4, time.Second),
 	}, t.rec.take)
-	t.env.Keep(transcriptPath(t.env, t.place.SessionID), t.place.SessionID)
+	t.Env.Keep(transcriptPath(t.Env, t.place.SessionID), t.place.SessionID)
 	return err
 }
 
@@ -125,7 +120,7 @@ func (t *talk) say(text string, of inbox.Message) {
 		t.rec.asked.Store(id, of.ID)
 	}
 	if err := t.prog.say(id, text); err != nil {
-		t.env.Log.Warn("the agent cannot be told", slog.Any("error", err))
+		t.Env.Log.Warn("the agent cannot be told", slog.Any("error", err))
 	}
 }
 
@@ -172,7 +167,7 @@ func (t *talk) noticed(end *turn, l *line) {
 		if l.Subtype == "success" && !l.IsError && len(t.unheard) == 0 {
 			end.stop = "" // it was done before it could be stopped, and nothing begins another turn
 		}
-		t.save()
+		t.Save()
 	case l.Replay:
 		if m, ok := t.unheard[l.UUID]; ok {
 			delete(t.unheard, l.UUID)
@@ -198,7 +193,7 @@ func (t *talk) anew(end *turn) {
 
 func (t *talk) used(m inbox.Message) {
 	if m.ID != "" {
-		t.env.Inbox.Used(m.ID)
+		t.Env.Inbox.Used(m.ID)
 	}
 }
 
@@ -217,13 +212,13 @@ func (t *talk) drain(end *turn) {
 func (t *talk) stopped(end *turn) {
 	for _, m := range end.stopping {
 		end.interrupted = true
-		t.env.Interrupted(m)
+		t.Env.Interrupted(m)
 	}
 	t.rec.looks.calm()
 	if end.ended {
 		t.rec.broken()
 	}
-	t.save()
+	t.Save()
 }
 
 // halt ends the program and all below it, and keeps what it was saying.
@@ -235,17 +230,70 @@ func (t *talk) halt() {
 	for !t.prog.over() {
 		select {
 		case <-t.prog.notices:
-		case <-t.prog.done:
+		case <-t.prog.Drained:
 		}
 	}
 	t.rec.broken()
-	t.save()
+	t.Save()
 }
 
-func (t *talk) save() {
+// Save keeps how far the work is, and counts its time until now.
+func (t *talk) Save() {
 	var err error
 	if t.began, err = t.rec.save(t.began); err != nil {
-		t.env.Log.Warn("a restart would not know how far this went", slog.Any("error", err))
+		t.Env.Log.Warn("save state failed", slog.Any("error", err))
+	}
+}
+
+// reached is the limit that leaves no room for another request to the model; empty: none.
+func (t *talk) reached() string {
+	switch {
+	case t.Limits.Cost > 0 && t.rec.beyond(t.Limits.Cost):
+		return continuous.StopCost
+	case t.Limits.Turns > 0 && t.rec.now().used >= t.Limits.Turns:
+		return continuous.StopTurns
+	}
+	return ""
+}
+
+// sayMore brings what came while nothing could be told.
+func (t *talk) sayMore(end *turn) {
+	more := t.Later
+	t.Later = nil
+	for _, m := range more {
+		t.hear(end, m)
+	}
+}
+
+// sayAgain keeps what the program had not taken up when it ended.
+func (t *talk) sayAgain() {
+	for _, m := range t.unheard {
+		if m.ID != "" {
+			t.Later = append(t.Later, m)
+		}
+	}
+	t.unheard = map[string]inbox.Message{}
+}
+
+// Next waits for a message. What the program says meanwhile, about tasks in its background, is only recorded.
+func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	ended, past := t.prog.Drained, &turn{late: timer.C} // nothing of it is to be stopped
+	for {
+		select {
+		case <-ctx.Done():
+			t.halt()
+			return m, false, ctx.Err()
+		case <-timer.C:
+			return m, false, nil
+		case m, ok = <-t.Receiver.Heard:
+			return m, ok, ctx.Err()
+		case l := <-t.prog.notices:
+			t.noticed(past, l)
+		case <-ended:
+			ended = nil
+		}
 	}
 }
 

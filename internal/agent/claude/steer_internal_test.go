@@ -18,7 +18,9 @@ func newTestTalk(t *testing.T) *talk {
 	rec := newTestRecorder()
 	rec.place.path = filepath.Join(t.TempDir(), placeName)
 	rec.looks.hurry() // there is no work tree
-	return &talk{rec: rec, env: rec.env, place: rec.place, began: uptime.Now(), unheard: map[string]inbox.Message{}}
+	made := newTalk(rec.env, variables{}, "", rec.place)
+	made.rec, made.unheard = rec, map[string]inbox.Message{}
+	return made
 }
 
 // What was done before it could be stopped counts as done; but a message that is waiting would begin a turn that
@@ -48,7 +50,7 @@ func TestNoTimeIsLost(t *testing.T) {
 	talk := newTestTalk(t)
 	began := talk.began
 	for range 100 {
-		talk.save()
+		talk.Save()
 	}
 	require.Equal(t, talk.began-began, time.Duration(talk.place.WorkedMS)*time.Millisecond)
 	require.Less(t, time.Duration(0), uptime.Now()-talk.began)

@@ -86,18 +86,17 @@ func (r *recorder) claim() *eventLine {
 	return r.outcome
 }
 
-// words are those of the outcome that the program has told.
-func (r *recorder) words() map[string]any {
-	if said := r.claim(); said != nil {
-		return said.Data
-	}
-	return nil
+// saidSo reports whether the program has said itself that its iteration is complete, or all.
+func (r *recorder) saidSo() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended != nil || r.outcome != nil
 }
 
-// disproved are the same, of a success that does not hold.
+// disproved is what a program has said of a success that does not hold.
 func (r *recorder) disproved() map[string]any {
 	data := map[string]any{}
-	maps.Copy(data, r.words())
+	maps.Copy(data, r.claim().Data)
 	for _, name := range []string{"success", "validation_passed"} {
 		if _, said := data[name]; said {
 			data[name] = false

@@ -11,8 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
@@ -22,7 +20,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/uptime"
-	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Runtime runs [agentconfig.Config.Command].
@@ -56,9 +53,9 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	defer closeRelay()
 	r := c.prepare(ctx, env, vars, environ)
-	defer r.rec.log.close()
-	res, err := r.work(ctx)
-	r.tooLate(ctx)
+	defer r.rec.log.Close()
+	res, err := r.Run(ctx)
+	r.TooLate(ctx)
 	if ctx.Err() != nil {
 		return agent.Result{}, ctx.Err()
 	}
@@ -66,20 +63,16 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 }
 
 func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
-	r := &run{
-		env: env, vars: vars, environ: environ, log: c.Output, every: c.LookEvery, limits: continuous.Read(vars, env.Config.Continuous), began: uptime.Now(),
-	}
+	place := openPlace(env.Config.Dir)
+	r := &run{environ: environ, log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook), began: uptime.Now()}
+	r.Driver = continuous.NewDriver(r, env, vars, &place.State)
+	r.Asks.Pushed = false // omoi pushes what is committed
+	r.Deaf, r.Driver.Environ = !env.Config.ReadsMessages, environ
+	r.rec = newRecorder(ctx, env, place, r.Limits)
+	r.rec.begin = r.begin
 	if r.log == nil {
 		r.log = os.Stderr
 	}
-	r.every = cmp.Or(max(r.every, 0), defaultLook)
-	place := openPlace(env.Config.Dir)
-	r.rec = newRecorder(ctx, env, place, r.limits)
-	r.rec.begin = r.begin
-	if env.Config.Continuous {
-		r.time = uptime.After(r.limits.Left(&place.State))
-	}
-	r.receiver = agent.Listen(ctx, env.Inbox)
 	return r
 }
 
@@ -101,25 +94,19 @@ func reported(ctx context.Context, env agent.Env) (bool, error) {
 	return false, nil
 }
 
+// count returns how many events of a type the program has posted; zero where the API will not tell, and the exit code decides.
 func count(ctx context.Context, line *apiclient.Client, eventType string) (int, error) {
-	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
-		answer, err := line.Get(ctx, "/events?limit=1&event_type="+eventType, 0)
-		if err == nil && answer.Status == http.StatusOK {
-			var list struct {
-				Total int `json:"total_count"`
-			}
-			if err := json.Unmarshal(answer.Body, &list); err != nil {
-				return 0, fmt.Errorf("read the API's list of events: %w", err)
-			}
-			return list.Total, nil
-		}
-		if err == nil && answer.Status >= 400 && answer.Status < 500 && answer.Status != http.StatusTooManyRequests {
-			return 0, nil // it will not tell; the exit code decides
-		}
-		if err := wait.For(ctx, delay); err != nil {
-			return 0, err
-		}
+	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return line.Get(ctx, "/events?limit=1&event_type="+eventType, 0) })
+	if err != nil || answer.Status != http.StatusOK {
+		return 0, err
 	}
+	var list struct {
+		Total int `json:"total_count"`
+	}
+	if err := json.Unmarshal(answer.Body, &list); err != nil {
+		return 0, fmt.Errorf("read the API's list of events: %w", err)
+	}
+	return list.Total, nil
 }
 
 // relayed gives a program that only knows URLs a way to an API behind a socket or files.
@@ -138,12 +125,9 @@ func relayed(env agent.Env) (environ []string, done func(), err error) {
 // withAddress puts the relay's address where the environment has one that says
 // nothing to a program that only knows URLs.
 func withAddress(environ []string, address string) []string {
-	own := []string{"CALLBACK_URL=" + address, "OMOIOS_API_URL=" + address, "MCP_SERVER_URL=" + address + "/mcp"}
-	kept := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") })
-	})
-	return append(kept, own...)
+	vars := agent.Variables(environ)
+	vars["CALLBACK_URL"], vars["OMOIOS_API_URL"], vars["MCP_SERVER_URL"] = address, address, address+"/mcp"
+	return agent.Environ(vars)
 }
 
 // mine is the only part of the API that the relay opens.

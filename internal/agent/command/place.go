@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
@@ -25,9 +24,7 @@ type place struct {
 
 func openPlace(dir string) *place {
 	p := &place{path: filepath.Join(dir, "command.json")}
-	if text, err := os.ReadFile(p.path); err == nil {
-		_ = json.Unmarshal(text, p) // a torn file is of a restart that knows nothing
-	}
+	_ = statefile.Load(p.path, p) // without it the run begins
 	return p
 }
 

@@ -2,6 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/diff"
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -21,9 +25,9 @@ type recorder struct {
 	env     agent.Env
 	limits  continuous.Limits
 	changes func(limit int) (found []diff.Change, total int, skipped []string)
-	begin   func()      // a round of continuous mode, of a program that speaks
-	full    chan string // the limit that was reached
-	log     *transcript
+	begin   func()         // a round of continuous mode, of a program that speaks
+	full    chan string    // the limit that was reached
+	log     transcript.Log // of the event lines; none of another program: it may send its own
 
 	looking sync.Mutex // held by who looks
 	skipped []string   // that were told of
@@ -36,9 +40,7 @@ type recorder struct {
 	files   map[string]bool // that were changed
 	own     map[string]bool // of which the program itself has told since they were looked at
 	spoke   bool            // it speaks event lines
-	begun   bool            // the round that is under way
-	goes    bool            // and goes round by itself
-	rounds  bool            // of which it has told in this run
+	begun   bool            // the iteration that is under way
 	outcome *eventLine      // by which it told the outcome of all: held back until the work was judged
 	told    chan struct{}   // that it did
 	ended   *eventLine      // by which it told the end of a round
@@ -46,13 +48,9 @@ type recorder struct {
 
 func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous.Limits) *recorder {
 	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
-	turns := 0
-	if env.Config.Continuous {
-		turns = p.Turn
-	}
 	return &recorder{
-		turns: turns, env: env, limits: limits, place: p, full: make(chan string, 1), told: make(chan struct{}, 1), log: openTranscript(env),
-		files: map[string]bool{}, own: map[string]bool{},
+		env: env, limits: limits, place: p, full: make(chan string, 1), told: make(chan struct{}, 1),
+		log: transcript.Log{Path: filepath.Join(env.Config.Dir, "transcript.jsonl")}, files: map[string]bool{}, own: map[string]bool{},
 		changes: func(limit int) ([]diff.Change, int, []string) { return watch(whole, limit) },
 	}
 }
@@ -63,10 +61,11 @@ func (r *recorder) take(e *eventLine) {
 		id, _ := e.Data["tool_use_id"].(string)
 		r.look(id)
 	}
-	if !r.speaks(e.Type) {
-		r.begin()
+	if r.speaks() {
+		r.recall()
 	}
-	r.log.note(e)
+	r.begin()
+	r.log.Note(e)
 	if !r.know(e) {
 		return
 	}
@@ -74,15 +73,31 @@ func (r *recorder) take(e *eventLine) {
 	r.watchLimits()
 }
 
-// speaks notes that the program speaks; false: it is the first line of one that does not go round by itself.
-func (r *recorder) speaks(eventType string) bool {
+// recall begins the transcript, behind that of an earlier attempt.
+func (r *recorder) recall() {
+	_, err := os.Stat(r.log.Path)
+	if r.env.Resume != nil && errors.Is(err, os.ErrNotExist) {
+		if err := transcript.Recall(r.env.Resume.Path, r.log.Path, func([]byte) {}); err != nil {
+			r.env.Log.Warn("earlier transcript not taken over", slog.Any("error", err))
+		}
+	}
+	r.env.Keep(r.log.Path, r.env.SessionID)
+}
+
+// speaks notes that the program speaks, and reports whether it has not before.
+func (r *recorder) speaks() (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.spoke && !r.begun {
-		r.goes = eventType == event.ContinuousStarted || eventType == event.IterationStarted
-	}
-	r.spoke = true
-	return r.goes || r.begun || !r.env.Config.Continuous
+	first, r.spoke = !r.spoke, true
+	return first
+}
+
+// begins notes that the run is an iteration, and reports whether it was not before.
+func (r *recorder) begins() (first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first, r.begun = !r.begun, true
+	return first
 }
 
 // know takes in what a line says; false: it is not told on, or not yet.
@@ -104,38 +119,12 @@ func (r *recorder) know(e *eventLine) bool {
 			r.edited(r.inside(path))
 			r.own[r.inside(path)] = true
 		}
-	case event.IterationStarted, event.IterationCompleted, event.IterationFailed:
-		r.round(e.Type, e.Data)
 	}
 	r.now.Cost = max(r.now.Cost, number(e.Data["total_cost_usd"]))
 	if _, there := e.Data["turn"]; !there {
 		e.Data["turn"] = r.place.Turn
 	}
 	return r.ends(e)
-}
-
-// round counts the rounds of a program that goes round by itself.
-func (r *recorder) round(eventType string, data map[string]any) {
-	switch {
-	case !r.goes:
-	case eventType == event.IterationStarted:
-		r.rounds = true
-		r.place.Iteration++
-	case eventType == event.IterationCompleted:
-		r.place.Passed, r.place.Failed = r.place.Passed+1, 0
-	case eventType == event.IterationFailed:
-		text, _ := data["error"].(string)
-		r.place.Fail(text)
-	}
-}
-
-// counted makes a round of a run in which a program that goes round by itself has told of none.
-func (r *recorder) counted() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.goes && !r.rounds {
-		r.place.Iteration++
-	}
 }
 
 // edited notes a changed file.
@@ -197,10 +186,34 @@ func (r *recorder) reached() string {
 		return continuous.StopCost
 	case r.limits.Turns > 0 && r.place.Turn-r.turns >= r.limits.Turns:
 		return continuous.StopTurns
-	case r.goes && r.place.Iteration > r.limits.Iterations:
-		return continuous.StopIterations
-	case r.goes && r.place.Failed >= r.limits.Errors:
-		return continuous.StopErrors
 	}
 	return ""
+}
+
+// again forgets what was of one run of the program: another one begins.
+func (r *recorder) again() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.place.Spent, r.now = r.place.Spent.plus(r.now), spent{}
+	r.outcome, r.ended, r.said, r.begun = nil, nil, "", false
+	if r.env.Config.Continuous {
+		r.turns = r.place.Turn
+	}
+	select {
+	case <-r.full:
+	default:
+	}
+	select {
+	case <-r.told:
+	default:
+	}
+}
+
+// tell takes the output for what a program said that has no words of its own.
+func (r *recorder) tell(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.said == "" {
+		r.said = text
+	}
 }

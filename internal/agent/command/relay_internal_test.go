@@ -12,6 +12,6 @@ func TestEveryAddressOfTheAPIIsTheRelays(t *testing.T) {
 		"A=1", "CALLBACK_URL=unix:///s", "MCP_SERVER_URL=unix:///s/mcp", "CALLBACK_URLS=kept", "OMOIOS_API_URL=unix:///s",
 	}, "http://127.0.0.1:5")
 	require.Equal(t, []string{
-		"A=1", "CALLBACK_URLS=kept", "CALLBACK_URL=http://127.0.0.1:5", "OMOIOS_API_URL=http://127.0.0.1:5", "MCP_SERVER_URL=http://127.0.0.1:5/mcp",
+		"A=1", "CALLBACK_URL=http://127.0.0.1:5", "CALLBACK_URLS=kept", "MCP_SERVER_URL=http://127.0.0.1:5/mcp", "OMOIOS_API_URL=http://127.0.0.1:5",
 	}, got)
 }

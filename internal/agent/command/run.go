@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -14,27 +15,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/uptime"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// run is all runs of the program.
+// run is all runs of the program: each is a turn of its [continuous.Driver].
 type run struct {
-	env      agent.Env
-	vars     map[string]string
-	environ  []string
-	log      io.Writer
-	every    time.Duration // between two looks at the work tree
-	limits   continuous.Limits
-	rec      *recorder
-	receiver *agent.MessageReceiver
-	later    []inbox.Message // what the next run is told
-	time     <-chan struct{}
-	began    time.Duration // by [uptime.Now]
-	next     step
-}
+	*continuous.Driver
 
-// step is what another run of the program is about.
-type step struct{ feedback string }
+	environ []string
+	log     io.Writer
+	every   time.Duration // between two looks at the work tree
+	rec     *recorder
+	began   time.Duration // by [uptime.Now]
+
+	feedback string // why the run before was not the last
+	end      *end   // of the newest run
+}
 
 // end is how a run of the program ended.
 type end struct {
@@ -45,50 +42,49 @@ type end struct {
 	interrupted bool
 }
 
-func (r *run) loop() *continuous.Loop {
-	asks := continuous.AsksOf(r.vars)
-	asks.Pushed = false // omoi pushes what is committed
-	return &continuous.Loop{Env: r.env, Asks: asks, Limits: r.limits, State: &r.rec.place.State, Now: r.rec.standing, Told: r.rec.words()}
-}
-
-// work runs the program until the task has an outcome.
-func (r *run) work(ctx context.Context) (agent.Result, error) {
-	for next := (&step{}); ; {
-		r.next = *next
-		e, err := r.once(ctx)
-		if err != nil {
-			return agent.Result{}, err
-		}
-		var res agent.Result
-		if next, res, err = r.after(ctx, e); err != nil || next == nil {
-			return res, err
-		}
-		r.rec.again()
+// Turn runs the program to its end. What it has said of its outcome goes before how it was stopped.
+func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn, error) {
+	r.Env.Doing.SetStatus(reporter.StatusRunning)
+	r.rec.again()
+	r.feedback = step.Text
+	if step.FromMessage() {
+		r.Later = slices.Insert(r.Later, 0, step.Of)
 	}
-}
-
-// once runs the program to its end.
-func (r *run) once(ctx context.Context) (*end, error) {
-	r.env.Doing.SetStatus(reporter.StatusRunning)
-	p, err := start(ctx, r.env, r.withFeedback(), r.log, r.rec.take)
+	if r.Env.Config.ReadsMessages {
+		r.begin()
+	}
+	p, err := start(ctx, r.Env, r.withFeedback(), r.log, r.rec.take)
 	if err != nil {
 		return nil, agent.Failure(task.ClassInfrastructure, err)
 	}
+	done := r.Env.Doing.Tool("command")
 	looking, still := context.WithCancel(ctx)
 	defer still()
 	go r.lookAround(looking)
-	e := r.follow(p)
+	r.end = r.follow(p)
+	done()
 	still()
-	if p.err != nil {
-		return nil, task.Invalid("command", "the command cannot be started: %s", p.err.Error())
+	if p.Err != nil {
+		return nil, task.Invalid("command", "the command cannot be started: %s", p.Err.Error())
 	}
 	r.rec.look("")
-	e.output = p.out.text(r.env.Procs.Hide)
-	r.rec.tell(e.output)
+	r.end.output = p.out.text(r.Env.Procs.Hide)
+	r.rec.tell(r.end.output)
 	r.settle(p)
-	r.began = r.rec.save(r.began)
-	return e, ctx.Err()
+	r.Save()
+	if r.rec.claim() != nil {
+		return &continuous.Turn{}, ctx.Err()
+	}
+	return &continuous.Turn{Stop: r.end.stop, Interrupted: r.end.interrupted}, ctx.Err()
 }
+
+// Next waits for a message.
+func (r *run) Next(ctx context.Context, patience time.Duration) (inbox.Message, bool, error) {
+	return r.Receive(ctx, patience)
+}
+
+// Close has nothing to do: a turn ends with the program.
+func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, false }
 
 // settle settles what the program was told. What it has not read the next run is told; what it was told from its beginning
 // on, and has not read, it does not want.
@@ -97,36 +93,27 @@ func (r *run) settle(p *program) {
 	for i, m := range append(read, unread...) {
 		switch {
 		case i < len(read):
-			r.env.Inbox.Used(m.ID)
+			r.Env.Inbox.Used(m.ID)
 		case i < p.first:
-			r.env.Drop(m, "the program did not read it")
+			r.Env.Drop(m, "the program did not read it")
 		default:
-			r.later = append(r.later, m)
+			r.Later = append(r.Later, m)
 		}
 	}
 }
 
-// speaks reports whether the program goes round as we say: one that says and hears nothing would do the same again.
-func (r *run) speaks() bool {
+// Once reports whether the program neither says nor hears anything: it would do the same again.
+func (r *run) Once() bool {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
-	return (r.rec.spoke || r.env.Config.ReadsMessages) && !r.rec.goes
+	return !r.rec.spoke && r.Deaf
 }
 
-// begin begins a round, once a run.
+// begin begins an iteration of continuous mode, once a run.
 func (r *run) begin() {
-	r.rec.mu.Lock()
-	begun := r.rec.begun
-	r.rec.begun = true
-	r.rec.mu.Unlock()
-	if begun {
-		return
+	if r.Env.Config.Continuous && r.rec.begins() {
+		r.Begin(cmp.Or(r.feedback, r.Env.Config.Description))
 	}
-	prompt := r.next.feedback
-	if prompt == "" {
-		prompt = r.env.Config.Description
-	}
-	r.loop().Begin(prompt)
 }
 
 // maxFeedback is less than Linux allows a variable.
@@ -134,10 +121,10 @@ const maxFeedback = 90 << 10
 
 // withFeedback is the environment of another run: it says why the one before was not the last.
 func (r *run) withFeedback() []string {
-	if r.next.feedback == "" {
+	if r.feedback == "" {
 		return r.environ
 	}
-	text := strings.ReplaceAll(r.next.feedback, "\x00", "\uFFFD")
+	text := strings.ReplaceAll(r.feedback, "\x00", "\uFFFD")
 	return append(slices.Clone(r.environ), "OMOI_FEEDBACK="+strings.ToValidUTF8(text[:min(len(text), maxFeedback)], ""))
 }
 
@@ -152,42 +139,39 @@ func (r *run) lookAround(ctx context.Context) {
 
 // follow brings to the program what is said to it, and stops it for an interrupt or at a limit.
 func (r *run) follow(p *program) *end {
-	e, stopping := &end{}, []inbox.Message(nil)
-	waiting, late := r.later, (<-chan time.Time)(nil)
-	r.later = nil
+	e, stopping := &end{}, (*inbox.Message)(nil)
+	waiting, late := r.Later, (<-chan time.Time)(nil)
+	r.Later = nil
 	r.say(p, waiting)
 	p.first = len(p.told)
-	for heard := r.receiver.Heard; ; {
+	for heard := r.Receiver.Heard; ; {
 		select {
 		case m, ok := <-heard:
 			switch {
 			case !ok:
 				heard = nil
-			case m.Type == inbox.TypeInterrupt:
-				stopping = append(stopping, m)
+			case m.Type == inbox.TypeInterrupt: // what follows says how to go on
+				stopping, heard = &m, nil
 				p.stop()
-			case len(stopping) > 0: // it says how to go on
-				r.later = append(r.later, m)
 			default:
 				r.say(p, []inbox.Message{m})
 			}
 		case reason := <-r.rec.full:
 			e.stop = cmp.Or(e.stop, reason)
 			p.stop()
-		case <-r.time:
+		case <-r.Time:
 			e.stop = cmp.Or(e.stop, continuous.StopTime)
 			p.stop()
 		case <-r.rec.told: // nothing more is expected of it
-			late = time.After(r.env.Config.Grace)
+			late = time.After(r.Env.Config.Grace)
 		case <-late:
 			p.stop()
-		case <-p.over:
-			for _, m := range stopping { // at once, whatever is still to be read
-				e.interrupted = true
-				r.env.Interrupted(m)
+		case <-p.Over:
+			if e.interrupted = stopping != nil; e.interrupted { // at once, whatever is still to be read
+				r.Env.Interrupted(*stopping)
 			}
-			<-p.drained
-			e.Result = p.result
+			<-p.Drained
+			e.Result = p.Result
 			return e
 		}
 	}
@@ -196,8 +180,34 @@ func (r *run) follow(p *program) *end {
 // say tells the program what can be told; the rest is for the next run.
 func (r *run) say(p *program, messages []inbox.Message) {
 	for _, m := range messages {
-		if p.in == nil || p.tell(m) != nil {
-			r.later = append(r.later, m)
+		if p.In == nil || p.tell(m) != nil {
+			r.Later = append(r.Later, m)
 		}
 	}
+}
+
+// Save keeps how far the work is, and counts its time until now.
+func (r *run) Save() {
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	worked := (uptime.Now() - r.began).Truncate(time.Millisecond)
+	r.began += worked
+	r.rec.place.WorkedMS += worked.Milliseconds()
+	kept := *r.rec.place
+	kept.Spent = kept.Spent.plus(r.rec.now)
+	if err := kept.save(); err != nil {
+		r.Env.Log.Warn("save state failed", slog.Any("error", err))
+	}
+}
+
+// Standing returns where the program stands.
+func (r *run) Standing() continuous.Standing {
+	r.rec.mu.Lock()
+	defer r.rec.mu.Unlock()
+	all, p := r.rec.place.Spent.plus(r.rec.now), r.rec.place
+	now := continuous.Standing{Cost: all.Cost, Bill: all.data(), Session: r.Env.SessionID, Turns: p.Turn, Files: p.Files, Said: r.rec.said}
+	if r.rec.outcome != nil {
+		now.Told = r.rec.outcome.Data
+	}
+	return now
 }

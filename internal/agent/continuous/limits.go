@@ -72,7 +72,7 @@ func (l Limits) Left(s *State) time.Duration {
 	return l.Duration - time.Duration(s.WorkedMS)*time.Millisecond
 }
 
-// Stopped says that a limit of the attempt was reached, and how far the agent came.
-func Stopped(turns int, cost float64, name string) string {
+// stopped says that a limit of the attempt was reached, and how far the agent came.
+func stopped(turns int, cost float64, name string) string {
 	return fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.4f USD: %s allows no more.", turns, cost, name)
 }

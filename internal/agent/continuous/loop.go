@@ -1,5 +1,3 @@
-// Package continuous is continuous mode, whichever agent goes round: its limits, what its work is
-// judged by, and its events.
 package continuous
 
 import (
@@ -45,8 +43,9 @@ type Standing struct {
 	Bill    map[string]any // tokens and cost so far, as the data of an event
 	Session string
 	Turns   int
-	Files   int    // that were changed
-	Said    string // what it said last
+	Files   int            // that were changed
+	Said    string         // what it said last
+	Told    map[string]any // what it says itself of the end; nil: nothing
 }
 
 // Loop is one agent's continuous mode.
@@ -56,8 +55,6 @@ type Loop struct {
 	Limits Limits
 	State  *State
 	Now    func() Standing
-	// Told is what the agent says itself of the end; nil: nothing.
-	Told map[string]any
 }
 
 // Begin begins a round.
@@ -168,7 +165,7 @@ func (l *Loop) Finish(reason string, w Work) agent.Result {
 	maps.Copy(data, map[string]any{
 		"phase_data": map[string]any{}, "session_id": now.Session, "turns": now.Turns, "final_output": now.Said,
 	})
-	maps.Copy(data, l.Told)
+	maps.Copy(data, now.Told)
 	maps.Copy(data, now.Bill)
 	maps.Copy(data, w.Found())
 	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})

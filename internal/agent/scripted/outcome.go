@@ -21,7 +21,7 @@ func (r *run) complete(s Step) {
 	data := map[string]any{
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
 		"stop_reason": reason, "final_output": output, "branch_name": r.env.Branch(), "agent_type": r.env.AgentType(),
-		"validation_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.path,
+		"validation_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.Path,
 		"files_changed": len(r.place.Files), "duration_ms": r.worked().Milliseconds(),
 	}
 	r.addUsage(data)

@@ -1,8 +1,6 @@
 package scripted
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,7 +17,6 @@ type place struct {
 	LastSaid   string          `json:"last_said"`
 	Message    string          `json:"message"`
 	Remembered string          `json:"remembered"` // what an earlier attempt said last
-	Recalled   bool            `json:"recalled"`   // its transcript stands before this one's lines
 	Usage      Usage           `json:"usage"`
 	Tools      int             `json:"tools"`
 	ToolErrors int             `json:"tool_errors"`
@@ -38,7 +35,7 @@ const placeName = "scripted.json"
 
 func loadPlace(dir string) place {
 	p := place{}
-	if b, err := os.ReadFile(filepath.Join(dir, placeName)); err != nil || json.Unmarshal(b, &p) != nil {
+	if !statefile.Load(filepath.Join(dir, placeName), &p) {
 		p = place{}
 	}
 	if p.Files == nil {

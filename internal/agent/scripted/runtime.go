@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/uptime"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -35,10 +37,10 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: uptime.Now()}
+	r.log.Path = filepath.Join(env.Config.Dir, TranscriptName)
+	defer r.log.Close()
 	r.remember()
-	r.log = openTranscript(env.Config.Dir, env.SessionID)
-	defer r.log.close()
-	env.Keep(r.log.path, env.SessionID)
+	env.Keep(r.log.Path, env.SessionID)
 	r.place.Ended = r.place.Ended || env.Done
 	res, err := r.work(ctx, script)
 	if err != nil || res.ExitNow || !env.Config.WaitForMessages {
@@ -53,7 +55,7 @@ type run struct {
 	root  *os.Root
 	place place
 	began time.Duration // of this process, by [uptime.Now]
-	log   *transcript
+	log   transcript.Log
 	res   agent.Result
 	taken string // id of a message whose step is not over
 }
@@ -121,7 +123,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 // interrupted reports the interrupt, once.
 func (r *run) interrupted(m inbox.Message) {
 	r.res.Interrupted = true
-	r.log.note("interrupted", m.Content, r.place.Turn)
+	r.note("interrupted", m.Content)
 	r.env.Interrupted(m)
 }
 
@@ -136,7 +138,7 @@ func (r *run) wait(ctx context.Context) error {
 			return err
 		}
 		r.place.Message = m.Content
-		r.log.note("message", m.Content, r.place.Turn)
+		r.note("message", m.Content)
 		if m.Type == inbox.TypeInterrupt {
 			r.interrupted(m)
 			continue

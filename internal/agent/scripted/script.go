@@ -4,11 +4,11 @@ package scripted
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,12 +86,16 @@ func parseStep(fields map[string]json.RawMessage) (Step, error) {
 		return Step{}, fmt.Errorf("it must have exactly one key, not %d", len(fields))
 	}
 	for kind, arg := range fields {
-		read, ok := readers()[kind]
+		step := Step{Kind: kind}
+		read, ok := step.readers()[kind]
 		if !ok {
 			return Step{}, fmt.Errorf("unknown step %q; known are %s", kind, strings.Join(Kinds(), ", "))
 		}
-		step := Step{Kind: kind}
-		if err := read(&step, arg); err != nil {
+		err := read(arg)
+		if err == nil {
+			err = seconds(step.Seconds)
+		}
+		if err != nil {
 			return Step{}, fmt.Errorf("%s: %w", kind, err)
 		}
 		return step, nil
@@ -100,25 +104,22 @@ func parseStep(fields map[string]json.RawMessage) (Step, error) {
 }
 
 // Kinds lists the known steps.
-func Kinds() []string {
-	var kinds []string
-	for kind := range readers() {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	return kinds
-}
+func Kinds() []string { return slices.Sorted(maps.Keys(new(Step).readers())) }
 
-type reader func(*Step, json.RawMessage) error
+// reader reads the argument of a step.
+type reader func(arg json.RawMessage) error
 
-func readers() map[string]reader {
+// readers read each kind into the step.
+func (s *Step) readers() map[string]reader {
+	text := value(&s.Text)
 	return map[string]reader{
-		"say": readText, "think": readText, "commit": readText, "fail": readText,
-		"write": readWrite, "edit": readEdit, "bash": readBash,
-		"sleep_s": readSleep, "usage": func(s *Step, arg json.RawMessage) error { return strict(arg, &s.Usage) },
-		"wait_message": readWait, "push": readTrue, "hang": readTrue,
-		"iteration": readFree, "continuous_complete": readFree,
-		"verdict": readVerdict, "complete": readComplete, "crash": readCrash, "flood": readFlood, "exit": readExit,
+		"say": text, "think": text, "commit": text, "fail": text, "sleep_s": value(&s.Seconds), "usage": value(&s.Usage),
+		"write":        fields{"path": &s.Path, "content": &s.Content}.needing("path"),
+		"edit":         fields{"path": &s.Path, "old": &s.Old, "new": &s.New}.needing("path", "old"),
+		"bash":         fields{"command": &s.Command, "timeout_s": &s.Seconds}.orAlone(&s.Command, "command"),
+		"wait_message": fields{"timeout_s": &s.Seconds}.orAlone(new(bool)),
+		"push":         isTrue, "hang": isTrue, "iteration": s.readFree, "continuous_complete": s.readFree,
+		"verdict": s.readVerdict, "complete": s.readComplete, "crash": s.readCrash, "flood": s.readFlood, "exit": s.readExit,
 	}
 }
 
@@ -135,13 +136,35 @@ func strict(arg json.RawMessage, into any) error {
 	return nil
 }
 
-func readText(s *Step, arg json.RawMessage) error { return strict(arg, &s.Text) }
+func value(into any) reader { return func(arg json.RawMessage) error { return strict(arg, into) } }
 
 // fields are those of a step that is an object, and what they are read into.
 type fields map[string]any
 
-// read reads an object; the texts that are needed are in it and not empty.
-func (f fields) read(arg json.RawMessage, needed ...string) error {
+// needing reads an object; the named texts are in it and not empty.
+func (f fields) needing(names ...string) reader {
+	return func(arg json.RawMessage) error {
+		if err := f.read(arg); err != nil {
+			return err
+		}
+		return f.missing(names)
+	}
+}
+
+// orAlone also reads a value for which nothing else need be said.
+func (f fields) orAlone(into any, names ...string) reader {
+	return func(arg json.RawMessage) error {
+		if bytes.HasPrefix(arg, []byte("{")) {
+			return f.needing(names...)(arg)
+		}
+		if err := strict(arg, into); err != nil {
+			return err
+		}
+		return f.missing(names)
+	}
+}
+
+func (f fields) read(arg json.RawMessage) error {
 	var given map[string]json.RawMessage
 	if err := strict(arg, &given); err != nil {
 		return err
@@ -155,7 +178,11 @@ func (f fields) read(arg json.RawMessage, needed ...string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	for _, name := range needed {
+	return nil
+}
+
+func (f fields) missing(names []string) error {
+	for _, name := range names {
 		if text, ok := f[name].(*string); ok && *text == "" {
 			return fmt.Errorf("%q is missing", name)
 		}
@@ -163,39 +190,7 @@ func (f fields) read(arg json.RawMessage, needed ...string) error {
 	return nil
 }
 
-func readWrite(s *Step, arg json.RawMessage) error {
-	return fields{"path": &s.Path, "content": &s.Content}.read(arg, "path")
-}
-
-func readEdit(s *Step, arg json.RawMessage) error {
-	return fields{"path": &s.Path, "old": &s.Old, "new": &s.New}.read(arg, "path", "old")
-}
-
-func readBash(s *Step, arg json.RawMessage) error {
-	if json.Unmarshal(arg, &s.Command) == nil && s.Command != "" { // the command alone is fine too
-		return nil
-	}
-	err := fields{"command": &s.Command, "timeout_s": &s.Seconds}.read(arg, "command")
-	return cmp.Or(err, seconds(s.Seconds))
-}
-
-func readSleep(s *Step, arg json.RawMessage) error {
-	if err := strict(arg, &s.Seconds); err != nil {
-		return err
-	}
-	return seconds(s.Seconds)
-}
-
-func readWait(s *Step, arg json.RawMessage) error {
-	var yes bool
-	if json.Unmarshal(arg, &yes) == nil {
-		return nil
-	}
-	err := fields{"timeout_s": &s.Seconds}.read(arg)
-	return cmp.Or(err, seconds(s.Seconds))
-}
-
-func readTrue(_ *Step, arg json.RawMessage) error {
+func isTrue(arg json.RawMessage) error {
 	var yes bool
 	if err := strict(arg, &yes); err != nil {
 		return err
@@ -206,7 +201,7 @@ func readTrue(_ *Step, arg json.RawMessage) error {
 	return nil
 }
 
-func readFree(s *Step, arg json.RawMessage) error {
+func (s *Step) readFree(arg json.RawMessage) error {
 	if err := strict(arg, &s.Free); err != nil {
 		return err
 	}
@@ -216,7 +211,7 @@ func readFree(s *Step, arg json.RawMessage) error {
 	return nil
 }
 
-func readComplete(s *Step, arg json.RawMessage) error {
+func (s *Step) readComplete(arg json.RawMessage) error {
 	var yes bool
 	if json.Unmarshal(arg, &yes) == nil {
 		s.Success = yes
@@ -226,7 +221,7 @@ func readComplete(s *Step, arg json.RawMessage) error {
 	return fields{"output": &s.Output, "success": &s.Success}.read(arg)
 }
 
-func readCrash(s *Step, arg json.RawMessage) error {
+func (s *Step) readCrash(arg json.RawMessage) error {
 	var n int
 	if json.Unmarshal(arg, &n) == nil {
 		s.Text = strconv.Itoa(n)
@@ -239,7 +234,7 @@ func readCrash(s *Step, arg json.RawMessage) error {
 	return nil
 }
 
-func readFlood(s *Step, arg json.RawMessage) error {
+func (s *Step) readFlood(arg json.RawMessage) error {
 	err := fields{"events": &s.Events, "bytes": &s.Bytes}.read(arg)
 	if err == nil && (s.Events < 1 || s.Events > 10_000_000 || s.Bytes < 0 || s.Bytes > 1<<20) {
 		err = errors.New("events must be 1 to 10,000,000, bytes 0 to 1,048,576")
@@ -247,7 +242,7 @@ func readFlood(s *Step, arg json.RawMessage) error {
 	return err
 }
 
-func readExit(s *Step, arg json.RawMessage) error {
+func (s *Step) readExit(arg json.RawMessage) error {
 	err := strict(arg, &s.ExitCode)
 	if err == nil && (s.ExitCode < 0 || s.ExitCode > 255) {
 		err = errors.New("must be 0 to 255")

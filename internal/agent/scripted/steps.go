@@ -19,7 +19,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.log.note(s.Kind, s.summary(), r.place.Turn)
+	r.note(s.Kind, s.summary())
 	switch s.Kind {
 	case "say":
 		r.say(s.Text)
@@ -136,7 +136,7 @@ func (r *run) waitMessage(ctx context.Context, seconds float64) error {
 		return nil
 	}
 	r.place.Message, r.taken = m.Content, m.ID
-	r.log.note("message", m.Content, r.place.Turn)
+	r.note("message", m.Content)
 	return nil
 }
 

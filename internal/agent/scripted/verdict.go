@@ -11,7 +11,7 @@ import (
 
 // readVerdict reads a step that gives a verdict: that the work passed or not, or a command whose exit
 // code says so.
-func readVerdict(s *Step, arg json.RawMessage) error {
+func (s *Step) readVerdict(arg json.RawMessage) error {
 	err := fields{"passed": &s.Passed, "command": &s.Command, "feedback": &s.Text, "recommendations": &s.List}.read(arg)
 	if err == nil && (s.Passed == nil) == (s.Command == "") {
 		err = errors.New(`give either "passed" or "command"`)

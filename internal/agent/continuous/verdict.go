@@ -1,4 +1,4 @@
-package claude
+package continuous
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 )
 
-// verdictForm is how a validator ends its last message.
-const verdictForm = `End your last message with your verdict, on a line of its own: "VERDICT: PASSED" if the work does what was asked, or "VERDICT: FAILED" if it does not. ` +
+// VerdictForm is how a validator ends its last message.
+const VerdictForm = `End your last message with your verdict, on a line of its own: "VERDICT: PASSED" if the work does what was asked, or "VERDICT: FAILED" if it does not. ` +
 	`Above a verdict that it failed say what is missing or wrong, in words with which another agent can mend it: it is given them, and nothing else of what you said.`
 
 // reminders are how often a validator is asked for the verdict that it forgot.
@@ -19,18 +19,18 @@ var verdictLine = regexp.MustCompile(`(?i)^[\s*_#>` + "`" + `]*VERDICT:?[\s*_` +
 
 // verdict gives the verdict that ends the agent's last message, if it is to give one. Where there is
 // none the agent is asked for it; nothing that it says otherwise is taken for one.
-func (t *talk) verdict(ctx context.Context, end *turn) (*step, error) {
-	if t.env.Config.Validation == nil {
+func (d *Driver) verdict(ctx context.Context) (*Step, error) {
+	if d.Env.Config.Validation == nil || !d.Prompted {
 		return nil, nil //nolint:nilnil // it has none to give
 	}
-	if v, ok := verdictOf(end.result.Result); ok {
-		return nil, t.env.Give(ctx, v)
+	if v, ok := verdictOf(d.Now().Said); ok {
+		return nil, d.Env.Give(ctx, v)
 	}
-	if t.reminded >= reminders {
+	if d.reminded >= reminders {
 		return nil, nil //nolint:nilnil // whoever asked for it sees that it did not come
 	}
-	t.reminded++
-	return &step{text: "Your verdict is missing. " + verdictForm}, nil
+	d.reminded++
+	return &Step{Text: "Your verdict is missing. " + VerdictForm}, nil
 }
 
 // verdictOf reads the last line of a message that says anything.

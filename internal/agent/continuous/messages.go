@@ -1,0 +1,109 @@
+package continuous
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/inbox"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// stand waits after an interrupt for a message on how to go on: one that came before does not say so. An agent that nobody
+// speaks to again does not go on against the will of who stopped it.
+func (d *Driver) stand(ctx context.Context) (*Step, agent.Result, error) {
+	next, err := d.await(ctx, d.Env.Patience())
+	if next != nil || err != nil {
+		return next, agent.Result{}, err
+	}
+	return nil, d.fail(&Failure{
+		Class: task.ClassStopped, Kind: "interrupted", Reason: "interrupted", Code: task.ReasonInterrupted,
+		Text: "The agent was interrupted, and no message came that says how to go on.",
+	}), nil
+}
+
+// await waits for a message, and says so; nil: none came in time, or the agent is told nothing.
+func (d *Driver) await(ctx context.Context, patience time.Duration) (*Step, error) {
+	if d.Deaf || patience <= 0 {
+		return nil, nil //nolint:nilnil // nobody is waited for
+	}
+	m, ok, err := d.Env.AwaitMessage(func() (inbox.Message, bool, error) { return d.Agent.Next(ctx, patience) })
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &Step{Of: m}, nil
+}
+
+// addition is what is said of work that is done: where the task asks to wait for that, while the program ends, and in the last
+// moment. Afterwards nobody listens.
+func (d *Driver) addition(ctx context.Context, end *Turn, patience time.Duration) (*Step, *Failure, error) {
+	if d.Env.Config.WaitForMessages && len(d.Later) == 0 {
+		if next, err := d.await(ctx, patience); next != nil || err != nil {
+			return next, nil, err
+		}
+	}
+	if next := d.lastWord(ctx); next != nil {
+		return next, nil, nil // the program is still there to hear it
+	}
+	d.Receiver = agent.Listen(ctx, d.Env.Inbox)
+	f, interrupted := d.Agent.Close(ctx)
+	end.Interrupted = end.Interrupted || interrupted
+	if err := ctx.Err(); err != nil || interrupted {
+		return nil, nil, err
+	}
+	return d.lastWord(ctx), f, nil
+}
+
+// lastWord is a message that came in the last moment. If there is none nobody listens any more.
+func (d *Driver) lastWord(ctx context.Context) *Step {
+	d.Later = slices.DeleteFunc(append(d.Later, d.Receiver.Close()...), func(m inbox.Message) bool {
+		if m.Type == inbox.TypeInterrupt {
+			d.Env.Interrupted(m) // there is nothing left to stop
+		}
+		return m.Type == inbox.TypeInterrupt
+	})
+	if len(d.Later) == 0 || d.Deaf {
+		return nil
+	}
+	next := &Step{Of: d.Later[0]}
+	d.Receiver, d.Later = agent.Listen(ctx, d.Env.Inbox), d.Later[1:]
+	return next
+}
+
+// attend listens while something else is done. An interrupt and the time limit end that; what else is said waits for the next turn.
+func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)) {
+	came := d.Receiver.Attend(ctx, d.Time, do)
+	for _, m := range came.Interrupts {
+		end.Interrupted = true
+		d.Env.Interrupted(m)
+	}
+	d.Later = append(d.Later, came.Rest...)
+	if came.TimeOver {
+		end.Stop = StopTime
+	}
+}
+
+// TooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
+// An agent that was stopped from outside keeps it for when it is started again.
+func (d *Driver) TooLate(ctx context.Context) {
+	left := d.Receiver.Close()
+	if ctx.Err() == nil {
+		d.Env.TooLate(append(d.Later, left...))
+		d.Later = nil
+	}
+}
+
+// Receive waits for a message: [Agent.Next] of an agent that has nothing else to do meanwhile.
+func (d *Driver) Receive(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case m, ok = <-d.Receiver.Heard:
+		return m, ok, ctx.Err()
+	case <-timer.C:
+		return m, false, nil
+	case <-ctx.Done():
+		return m, false, ctx.Err()
+	}
+}

@@ -1,0 +1,72 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/proc"
+)
+
+// Process is an agent's program that speaks by its standard output, and may be spoken to.
+type Process struct {
+	In      *Writer       // its standard input; nil: it is told nothing
+	Over    chan struct{} // closed once it has ended
+	Drained chan struct{} // closed once all that it printed was taken, too
+
+	// Of the end, once Over is closed.
+	Result proc.Result
+	Err    error // it could not be started
+
+	stdin *os.File
+	heard int64
+}
+
+// Start starts a program and passes what it prints to take, which reads to the end. The program ends with ctx.
+func Start(ctx context.Context, procs *proc.Runner, command proc.Command, spokenTo bool, take func(io.Reader)) (*Process, error) {
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make a pipe for the agent's output: %w", err)
+	}
+	p := &Process{Over: make(chan struct{}), Drained: make(chan struct{})}
+	command.Stdout = stdout
+	if spokenTo {
+		stdin, in, err := os.Pipe()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("make a pipe for the agent's input: %w", err), out.Close(), stdout.Close())
+		}
+		p.In, p.stdin, command.Stdin = NewWriter(in), stdin, stdin
+	}
+	go func() {
+		defer close(p.Over)
+		p.Result, p.Err = procs.Run(ctx, command)
+		_ = stdout.Close()
+		_ = out.SetReadDeadline(time.Now())
+	}()
+	go func() {
+		defer close(p.Drained)
+		take(&Reader{File: out, Ended: p.Over})
+		<-p.Over
+		Drain(out)
+		p.hangUp()
+	}()
+	return p, nil
+}
+
+// hangUp closes the input of a program that has ended, and counts what it has read.
+func (p *Process) hangUp() {
+	if p.In == nil {
+		return
+	}
+	p.In.Drop()
+	written := p.In.Written()
+	left, _ := io.Copy(io.Discard, p.stdin)
+	_ = p.stdin.Close()
+	p.heard = written - left
+}
+
+// Heard returns how many bytes of its input the program has read, once Drained is closed.
+func (p *Process) Heard() int64 { return p.heard }

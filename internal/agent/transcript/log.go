@@ -1,0 +1,94 @@
+package transcript
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const maxLog = 64 << 20 // beyond it nothing more is noted
+
+// Log is the transcript that a runtime writes itself, one line of JSON for each entry. The file is made by the first one.
+type Log struct {
+	Path string
+
+	file *os.File
+	size int64
+}
+
+// Note adds an entry; a disk that refuses costs the entry and nothing else.
+func (l *Log) Note(entry any) {
+	line, err := json.Marshal(entry)
+	if err != nil || l.size > maxLog || !l.open() {
+		return
+	}
+	n, _ := l.file.Write(append(line, '\n'))
+	l.size += int64(n)
+}
+
+func (l *Log) open() bool {
+	if l.file != nil {
+		return true
+	}
+	file, err := os.OpenFile(l.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return false
+	}
+	l.file = file
+	if info, err := file.Stat(); err == nil {
+		l.size = info.Size()
+	}
+	return true
+}
+
+// Close closes the file.
+func (l *Log) Close() {
+	if l.file != nil {
+		_ = l.file.Close()
+	}
+}
+
+// Recall copies the transcript of an earlier attempt to a file in one step, and passes each line to see. What follows begins a
+// line of its own.
+func Recall(from, to string, see func(line []byte)) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("open the earlier transcript: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = errors.Join(copyLines(out, in, see), out.Close())
+	}
+	if err == nil {
+		err = os.Rename(to+".new", to)
+	}
+	if err != nil {
+		return fmt.Errorf("take over the earlier transcript: %w", err)
+	}
+	return nil
+}
+
+func copyLines(to io.Writer, from io.Reader, see func(line []byte)) error {
+	for lines := bufio.NewReader(from); ; {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) > 0 {
+			line = append(line, '\n')
+		}
+		if len(line) > 0 {
+			see(line)
+			if _, err := to.Write(line); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
