@@ -14,20 +14,20 @@ const listDate = "2026-11-01"
 // listPrice is the price by which the known versions of the program make their own bill, and the dearer one where they differ. Like
 // them it looks for the model's name within what a provider calls it, as in us.anthropic.claude-opus-4-1-20250805-v1:0. The first that
 // fits counts. A model that is not listed has no known price, whatever the program bills for it.
-func listPrice(model string) (task.ModelPrice, bool) { return priced(model, builtIn()) }
+func listPrice(model string) (cost.ModelPrice, bool) { return priced(model, builtIn()) }
 
 //nolint:gochecknoglobals // a constant table
-var builtIn = sync.OnceValue(func() []task.ModelPrice {
-	list, _ := task.ParseModelPrices("claude-opus-4-5=5/25, claude-opus-4-6=5/25, claude-opus-4-7=5/25, claude-opus-4-8=5/25," +
+var builtIn = sync.OnceValue(func() []cost.ModelPrice {
+	list, _ := cost.ParseModelPrices("claude-opus-4-5=5/25, claude-opus-4-6=5/25, claude-opus-4-7=5/25, claude-opus-4-8=5/25," +
 		"claude-opus-5=5/25, claude-opus-4=15/75, claude-fable-5=10/50, claude-sonnet-5=3/15/0.3/3.75, claude-sonnet-4=3/15/0.3/3.75," +
 		"claude-3-7-sonnet=3/15/0.3/3.75, claude-3-5-sonnet=3/15/0.3/3.75, claude-haiku-4-5=1/5, claude-3-5-haiku=0.8/4/0.08/1")
 	return list
 })
 
-func priced(model string, list []task.ModelPrice) (task.ModelPrice, bool) {
-	at := slices.IndexFunc(list, func(p task.ModelPrice) bool { return strings.Contains(model, p.Model) })
+func priced(model string, list []cost.ModelPrice) (cost.ModelPrice, bool) {
+	at := slices.IndexFunc(list, func(p cost.ModelPrice) bool { return strings.Contains(model, p.Model) })
 	if at < 0 {
-		return task.ModelPrice{}, false
+		return cost.ModelPrice{}, false
 	}
 	return list[at], true
 }
@@ -48,7 +48,7 @@ func pricesOf(vars variables) prices {
 }
 
 // of returns the price of a model. A configured price goes before the program's own bill.
-func (l prices) of(model string) (p task.ModelPrice, configured, known bool) {
+func (l prices) of(model string) (p cost.ModelPrice, configured, known bool) {
 	if p, configured = priced(model, l.set); configured {
 		return p, true, true
 	}
@@ -65,7 +65,7 @@ func (l prices) asOf() string {
 }
 
 // listed is what tokens cost by a price.
-func (t tokens) listed(p task.ModelPrice) float64 {
+func (t tokens) listed(p cost.ModelPrice) float64 {
 	const million = 1e6
 	return (p.Input*float64(t.Input) + p.Output*float64(t.Output) + p.CacheRead*float64(t.CacheRead) + p.CacheWrite*float64(t.CacheWrite)) / million
 }
