@@ -110,7 +110,7 @@ func withConfig(args []string, errs io.Writer, do func(agentconfig.Config, io.Wr
 
 // readConfig accepts the protocol of this build and the one before it.
 func readConfig(path string) (agentconfig.Config, error) {
-	b, err := os.ReadFile(path) //nolint:gosec // the path is the caller's
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return agentconfig.Config{}, fmt.Errorf("read configuration: %w", err)
 	}

@@ -148,9 +148,9 @@ func later(status int) bool {
 	return status >= http.StatusInternalServerError || status/100 == 3 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 
-// Get reads a path below the sandbox's own; wait is how long the server may hold the answer.
-func (c *Client) Get(ctx context.Context, path string, wait time.Duration) (Answer, error) {
-	return c.ask(ctx, request{method: http.MethodGet, path: path, wait: wait})
+// Get reads a path below the sandbox's own; hold is how long the server may hold the answer.
+func (c *Client) Get(ctx context.Context, path string, hold time.Duration) (Answer, error) {
+	return c.ask(ctx, request{method: http.MethodGet, path: path, wait: hold})
 }
 
 type request struct {

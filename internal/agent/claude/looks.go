@@ -11,9 +11,7 @@ import (
 // looks are those at the work tree, one at a time. They give way to an interrupt: what one of
 // them has not seen the next one sees.
 type looks struct {
-	// changes tells what has changed since it was asked last; it gives up when ctx ends.
-	changes func(ctx context.Context, limit int) (found []diff.Change, total int, skipped []string)
-	context func() (context.Context, context.CancelFunc) // of a look
+	prepare func() (look lookFunc, stop context.CancelFunc)
 
 	one sync.Mutex // held by who looks
 
@@ -22,6 +20,9 @@ type looks struct {
 	missed  bool               // a look gave way, and none was made since
 	cut     context.CancelFunc // ends the look that is under way; nil: there is none
 }
+
+// lookFunc tells what has changed since it was asked last; it gives up when it is stopped.
+type lookFunc func() (found []diff.Change, total int, skipped []string)
 
 // hurry ends the look that is under way, and keeps others from beginning until calm.
 func (k *looks) hurry() {
@@ -51,10 +52,10 @@ func (k *looks) behind() bool {
 func (k *looks) take() (found []diff.Change, total int, skipped []string) {
 	k.one.Lock()
 	defer k.one.Unlock()
-	ctx, stop := k.context()
+	look, stop := k.prepare()
 	defer stop()
 	if k.begin(stop) {
-		found, total, skipped = k.changes(ctx, maxEdits)
+		found, total, skipped = look()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -93,7 +93,7 @@ func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
 }
 
 // wholeBill is a bill that names no models: it counts only where every open model is on the built-in list.
-func (s *spent) wholeBill(cost float64) float64 {
+func (s *spent) wholeBill(bill float64) float64 {
 	exact, sum := true, 0.0
 	for model, open := range s.Open {
 		p, configured, known := s.prices.of(model)
@@ -104,7 +104,7 @@ func (s *spent) wholeBill(cost float64) float64 {
 		}
 	}
 	if exact {
-		return cost
+		return bill
 	}
 	return sum
 }

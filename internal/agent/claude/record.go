@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/diff"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 )
@@ -51,10 +52,14 @@ type said struct {
 }
 
 func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
-	whole := context.WithoutCancel(ctx) // what was done until a stop counts
+	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
+	prepare := func() (lookFunc, context.CancelFunc) {
+		ctx, stop := context.WithCancel(whole)
+		return func() ([]diff.Change, int, []string) { return watch(ctx, maxEdits) }, stop
+	}
 	return &recorder{
 		env: env, place: p, files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
-		looks: looks{changes: env.Watch(ctx), context: func() (context.Context, context.CancelFunc) { return context.WithCancel(whole) }},
+		looks: looks{prepare: prepare},
 	}
 }
 

@@ -96,15 +96,18 @@ func TestAPlaceThatCannotBeReadIsNone(t *testing.T) {
 func TestALookGivesWay(t *testing.T) {
 	t.Parallel()
 	r, begun, there := newTestRecorder(), make(chan struct{}), []diff.Change{{Path: "a"}}
-	r.looks.changes = func(ctx context.Context, _ int) ([]diff.Change, int, []string) {
-		select {
-		case <-begun:
-			return there, len(there), nil
-		default:
-			close(begun)
-			<-ctx.Done()
-			return nil, 0, nil
-		}
+	r.looks.prepare = func() (lookFunc, context.CancelFunc) {
+		ctx, stop := context.WithCancel(t.Context())
+		return func() ([]diff.Change, int, []string) {
+			select {
+			case <-begun:
+				return there, len(there), nil
+			default:
+				close(begun)
+				<-ctx.Done()
+				return nil, 0, nil
+			}
+		}, stop
 	}
 	taken := make(chan struct{})
 	go func() {

@@ -42,11 +42,11 @@ type modelUse struct {
 
 func (m modelUse) tokens() tokens { return tokens{m.Input, m.Output, m.CacheRead, m.CacheWrite} }
 
-func sum(models map[string]modelUse) (t tokens, cost float64) {
+func sum(models map[string]modelUse) (t tokens, bill float64) {
 	for _, m := range models {
-		t, cost = t.plus(m.tokens()), cost+m.Cost
+		t, bill = t.plus(m.tokens()), bill+m.Cost
 	}
-	return t, cost
+	return t, bill
 }
 
 // spent is what an attempt has cost. What a result has accounted for is settled; what messages
@@ -83,7 +83,7 @@ type account struct {
 // with that one's sums, or begin anew; newer ones say what came since their last result, also where that is nothing.
 func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
-	fresh, cost := sum(o.Since)
+	fresh, bill := sum(o.Since)
 	if o.Since == nil {
 		var whole float64
 		if len(o.Models) == 0 {
@@ -91,16 +91,16 @@ func (s *spent) settle(a *account, o outcome) {
 		} else {
 			whole = s.corrected(o.Cost, o.Models)
 		}
-		fresh, cost = total.minus(a.tokens), whole-a.cost
+		fresh, bill = total.minus(a.tokens), whole-a.cost
 		a.cost = whole
 	} else {
-		cost, a.cost = s.corrected(cost, o.Since), o.Cost
+		bill, a.cost = s.corrected(bill, o.Since), o.Cost
 	}
 	a.tokens = total
 	if open := s.open(); fresh.weight() < open.weight() { // what it did without a stream is not in its sums
 		fresh = open
 	}
-	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(cost, 0), nil
+	s.Settled, s.Cost, s.Open = s.Settled.plus(fresh), s.Cost+max(bill, 0), nil
 }
 
 // lose settles what no result will account for any more: its process has ended.
@@ -145,8 +145,8 @@ func (s *spent) beyond(limit float64) bool {
 func (s *spent) data() map[string]any {
 	data := s.all().data()
 	_, estimated := s.total()
-	cost, unknown := s.known()
-	data["cost_usd"], data["prices_as_of"] = cost, s.prices.asOf()
+	usd, unknown := s.known()
+	data["cost_usd"], data["prices_as_of"] = usd, s.prices.asOf()
 	if unknown {
 		data["cost_unknown"] = true
 	}

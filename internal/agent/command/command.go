@@ -64,10 +64,10 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 
 func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
 	place := openPlace(env.Config.Dir)
-	r := &run{environ: environ, log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook), began: uptime.Now()}
+	r := &run{log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook), began: uptime.Now()}
 	r.Driver = continuous.NewDriver(r, env, vars, &place.State)
 	r.Asks.Pushed = false // omoi pushes what is committed
-	r.Deaf, r.Driver.Environ = !env.Config.ReadsMessages, environ
+	r.Deaf, r.Environ = !env.Config.ReadsMessages, environ
 	r.rec = newRecorder(ctx, env, place, r.Limits)
 	r.rec.begin = r.begin
 	if r.log == nil {

@@ -23,11 +23,10 @@ import (
 type run struct {
 	*continuous.Driver
 
-	environ []string
-	log     io.Writer
-	every   time.Duration // between two looks at the work tree
-	rec     *recorder
-	began   time.Duration // by [uptime.Now]
+	log   io.Writer
+	every time.Duration // between two looks at the work tree
+	rec   *recorder
+	began time.Duration // by [uptime.Now]
 
 	feedback string // why the run before was not the last
 	end      *end   // of the newest run
@@ -122,10 +121,10 @@ const maxFeedback = 90 << 10
 // withFeedback is the environment of another run: it says why the one before was not the last.
 func (r *run) withFeedback() []string {
 	if r.feedback == "" {
-		return r.environ
+		return r.Environ
 	}
 	text := strings.ReplaceAll(r.feedback, "\x00", "\uFFFD")
-	return append(slices.Clone(r.environ), "OMOI_FEEDBACK="+strings.ToValidUTF8(text[:min(len(text), maxFeedback)], ""))
+	return append(slices.Clone(r.Environ), "OMOI_FEEDBACK="+strings.ToValidUTF8(text[:min(len(text), maxFeedback)], ""))
 }
 
 // lookAround looks at the work tree while the program says nothing. A tree that takes long is looked at less often.

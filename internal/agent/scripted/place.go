@@ -78,7 +78,7 @@ func (r *run) fill(s Step) Step {
 }
 
 // neverReturns is true of steps after which a restarted agent must not try them again.
-func (s Step) neverReturns() bool {
+func (s *Step) neverReturns() bool {
 	switch s.Kind {
 	case "crash", "exit":
 		return true

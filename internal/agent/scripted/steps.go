@@ -71,7 +71,7 @@ func (r *run) last(ctx context.Context, s Step) error {
 	return nil
 }
 
-func (s Step) summary() string {
+func (s *Step) summary() string {
 	for _, text := range []string{s.Text, s.Path, s.Command, s.Output} {
 		if text != "" {
 			return text
