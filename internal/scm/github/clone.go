@@ -55,39 +55,21 @@ func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]stri
 	return found, nil
 }
 
-// fill brings the branch into the copy, and what the commits of a sandbox build on: the commits that they name, or where the server
-// does not give those the default branch and where omoi saw the branch last. It answers where the server has the branch.
-func (c *clone) fill(ctx context.Context, branch string, needs []string) (string, error) {
-	found, err := c.remoteRefs(ctx, headsRefs+branch, seenRefs+branch, "HEAD")
+// fill brings the refs of a pattern into the copy, and the commits that those of a sandbox build on. It returns the refs and where the
+// server has them.
+func (c *clone) fill(ctx context.Context, pattern string, needs []string) (map[string]string, error) {
+	found, err := c.remoteRefs(ctx, pattern)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var narrow, wide []string
-	for ref, into := range map[string]string{headsRefs + branch: headsRefs + branch, seenRefs + branch: seenRefs + branch, "HEAD": "refs/omoi/default"} {
-		if found[ref] != "" {
-			wide = append(wide, "+"+ref+":"+into)
-		}
+	specs := needed(needs)
+	for ref := range found {
+		specs = append(specs, "+"+ref+":"+ref)
 	}
-	if len(wide) == 0 {
-		return "", c.repo.empty(nil)
+	if len(specs) == 0 {
+		return found, nil
 	}
-	head := found[headsRefs+branch]
-	if head != "" {
-		narrow = append(narrow, "+"+headsRefs+branch+":"+headsRefs+branch)
-	}
-	return head, c.fetchNeeded(ctx, append(narrow, needed(needs)...), wide)
-}
-
-// fetchNeeded fetches what is needed or, where the server does not give out commits by their ids, all of what holds it.
-func (c *clone) fetchNeeded(ctx context.Context, narrow, wide []string) error {
-	if len(narrow) > 0 {
-		err := c.fetch(ctx, narrow...)
-		if code := task.CodeOf(err); err == nil || ctx.Err() != nil || code == task.CodeForbidden || code == task.CodeExhausted {
-			return err
-		}
-	}
-	c.depth = 0
-	return c.fetch(ctx, wide...)
+	return found, c.fetch(ctx, specs...)
 }
 
 // Bundle writes the branch, of a large repository with its newest history only, back to base at least. An unknown branch is
@@ -98,12 +80,9 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 		if err := c.reach(ctx, base, branch); err != nil {
 			return err
 		}
-		found, err := c.remoteRefs(ctx, headsRefs+branch)
-		if err == nil && len(found) == 0 {
+		found, err := c.fill(ctx, headsRefs+branch, nil)
+		if err == nil && found[headsRefs+branch] == "" {
 			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
-		}
-		if err == nil {
-			err = c.fetch(ctx, "+"+headsRefs+branch+":"+headsRefs+branch)
 		}
 		if err != nil {
 			return err
@@ -131,12 +110,12 @@ func (h *Host) withCopy(ctx context.Context, repo scm.Repo, use func(*clone) err
 func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (head string, err error) {
 	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		there, err := c.fill(ctx, branch, needs)
+		found, err := c.fill(ctx, headsRefs+branch, needs)
 		if err != nil {
 			return err
 		}
 		head, err = h.local.Push(ctx, c.path(), branch, bundle)
-		if err == nil && head != there {
+		if err == nil && head != found[headsRefs+branch] {
 			err = c.pushBranch(ctx, branch, head)
 		}
 		if task.CodeOf(err) == task.CodeConflict || errors.Is(err, errDiverged) {
@@ -180,7 +159,7 @@ func (r *repository) diverged(branch string, cause error) error {
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (ref string, err error) {
 	needs, bundle := needsOf(bundle)
 	err = h.withCopy(ctx, repo, func(c *clone) error {
-		if err := c.fillRescued(ctx, name, needs); err != nil {
+		if _, err := c.fill(ctx, rescueRefs+name+"*", needs); err != nil { // with what was rescued under the name before
 			return err
 		}
 		if ref, err = h.local.Rescue(ctx, c.path(), name, bundle); err != nil {
@@ -189,11 +168,4 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 		return c.push(ctx, ref+":"+ref)
 	})
 	return ref, err
-}
-
-// fillRescued brings in what the commits of a sandbox build on, and what was rescued under the name before. A bundle does not say
-// whose branch it is of: where the server does not give out the commits that it names, all branches are needed.
-func (c *clone) fillRescued(ctx context.Context, name string, needs []string) error {
-	before := "+" + rescueRefs + name + "*:" + rescueRefs + name + "*"
-	return c.fetchNeeded(ctx, append(needed(needs), before), []string{"+refs/heads/*:refs/heads/*", "+" + seenRefs + "*:" + seenRefs + "*", before})
 }

@@ -107,6 +107,8 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		return false
 	}
 	switch {
+	case said("not our ref"): // of commits that the server does not have, which a sandbox named
+		return task.Errorf(task.CodeInvalid, "What the sandbox sent builds on commits that %s does not have.", r.full()).WithCause(err)
 	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
 		return r.refused(err)
 	case said("GH001", "GH008", "protected branch", "GH006", "GH013", "hook declined", "rule violations"):

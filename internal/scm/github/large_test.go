@@ -20,7 +20,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm/github"
 	"github.com/omoi-dev/omoi/internal/scm/tempdir"
 	"github.com/omoi-dev/omoi/internal/task"
-	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )
 
 // metered is the same host through a proxy that counts what the server answers.
@@ -98,11 +97,6 @@ func TestALargeRepositoryIsNotFetchedWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, git(t, dir, "rev-parse", "refs/omoi/rescue"), b.head(ref))
 	require.Less(t, bytes.Swap(0), int64(5_000_000), "of other branches nothing is fetched")
-
-	b.server.Break(githubtest.Fault{Call: "POST git-upload-pack", Status: http.StatusInternalServerError, Message: "not our ref"})
-	again, err := b.host.Rescue(t.Context(), repo, "t1/1", b.bundle(dir, base+"..refs/omoi/rescue"))
-	require.NoError(t, err, "a server that does not give out commits by their ids is asked for branches")
-	require.Equal(t, ref, again)
 	b.leavesNothing()
 }
 

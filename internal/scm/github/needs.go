@@ -11,7 +11,7 @@ import (
 
 const (
 	maxHeader = 64 << 10 // of a bundle, as far as it is looked at
-	maxNeeds  = 50       // commits that are asked for one by one
+	maxNeeds  = 50       // commits that a bundle may build on; omoi's own build on few
 )
 
 // needsOf answers the commits that a bundle says it builds on, and the bundle as it was.
