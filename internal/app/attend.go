@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // attendPeriod is how often somebody looks at what nothing but time makes due.
@@ -15,14 +16,7 @@ const attendPeriod = time.Second
 // attend lets tasks go on whose time has come, as the limit of their credential has reset, and holds those at work to their
 // budgets. Any number of processes may do so.
 func (c *core) attend(ctx context.Context) error {
-	tick := time.NewTicker(attendPeriod)
-	defer tick.Stop()
-	for failed := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for failed := false; wait.For(ctx, attendPeriod) == nil; {
 		told, err := c.store.EnforceBudgets(ctx)
 		for _, sandboxID := range told {
 			c.bus.Wake(live.Messages(sandboxID))
@@ -33,4 +27,5 @@ func (c *core) attend(ctx context.Context) error {
 		}
 		failed = err != nil
 	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // workersPoll is an error while a task queue that is needed has no worker. Workers report to the database, so
@@ -74,16 +75,11 @@ func hostName(h client.Host) string {
 // watchWorkers raises an alert when two looks in turn find a queue without a worker, and takes it back. One look
 // may fall into the start of a worker.
 func (c *core) watchWorkers(ctx context.Context) error {
-	tick := time.NewTicker(3 * hostHeartbeat(c.cfg)) // as long as a worker may be silent
-	defer tick.Stop()
-	for missed := 0; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	silence := 3 * hostHeartbeat(c.cfg) // as long as a worker may be silent
+	for missed := 0; wait.For(ctx, silence) == nil; {
 		missed = c.lookAtWorkers(ctx, missed)
 	}
+	return nil
 }
 
 // lookAtWorkers is one look; missed counts the looks in turn that found a queue without a worker.

@@ -11,10 +11,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Part is a stretch of a log: its bytes First to Last, without what had to be hidden.
@@ -80,25 +83,14 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 
 // Run serves readers until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
-	ticker := time.NewTicker(w.cfg.Every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			w.Round(ctx)
-		}
+	for wait.For(ctx, w.cfg.Every) == nil {
+		w.Round(ctx)
 	}
 }
 
 // Round looks once for what is wanted, and stores what has come.
 func (w *Watcher) Round(ctx context.Context) {
-	names := make([]string, 0, len(w.providers))
-	for name := range w.providers {
-		names = append(names, name)
-	}
-	wanted, err := w.store.WantedLogs(ctx, w.cfg.HostID, names)
+	wanted, err := w.store.WantedLogs(ctx, w.cfg.HostID, slices.Sorted(maps.Keys(w.providers)))
 	if err != nil {
 		w.log.DebugContext(ctx, "wanted logs not read", slog.String("error", err.Error()))
 		return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Box is a sandbox whose agent should be active.
@@ -71,39 +72,25 @@ func (w *Watcher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// every calls do at each tick until ctx ends.
-func every(ctx context.Context, period time.Duration, do func(now time.Time)) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			do(now)
-		}
-	}
-}
-
 // prune has a provider remove old tombstones each hour; its start does so too.
 func (w *Watcher) prune(ctx context.Context, pruner sandbox.Pruner) {
-	every(ctx, time.Hour, func(now time.Time) {
-		if err := pruner.Prune(now); err != nil {
+	for wait.For(ctx, time.Hour) == nil {
+		if err := pruner.Prune(time.Now()); err != nil {
 			w.log.WarnContext(ctx, "prune tombstones failed", slog.String("error", err.Error()))
 		}
-	})
+	}
 }
 
 // keepDisks has a provider count what its sandboxes hold. An engine that is away is logged once.
 func (w *Watcher) keepDisks(ctx context.Context, keeper sandbox.DiskKeeper) {
 	installation, failed := "", false
-	every(ctx, time.Second, func(time.Time) {
+	for wait.For(ctx, time.Second) == nil {
 		err := w.keepOnce(ctx, keeper, &installation)
 		if err != nil && !failed && ctx.Err() == nil {
 			w.log.WarnContext(ctx, "measure disks of sandboxes failed; retrying", slog.String("error", err.Error()))
 		}
 		failed = err != nil
-	})
+	}
 }
 
 // keepOnce asks which installation this is until it is known; it stays the same.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // pace is how often the sandboxes of a provider are looked at.
@@ -62,7 +63,9 @@ func newWatch(w *Watcher, p sandbox.Provider) *watch {
 func (w *Watcher) watch(ctx context.Context, p sandbox.Provider) {
 	one := newWatch(w, p)
 	defer one.looks.Wait()
-	every(ctx, one.pace.every, func(time.Time) { one.round(ctx) })
+	for wait.For(ctx, one.pace.every) == nil {
+		one.round(ctx)
+	}
 }
 
 // round begins looks and waits for none: the next round does not wait for a sandbox that answers nothing. What was seen to have ended
