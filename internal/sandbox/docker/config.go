@@ -83,12 +83,9 @@ type owner struct{ uid, gid int }
 
 func parseOwner(user string) (owner, error) {
 	left, right, _ := strings.Cut(user, ":")
-	uid, err := strconv.Atoi(left)
-	if err != nil || uid <= 0 {
-		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
-	}
-	gid, err := strconv.Atoi(cmp.Or(right, left))
-	if err != nil || gid <= 0 {
+	uid, uidErr := strconv.Atoi(left)
+	gid, gidErr := strconv.Atoi(cmp.Or(right, left))
+	if uidErr != nil || gidErr != nil || uid <= 0 || gid <= 0 {
 		return owner{}, task.Invalid("docker.user", "docker.user is a user and a group in numbers, neither of them root, as 1000:1000; not %q", user)
 	}
 	return owner{uid: uid, gid: gid}, nil
