@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
-	"text/tabwriter"
-
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
@@ -21,26 +17,18 @@ func newDoctor(g *globals) *cobra.Command {
 				return err
 			}
 			findings := app.Checkup(cmd.Context(), loaded)
-			if g.json {
-				err = json.NewEncoder(g.stdout).Encode(map[string]any{"checks": findings})
-			} else {
-				err = printFindings(g, findings)
+			rows := [][]string{{"STATUS", "CHECK", "DETAIL"}}
+			for _, f := range findings {
+				rows = append(rows, []string{string(f.Status), f.Check, f.Detail})
+				if f.Next != "" {
+					rows = append(rows, []string{"", "", "Next: " + f.Next})
+				}
 			}
+			err = g.answer(map[string]any{"checks": findings}, rows)
 			if err == nil && app.Sick(findings) {
 				return exit.With(exit.NeedsYou, nil)
 			}
 			return err
 		},
 	}
-}
-
-func printFindings(g *globals, findings []app.Finding) error {
-	table := tabwriter.NewWriter(g.stdout, 0, 4, 2, ' ', 0)
-	for _, f := range findings {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Status, f.Check, f.Detail)
-		if f.Next != "" {
-			fmt.Fprintf(table, "\t\tNext: %s\n", f.Next)
-		}
-	}
-	return table.Flush()
 }

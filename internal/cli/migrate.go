@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,16 +35,13 @@ func migrate(cmd *cobra.Command, g *globals, do app.Migration) error {
 	if err != nil {
 		return err
 	}
-	if g.json {
-		return json.NewEncoder(g.stdout).Encode(map[string]any{"steps": steps})
-	}
-	table := tabwriter.NewWriter(g.stdout, 0, 4, 2, ' ', 0)
+	rows := [][]string{{"VERSION", "NAME", "STATE"}}
 	for _, step := range steps {
 		state := "not applied"
 		if step.AppliedAt != nil {
 			state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\n", step.Version, step.Name, state)
+		rows = append(rows, []string{strconv.FormatInt(step.Version, 10), step.Name, state})
 	}
-	return table.Flush()
+	return g.answer(map[string]any{"steps": steps}, rows)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/app"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
@@ -36,25 +37,10 @@ func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	}
 	g := &globals{env: env, dir: dir, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := newRoot(g)
-	root.SetArgs(newest(args))
+	root.SetArgs(append([]string{}, args...)) // never nil, which would mean the arguments of the process
 	cmd, err := root.ExecuteContextC(ctx)
 	err = exit.InFlags(err, func(flag string) bool { return cmd.Flags().Lookup(flag) != nil })
 	return exit.Report(stderr, err, g.json || wantsJSON(args))
-}
-
-// newest lets -:<path> be the newest task's file: to the parser of flags it would be one. The answer is never nil,
-// which would mean the arguments of the process.
-func newest(args []string) []string {
-	out := append([]string{}, args...)
-	for n, arg := range out {
-		if arg == "--" {
-			break
-		}
-		if strings.HasPrefix(arg, "-:") {
-			out[n] = arg[1:]
-		}
-	}
-	return out
 }
 
 // wantsJSON answers for command lines that fail before their flags are known.
@@ -157,6 +143,15 @@ func (g *globals) load(more map[string]string) (*config.Loaded, error) {
 		return nil, exit.With(exit.Usage, err)
 	}
 	return loaded, nil
+}
+
+// answer prints v as JSON, or rows as a table, the first of which is the head.
+func (g *globals) answer(v any, rows [][]string) error {
+	if g.json {
+		return render.JSON(g.stdout, v)
+	}
+	_, err := io.WriteString(g.stdout, taskcmd.StyleOf(g.stdout, g.variable).Table(rows))
+	return err
 }
 
 func known(key string) bool {

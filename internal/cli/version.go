@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/omoi-dev/omoi/internal/app"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
@@ -16,7 +16,7 @@ func newVersion(g *globals) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := app.ReadBuild()
 			if g.json {
-				return json.NewEncoder(g.stdout).Encode(b)
+				return render.JSON(g.stdout, b)
 			}
 			dirty := ""
 			if b.Modified {

@@ -85,19 +85,23 @@ func Elapsed(d time.Duration) string {
 
 // Bytes writes a size: 12 B, 3.4 KiB, 5.6 MiB.
 func Bytes(n int64) string {
-	switch {
-	case n < 1<<10:
+	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	size, unit := float64(n)/(1<<10), 0
+	for units := "KMGT"; size >= 1<<10 && unit < len(units)-1; unit++ {
+		size /= 1 << 10
+	}
+	return fmt.Sprintf("%.1f %ciB", size, "KMGT"[unit])
 }
 
 // Count is n with its noun: 1 event, 2 events.
 func Count[N ~int | ~int64](n N, noun string) string {
-	if n == 1 {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case strings.HasSuffix(noun, "x"): // sandbox
+		return fmt.Sprintf("%d %ses", n, noun)
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -135,9 +135,6 @@ func (k *kit) completes(ctx context.Context) (string, error) {
 
 // tell says something to the agent at work, and waits until it has taken that up.
 func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, error) {
-	if err := k.running(); err != nil {
-		return client.MessageReceipt{}, err
-	}
 	queued, err := k.API.SendMessage(ctx, k.box, client.NewMessage{Content: text}, task.NewID())
 	if err != nil {
 		return client.MessageReceipt{}, err

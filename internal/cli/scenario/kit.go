@@ -301,14 +301,6 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 	return results
 }
 
-// running says where the newest task is at work; a trial of its sandbox cannot do without.
-func (k *kit) running() error {
-	if k.box == "" {
-		return skip("", "No sandbox of this check is at work.")
-	}
-	return nil
-}
-
 func where(t client.Task) string {
 	return fmt.Sprintf("Task %s is at work in sandbox %s (%s).", render.Short(t.ID), *t.SandboxID, t.Provider)
 }

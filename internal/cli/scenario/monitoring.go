@@ -17,11 +17,11 @@ func monitoring() Scenario {
 	return Scenario{Name: "monitoring", Title: "guardian and conductor find a sandbox at work", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "a sandbox task is at work", do: k.watched},
-			{name: "the monitoring finds its sandbox", alone: true, do: k.monitored},
-			{name: "the guardian finds it", alone: true, do: k.guarded},
-			{name: "the conductor finds it", alone: true, do: k.conducted},
-			{name: "its id leads to its trajectory", alone: true, do: k.resolved},
-			{name: "what its agent says is collected", alone: true, do: k.collected},
+			{name: "the monitoring finds its sandbox", alone: true, do: k.atWorkOnly(k.monitored)},
+			{name: "the guardian finds it", alone: true, do: k.atWorkOnly(k.guarded)},
+			{name: "the conductor finds it", alone: true, do: k.atWorkOnly(k.conducted)},
+			{name: "its id leads to its trajectory", alone: true, do: k.atWorkOnly(k.resolved)},
+			{name: "what its agent says is collected", alone: true, do: k.atWorkOnly(k.collected)},
 		}
 	}}
 }
@@ -36,9 +36,6 @@ func (k *kit) watched(ctx context.Context) (string, error) {
 }
 
 func (k *kit) monitored(ctx context.Context) (string, error) {
-	if err := k.running(); err != nil {
-		return "", err
-	}
 	found, err := k.API.SandboxesStatus(ctx)
 	if err != nil {
 		return "", err
@@ -51,23 +48,35 @@ func (k *kit) monitored(ctx context.Context) (string, error) {
 	return "", k.wrong("Of %d active sandboxes none is %s.", found.Active, k.box)
 }
 
+// atWorkOnly returns a step that needs the sandbox of the first step.
+func (k *kit) atWorkOnly(do func(context.Context) (string, error)) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if k.box == "" {
+			return "", skip("", "No sandbox of this check is at work.")
+		}
+		return do(ctx)
+	}
+}
+
+// supervision is the state of guardian and conductor, which must not be switched off.
+func (k *kit) supervision(ctx context.Context) (client.MonitorStatus, error) {
+	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
+	if err == nil && !status.Config.Enabled {
+		err = skip("omoi worker --set monitoring.enabled=true", "Guardian and conductor are switched off (monitoring.enabled).")
+	}
+	return status, err
+}
+
 // guarded has the guardian run, and waits for what it thinks. A key that may not do that waits for the next run.
 func (k *kit) guarded(ctx context.Context) (string, error) {
-	if err := k.running(); err != nil {
+	if _, err := k.supervision(ctx); err != nil {
 		return "", err
-	}
-	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
-	if err != nil {
-		return "", err
-	}
-	if !status.Config.Enabled {
-		return "", skip("omoi worker --set monitoring.enabled=true", "The guardian is switched off (monitoring.enabled).")
 	}
 	if _, err := k.askedToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
 		return "", err
 	}
 	var last client.GuardianAnalysis
-	err = waitUntil(ctx, func() (bool, error) {
+	err := waitUntil(ctx, func() (bool, error) {
 		page, err := k.API.Judgements(ctx, client.GuardianFilter{TaskID: k.newest(), Limit: 1})
 		if len(page.Items) > 0 {
 			last = page.Items[0]
@@ -100,9 +109,6 @@ func speaker(spokenBy string) string {
 
 // resolved asks by the id of the sandbox for what is thought of its agent, and by one that there is not.
 func (k *kit) resolved(ctx context.Context) (string, error) {
-	if err := k.running(); err != nil {
-		return "", err
-	}
 	a, err := k.API.Analyze(ctx, k.box, true)
 	switch {
 	case err != nil:
@@ -117,9 +123,6 @@ func (k *kit) resolved(ctx context.Context) (string, error) {
 }
 
 func (k *kit) collected(ctx context.Context) (string, error) {
-	if err := k.running(); err != nil {
-		return "", err
-	}
 	for kind, want := range map[string]string{event.AgentMessage: "I am watched.", event.AgentToolResult: "shown by a check"} {
 		page, err := k.API.NewestEvents(ctx, k.box, client.EventFilter{Type: kind, Limit: 1})
 		if err != nil {
@@ -135,15 +138,9 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 // conducted has the conductor run, and waits for what a run thinks that began since. It runs seldom by itself, so a key that
 // may not ask it is content with what it last thought.
 func (k *kit) conducted(ctx context.Context) (string, error) {
-	if err := k.running(); err != nil {
-		return "", err
-	}
-	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
+	status, err := k.supervision(ctx)
 	if err != nil {
 		return "", err
-	}
-	if !status.Config.Enabled {
-		return "", skip("omoi worker --set monitoring.enabled=true", "The conductor is switched off (monitoring.enabled).")
 	}
 	switch _, err := k.askedToRun(ctx, "conductor"); {
 	case task.CodeOf(err) == task.CodeForbidden && status.Conductor.Last == nil:

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -56,7 +55,10 @@ func (p *Printer) verdict(v Verdict) string {
 // End writes the sums, or all results as JSON.
 func (p *Printer) End(results []Result) error {
 	if p.JSON {
-		return p.json(results)
+		return render.JSON(p.W, struct {
+			OK     bool     `json:"ok"` // no FAIL
+			Checks []Result `json:"checks"`
+		}{Err(results) == nil, append([]Result{}, results...)})
 	}
 	rows := [][]string{{"CHECK", "VERDICT", "PASSED", "SKIPPED", "FAILED", "TIME", "WHAT IT PROVES"}}
 	for _, r := range results {
@@ -73,15 +75,3 @@ func (p *Printer) End(results []Result) error {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func (p *Printer) json(results []Result) error {
-	enc := json.NewEncoder(p.W)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(struct {
-		OK     bool     `json:"ok"` // no FAIL
-		Checks []Result `json:"checks"`
-	}{Err(results) == nil, append([]Result{}, results...)}); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}

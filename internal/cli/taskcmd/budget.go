@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// budgetFlags are the limits that a person names; those that are not named stay.
+// budgetFlags are the limits that a user names; those that are not named stay.
 type budgetFlags struct {
 	usd            float64
 	tokens         int64
@@ -38,18 +38,32 @@ func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"time that its sandboxes live, as 90m")
 }
 
-// below reports whether a limit is named that is none.
-func (f *budgetFlags) below() bool { return f.any(func(limit float64) bool { return limit <= 0 }) }
-
-// any reports whether a limit is named of which something is true, or that is no number at all.
-func (f *budgetFlags) any(is func(limit float64) bool) bool {
-	for flag, value := range map[string]float64{"usd": f.usd, "tokens": float64(f.tokens), "wall-clock": float64(f.clock), "sandbox-time": float64(f.sandbox)} {
-		if f.changed(f.prefix+flag) && (is(value) || math.IsNaN(value) || math.IsInf(value, 0)) {
-			return true
+// over is the budget with the limits that were named, and whether any was. Where they are removable 0 removes one.
+func (f *budgetFlags) over(b client.Budget, removable bool) (out client.Budget, named bool, err error) {
+	for _, limit := range []struct {
+		flag  string
+		value float64
+		set   func()
+	}{
+		{"usd", f.usd, func() { b.USD = f.usd }},
+		{"tokens", float64(f.tokens), func() { b.Tokens = f.tokens }},
+		{"wall-clock", float64(f.clock), func() { b.WallClockS = wholeSeconds(f.clock) }},
+		{"sandbox-time", float64(f.sandbox), func() { b.SandboxSeconds = wholeSeconds(f.sandbox) }},
+	} {
+		switch flag := f.prefix + limit.flag; {
+		case !f.changed(flag):
+		case limit.value > 0 && !math.IsInf(limit.value, 0), limit.value == 0 && removable:
+			limit.set()
+			named = true
+		default:
+			return b, named, exit.Usagef("--%s: a limit is a number above 0; 0 of omoi budget removes one", flag)
 		}
 	}
-	return false
+	return b, named, nil
 }
+
+// wholeSeconds rounds up: half a second is a limit, and 0 is none.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func newBudget(s *session) *cobra.Command {
 	var f budgetFlags
@@ -70,34 +84,14 @@ from its creation, that of a project from its own, also while none of its tasks 
 		if (len(args) == 0) == (project == "") {
 			return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project> (omoi budget --help says more)")
 		}
-		if f.any(func(limit float64) bool { return limit < 0 }) {
-			return exit.Usagef("a limit is a number above 0, or 0 to take it away: omoi budget <task> --usd 5 --wall-clock 2h")
-		}
-		return nil
+		_, _, err := f.over(client.Budget{}, true)
+		return err
 	}
 	cmd.ValidArgsFunction = s.completeTasks
 	cmd.Flags().StringVar(&project, "project", "", projectArg)
 	f.add(cmd, "")
 	return cmd
 }
-
-// over is the budget with the limits that were named, and whether any was.
-func (f *budgetFlags) over(b client.Budget) (out client.Budget, named bool) {
-	for flag, set := range map[string]func(){
-		"usd": func() { b.USD = f.usd }, "tokens": func() { b.Tokens = f.tokens },
-		"wall-clock":   func() { b.WallClockS = wholeSeconds(f.clock) },
-		"sandbox-time": func() { b.SandboxSeconds = wholeSeconds(f.sandbox) },
-	} {
-		if f.changed(f.prefix + flag) {
-			set()
-			named = true
-		}
-	}
-	return b, named
-}
-
-// wholeSeconds rounds up: half a second is a limit, and 0 is none.
-func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func (s *session) budgetOfTask(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
 	t, err := s.taskOf(ctx, api, ref)
@@ -122,7 +116,7 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 	if err != nil {
 		return err
 	}
-	b, named := f.over(now.Budget)
+	b, named, err := f.over(now.Budget, true)
 	if named {
 		if now, err = set(b); err != nil {
 			return err
@@ -133,9 +127,6 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 		if named {
 			s.budgetChanged(now, of)
 		}
-		if f.changed("wall-clock") {
-			s.warnOfClock(now, of)
-		}
 	})
 }
 
@@ -144,15 +135,6 @@ func (s *session) budgetChanged(now client.Spending, of string) {
 	s.say("The budget of the %s is changed; tasks at work are held to it from now on, and are parked with their work saved where it is spent.", of)
 	for _, id := range now.TaskIDs {
 		s.say("%s was parked for it and goes on.", render.Short(id))
-	}
-}
-
-// warnOfClock says that a limit is behind before it begins: who sets one may think of the time from now on.
-func (s *session) warnOfClock(now client.Spending, of string) {
-	limit, used := time.Duration(now.Budget.WallClockS)*time.Second, time.Duration(now.Used.WallClockS)*time.Second
-	if limit > 0 && used >= limit {
-		s.hint("The limit of %s is spent already: the wall clock of a %s runs from when it was %s, %s ago. Next: name more than that, or --wall-clock 0 for no limit",
-			limit, of, map[string]string{"project": "made", "task": "asked for"}[of], used)
 	}
 }
 

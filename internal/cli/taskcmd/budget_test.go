@@ -60,10 +60,6 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 		require.Equal(t, exit.Usage, f.omoi("budget", "--project", "app", bad).code, bad)
 	}
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "none of them came to be one")
-	got = f.omoi("budget", "--project", "app", "--wall-clock", "10s")
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, "The limit of 10s is spent already: the wall clock of a project runs from when it was made, 1m30s ago. Next: ")
-	require.NotContains(t, f.omoi("budget", "--project", "app").err, "spent already", "nothing was set")
 	bare := f.omoi("budget")
 	require.Equal(t, exit.Usage, bare.code)
 	require.Contains(t, bare.err, "omoi budget --help")

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -43,11 +42,4 @@ func TestShowTellsOfFeedback(t *testing.T) {
 		f.feedback.Items = append(f.feedback.Items, item(feedback.StateHeard, "", idA))
 	}
 	require.Contains(t, f.omoi("show", "-").out, "the newest 10 of 25")
-}
-
-func TestOnFeedbackIsOneOfThree(t *testing.T) {
-	t.Parallel()
-	got := newFake(t).omoi("project", "update", "app", "--on-feedback", "shout")
-	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, "--on-feedback is one of off, message, revise")
 }

@@ -62,20 +62,10 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 		trouble = noModel
 	}
 	s.row("Model", render.OneLine(trouble, longestTrouble))
-	s.row("Conductor", s.scheduleWord("conductor", status.Conductor.Schedule, status.Conductor.Resting))
-	s.row("Together", together(health.Status))
 }
 
 // noModel is what to set on a server whose guardian judges by rules alone.
 const noModel = "none is asked, so rules alone judge: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
-
-// together is the conductor's word of all agents.
-func together(status string) string {
-	if status == "not_run" {
-		return "the conductor has not looked at these agents yet"
-	}
-	return status
-}
 
 // scheduleWord says how guardian or conductor stand.
 func (s *session) scheduleWord(name string, found client.Schedule, rests bool) string {

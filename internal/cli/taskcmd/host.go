@@ -84,7 +84,7 @@ func (s *session) markLost(ctx context.Context, api *client.Client, host client.
 		return err
 	}
 	return s.answer(lost, func() {
-		s.say("Marked host %s as lost, with %s.", id, boxesOf(lost.Lost))
+		s.say("Marked host %s as lost, with %s.", id, render.Count(lost.Lost, "sandbox"))
 		s.hint("If it comes back, its worker cleans up what still exists.")
 	})
 }

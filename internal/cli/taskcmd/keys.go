@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -12,9 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 )
-
-// maxKeyName is what the server takes, in characters.
-const maxKeyName = 100
 
 func newKeys(s *session) *cobra.Command {
 	cmd := noun("keys", "Create, list and revoke API keys",
@@ -40,13 +36,7 @@ func (s *session) keysCreate() *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		in.Name = args[0]
 		if cmd.Flags().Changed("expires") {
-			if expires <= 0 {
-				return exit.Usagef("--expires %s: the key would never be good; give a time ahead, as 24h, or leave it out for a key without end", expires)
-			}
 			in.ExpiresAt = new(time.Now().Add(expires))
-		}
-		if length := utf8.RuneCountInString(in.Name); length == 0 || length > maxKeyName {
-			return exit.Usagef("the name of a key has 1 to %d characters, this one %d", maxKeyName, length)
 		}
 		return nil
 	}

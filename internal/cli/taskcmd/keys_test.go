@@ -1,7 +1,6 @@
 package taskcmd_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -47,21 +46,13 @@ func TestKeysAreRevokedByName(t *testing.T) {
 func TestKeysExpire(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	for _, wrong := range []string{"-1h", "0", "0s"} {
-		got := f.omoi("keys", "create", "ci", "--expires", wrong)
-		require.Equal(t, exit.Usage, got.code, wrong)
-		require.Contains(t, got.err, "--expires")
-		require.Empty(t, got.out)
-	}
-	for _, name := range []string{"", strings.Repeat("x", 101)} {
-		require.Contains(t, f.omoi("keys", "create", name).err, "1 to 100 characters")
-	}
-	require.Empty(t, f.newKeys)
 	got := f.omoi("keys", "create", "ci", "--expires", "24h")
 	require.Zero(t, got.code, got.err)
 	require.WithinDuration(t, time.Now().Add(24*time.Hour), *f.newKeys[0].ExpiresAt, time.Minute)
 	require.Contains(t, got.err, "(in 23h59m)")
 	require.Contains(t, f.omoi("keys", "create", "ci").err, "expires never")
+	require.Zero(t, f.omoi("keys", "create", "ci", "--expires", "-1h").code)
+	require.True(t, f.newKeys[2].ExpiresAt.Before(time.Now()), "the server refuses a time that is over")
 
 	soon, past := time.Now().Add(48*time.Hour), time.Now().Add(-time.Hour)
 	f.keys = []client.Key{{ID: idA, Name: "soon", ExpiresAt: &soon}, {ID: idA, Name: "over", ExpiresAt: &past}, {ID: idB, Name: "always"}}

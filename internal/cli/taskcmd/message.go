@@ -14,20 +14,13 @@ import (
 )
 
 func newMessage(s *session) *cobra.Command {
-	var wait time.Duration
-	cmd := s.verb("message <id>", "Show a message's delivery status", oneMessage, func(ctx context.Context, api *client.Client, args []string) error {
-		id := strings.ToLower(strings.TrimSpace(args[0]))
-		if wait > 0 {
-			return s.takenUp(ctx, api, id, wait)
-		}
-		m, err := api.Message(ctx, id, 0)
+	return s.verb("message <id>", "Show a message's delivery status", oneMessage, func(ctx context.Context, api *client.Client, args []string) error {
+		m, err := api.Message(ctx, plain(args[0]), 0)
 		if err != nil {
 			return err
 		}
 		return s.receipt(m)
 	})
-	waitFlag(cmd, &wait, "30s")
-	return cmd
 }
 
 // oneMessage checks the argument: messages are not listed, so that a part of an id finds none.

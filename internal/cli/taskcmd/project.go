@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -107,9 +106,8 @@ func (s *session) projectCreate() *cobra.Command {
 		}
 		in.Settings, in.Setup, in.OnFeedback = json.RawMessage(settings), f.setup, feedback.Mode(f.feedback)
 		in.MaxSlots, in.Autonomous = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "autonomous-execution", &f.alone)
-		seconds, err := f.check(cmd)
-		in.SetupTimeoutS = seconds
-		return err
+		in.SetupTimeoutS = int(wholeSeconds(f.limit))
+		return nil
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.Repo, "repo", "", "folder of a local repository, or owner/name or the address of one on GitHub")
@@ -138,10 +136,7 @@ func (s *session) projectUpdate() *cobra.Command {
 		})
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		seconds, err := f.check(cmd)
-		if err != nil {
-			return err
-		}
+		seconds, err := int(wholeSeconds(f.limit)), error(nil)
 		if change.AutoSteering, err = choice(cmd, "auto-steering"); err != nil {
 			return err
 		}
@@ -181,10 +176,3 @@ func (s *session) warnLimit(p client.Project) {
 		s.hint("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
 	}
 }
-
-// onFeedback returns the values of --on-feedback.
-func onFeedback() []string {
-	return []string{string(feedback.ModeOff), string(feedback.ModeMessage), string(feedback.ModeRevise)}
-}
-
-func listOf(values []string) string { return strings.Join(values, ", ") }

@@ -51,8 +51,6 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 	for _, bad := range [][]string{
 		{},
 		{"app"},
-		{"--repo", "acme/app", "--on-feedback", "perhaps"},
-		{"--repo", "acme/app", "--setup-timeout", "1500ms"},
 		{"--repo", "acme/app", "--settings", "validate"},
 		{"--repo", "./no such folder"},
 	} {

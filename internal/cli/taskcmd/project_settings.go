@@ -1,12 +1,9 @@
 package taskcmd
 
 import (
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 )
 
 // projectSettings are the flags that create and update share.
@@ -24,15 +21,4 @@ func (p *projectSettings) add(cmd *cobra.Command) {
 	flags.StringVar(&p.feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the running agent) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")
 	flags.StringVar(&p.setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
 	flags.DurationVar(&p.limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
-}
-
-// check refuses values that cannot be meant, and returns the time limit in seconds.
-func (p *projectSettings) check(cmd *cobra.Command) (seconds int, err error) {
-	if cmd.Flags().Changed("on-feedback") && !slices.Contains(onFeedback(), p.feedback) {
-		return 0, exit.Usagef("--on-feedback is one of %s, not %q", listOf(onFeedback()), p.feedback)
-	}
-	if p.limit%time.Second != 0 {
-		return 0, exit.Usagef("--setup-timeout takes whole seconds, not %s", p.limit)
-	}
-	return int(p.limit / time.Second), nil
 }

@@ -81,7 +81,7 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	for _, v := range r.Reviews {
 		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(day), render.OneLine(v.Words(r.Rounds), 300))
 	}
-	s.say("\nAll        %s, lifetime %s%s", boxesOf(len(r.Sandboxes)), alive(r.SecondsAlive), suffix(", ", costs(r)))
+	s.say("\nAll        %s, lifetime %s%s", render.Count(len(r.Sandboxes), "sandbox"), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
 	case r.Verified:
 		s.say("Verified   %s", style.Green(allVerified(len(r.Sandboxes))))
@@ -90,7 +90,7 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	case r.Status.Final() && secondLook(r) != "":
 		s.say("Verified   %s", style.Yellow("not yet: deleted; "+secondLook(r)))
 	case r.Status.Final():
-		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", boxesOf(r.Unverified))))
+		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", render.Count(r.Unverified, "sandbox"))))
 		s.hint("Its cleanup goes on for as long as it takes. Next: omoi host list")
 	default:
 		s.say("Verified   %s", style.Yellow("not yet: the task is open"))
@@ -204,13 +204,6 @@ func allVerified(n int) string {
 		return "1 sandbox verified deleted"
 	}
 	return fmt.Sprintf("all %d sandboxes verified deleted", n)
-}
-
-func boxesOf(n int) string {
-	if n == 1 {
-		return "1 sandbox"
-	}
-	return fmt.Sprintf("%d sandboxes", n)
 }
 
 // suffix is text behind a separator, nothing where there is no text.

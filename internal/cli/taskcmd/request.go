@@ -51,10 +51,11 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if cmd.Flags().Changed("max-retries") {
 		in.MaxRetries = &r.maxRetries
 	}
-	if r.budget.below() {
-		return none, exit.Usagef("a budget is above 0; leave the flag out for no limit")
+	b, named, err := r.budget.over(client.Budget{}, false)
+	if err != nil {
+		return none, err
 	}
-	if b, named := r.budget.over(client.Budget{}); named {
+	if named {
 		in.Budget = &b
 	}
 	if r.project == "" {

@@ -1,9 +1,9 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,26 +76,14 @@ func (s *session) showSandboxes(boxes []client.Sandbox) {
 	if len(boxes) == 0 {
 		return
 	}
-	priced := slices.ContainsFunc(boxes, func(b client.Sandbox) bool { return b.Cost != nil })
-	head := []string{"SANDBOX", "PROVIDER", "TASK", "STATE", "LIFETIME", "DELETION VERIFIED", "SALVAGE"}
-	if priced {
-		head = append(head, "COST")
-	}
-	rows := [][]string{head}
+	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "LIFETIME", "DELETION VERIFIED", "SALVAGE", "COST"}}
 	for _, b := range boxes {
-		row := []string{
+		rows = append(rows, []string{
 			render.Short(b.ID), b.Provider, taskOf(b), s.state(b.State),
-			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage),
-		}
-		if priced {
-			row = append(row, costOf(b))
-		}
-		rows = append(rows, row)
+			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage), cmp.Or(costOf(b), "-"),
+		})
 	}
 	s.table(rows)
-	for _, line := range isolations(boxes) {
-		s.say("%s", line)
-	}
 }
 
 // taskOf names the task of a sandbox; one that nobody made has none.
@@ -104,31 +92,6 @@ func taskOf(b client.Sandbox) string {
 		return "-"
 	}
 	return fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt)
-}
-
-// isolations says once what was active, and of which sandboxes where they differ.
-func isolations(boxes []client.Sandbox) []string {
-	var order []string
-	having := map[string][]string{}
-	for _, b := range boxes {
-		if len(b.Isolation) == 0 {
-			continue
-		}
-		set := strings.Join(b.Isolation, ", ")
-		if having[set] == nil {
-			order = append(order, set)
-		}
-		having[set] = append(having[set], render.Short(b.ID))
-	}
-	lines := make([]string, 0, len(order))
-	for _, set := range order {
-		of := ""
-		if len(order) > 1 {
-			of = " of " + strings.Join(having[set], ", ")
-		}
-		lines = append(lines, "Isolation"+of+": "+render.Clean(set))
-	}
-	return lines
 }
 
 func (s *session) state(state task.SandboxState) string {

@@ -3,7 +3,6 @@ package taskcmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -54,14 +53,9 @@ func newSend(s *session) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&interrupt, "interrupt", false, "stop what the agent is doing for it")
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same key and text make one message, however often it is sent (default: a new one)")
-	waitFlag(cmd, &wait, "30s")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "stay until the agent has taken it up, for so long at most (alone: 30s); exit code 1 if it never will, 130 when the time is over")
+	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
 	return cmd
-}
-
-// waitFlag is --wait, alone or with a time.
-func waitFlag(cmd *cobra.Command, wait *time.Duration, alone string) {
-	cmd.Flags().DurationVar(wait, "wait", 0, "stay until the agent has taken it up, for so long at most (alone: "+alone+"); exit code 1 if it never will, 130 when the time is over")
-	cmd.Flags().Lookup("wait").NoOptDefVal = alone
 }
 
 // send posts to the sandbox of a task. A finished task is asked too: the refusal has a receipt.
@@ -75,10 +69,6 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 	default:
 		return client.QueuedMessage{}, nobodyHears(t)
 	}
-	if deaf(t, in) {
-		s.hint("The program of this task is told no messages: its execution_config lacks \"reads_messages\": true. It hears this only if it asks omoi "+
-			"for messages itself. To stop it: omoi send %s \"<why>\" --interrupt", render.Short(t.ID))
-	}
 	queued, err := api.SendMessage(ctx, box, in, key)
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		s.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", key)
@@ -87,15 +77,6 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 		s.hint("Receipt: omoi message %s", id)
 	}
 	return queued, err
-}
-
-// deaf reports whether the agent at work is a program that omoi tells no messages. A validator may be another agent.
-func deaf(t client.Task, in client.NewMessage) bool {
-	var config task.Execution
-	if t.Agent != task.AgentCommand || t.Status != task.StatusRunning || in.Type == client.MessageInterrupt {
-		return false
-	}
-	return json.Unmarshal(t.Execution, &config) == nil && !config.ReadsMessages
 }
 
 func nobodyHears(t client.Task) error {

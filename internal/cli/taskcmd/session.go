@@ -146,25 +146,10 @@ func (s *session) hint(format string, args ...any) {
 }
 
 // printJSON writes v for programs.
-func (s *session) printJSON(v any) error {
-	enc := json.NewEncoder(s.Stdout)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}
+func (s *session) printJSON(v any) error { return render.JSON(s.Stdout, v) }
 
-// printLine writes v for programs that read a stream: one line a value.
-func (s *session) printLine(v any) error {
-	enc := json.NewEncoder(s.Stdout)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}
+// printLine writes v for programs that read a stream.
+func (s *session) printLine(v any) error { return render.JSONLine(s.Stdout, v) }
 
 // path makes a path of the command line absolute. A shell leaves the ~ of --repo=~/src/app to us.
 func (s *session) path(p string) (string, error) {

@@ -103,34 +103,11 @@ func (s *session) showTask(t shown, waits bool) {
 	}
 	s.row("Finished", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
-	s.row("Cleanup", cleanup(t))
 	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
 	if c := t.PendingCommand; c != nil {
 		s.row("Command", fmt.Sprintf("%s, %s since %s", c.Kind, c.State, moment(&c.CreatedAt)))
 	}
 	s.row("Temporal", t.Workflow)
-}
-
-// cleanup says that sandboxes whose attempt has ended are not verified deleted yet; empty: all of them are.
-func cleanup(t shown) string {
-	left, gone := 0, 0
-	for _, b := range t.Sandboxes {
-		serves := !t.Status.Final() && t.SandboxID != nil && *t.SandboxID == b.ID
-		if serves || !b.Machine() || b.VerifiedAt != nil || b.State == task.SandboxLost || b.EndedAt == nil && !t.Status.Final() {
-			continue
-		}
-		left++
-		if b.GoneAt != nil {
-			gone++
-		}
-	}
-	switch {
-	case left == 0:
-		return ""
-	case gone == left:
-		return fmt.Sprintf("in progress: %s deleted, the second absence check follows (omoi receipt %s)", boxesOf(left), render.Short(t.ID))
-	}
-	return fmt.Sprintf("in progress: deleting %s (omoi receipt %s)", boxesOf(left-gone), render.Short(t.ID))
 }
 
 // row is one line of show; an empty value is left out.

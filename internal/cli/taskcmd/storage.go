@@ -2,13 +2,13 @@ package taskcmd
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/retention"
 )
@@ -26,23 +26,15 @@ func newStorage(s *session) *cobra.Command {
 func (s *session) storageTable(found client.Storage) {
 	rows := [][]string{{"KIND", "SIZE", "KEPT", "NEXT PASS REMOVES"}}
 	for _, k := range found.Kinds {
+		size := "-"
+		if k.Bytes != nil {
+			size = render.Bytes(*k.Bytes)
+		}
 		rows = append(rows, []string{
-			strings.ReplaceAll(k.Kind, "_", " "), sizeWords(k.Bytes), retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
+			strings.ReplaceAll(k.Kind, "_", " "), size, retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
 		})
 	}
 	s.table(rows)
-}
-
-// sizeWords is a size in the unit that fits.
-func sizeWords(bytes *int64) string {
-	if bytes == nil {
-		return "-"
-	}
-	size, unit := float64(*bytes), 0
-	for units := 4; size >= 1024 && unit < units; unit++ {
-		size /= 1024
-	}
-	return fmt.Sprintf("%.4g %s", size, []string{"B", "KiB", "MiB", "GiB", "TiB"}[unit])
 }
 
 // expiredWords say what the next pass removes of a kind.

@@ -26,7 +26,7 @@ func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
 	t.Cleanup(server.Close)
 	got := (&fakeAPI{t: t, url: server.URL}).omoi("storage")
 	require.Zero(t, got.code, got.err)
-	require.Regexp(t, `events +3 MiB +180 days +70 events of 2 sandboxes`, got.out)
-	require.Regexp(t, `bus rows +3 MiB +forever +nothing`, got.out)
+	require.Regexp(t, `events +3.0 MiB +180 days +70 events of 2 sandboxes`, got.out)
+	require.Regexp(t, `bus rows +3.0 MiB +forever +nothing`, got.out)
 	require.Regexp(t, `refs +- +1m30s +of 4 tasks`, got.out)
 }

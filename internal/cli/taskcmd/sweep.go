@@ -122,7 +122,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 	}
 	switch {
 	case failed > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: run the same command again", boxesOf(failed)))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: run the same command again", render.Count(failed, "sandbox")))
 	case blind && remove: // what was not asked for may cost money
 		return exit.With(exit.Failed, nil)
 	case !remove && len(found) > 0:

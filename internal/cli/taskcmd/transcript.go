@@ -67,10 +67,7 @@ func noTranscript(t client.Task, attempt int) error {
 	if attempt > 0 {
 		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Short(t.ID))
 	}
-	if t.Status.Final() {
-		return task.Errorf(task.CodeNotFound, "The task is %s, and its agent has left no transcript. Its events: omoi logs %s", t.Status, render.Short(t.ID))
-	}
-	return task.Errorf(task.CodeNotFound, "The task has no transcript yet. Its events: omoi logs %s", render.Short(t.ID))
+	return task.Errorf(task.CodeNotFound, "The task is %s and has no transcript. Next: omoi logs %s", t.Status, render.Short(t.ID))
 }
 
 func (s *session) printTranscript(info client.TranscriptInfo, content string) error {

@@ -3,7 +3,6 @@ package taskcmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,7 +105,7 @@ func (s *session) sandboxExec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := s.execute(ctx, v, args[1:])
+			code, err := v.attach(ctx, sandbox.Command{Args: args[1:]}, sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
 			return v.leave(ctx, code, err)
 		})
 	cmd.Long = "Run a command in a sandbox, beside the agent; the exit code is that of the command. " + accessHelp
@@ -114,18 +113,14 @@ func (s *session) sandboxExec() *cobra.Command {
 	return cmd
 }
 
-// execute runs a command with the streams of this process, or where the provider cannot, with
-// bounded output that comes at the end.
-func (s *session) execute(ctx context.Context, v *visit, args []string) (int, error) {
-	cmd := sandbox.Command{Args: args, Timeout: visitTime}
-	if a, ok := v.provider.(sandbox.Attacher); ok {
-		return a.Attach(ctx, v.labels, cmd, sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
+// attach runs a command with the streams of this process, until the command ends.
+func (v *visit) attach(ctx context.Context, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
+	a, ok := v.provider.(sandbox.Attacher)
+	if !ok {
+		return 0, task.Errorf(task.CodeInvalid, "Sandboxes of %s take no streams.", v.provider.Name())
 	}
-	cmd.Stdin = s.input()
-	res, err := v.provider.Exec(ctx, v.labels, cmd)
-	_, outErr := s.Stdout.Write(res.Stdout)
-	_, logErr := s.Stderr.Write(res.Stderr)
-	return res.ExitCode, errors.Join(err, outErr, logErr)
+	cmd.Timeout = visitTime
+	return a.Attach(ctx, v.labels, cmd, streams)
 }
 
 // input is standard input, unless it is a terminal at which nobody was asked for anything.
@@ -156,11 +151,6 @@ func (s *session) sandboxShell() *cobra.Command {
 }
 
 func (s *session) shell(ctx context.Context, v *visit) (int, error) {
-	a, ok := v.provider.(sandbox.Attacher)
-	if !ok {
-		return 0, task.Errorf(task.CodeInvalid, "Sandboxes of %s take no terminal. Next: omoi sandbox exec %s -- <command>",
-			v.provider.Name(), render.Short(v.begun.Sandbox.ID))
-	}
 	in, isFile := s.Stdin.(*os.File)
 	if !isFile {
 		return 0, exit.Usagef("a shell needs a terminal")
@@ -171,14 +161,6 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 	}
 	defer restore()
 	env := map[string]string{"TERM": cmp.Or(s.Env("TERM"), "xterm")}
-	return a.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: visitTime},
+	return v.attach(ctx, sandbox.Command{Args: sandbox.ShellArgs(), Env: env},
 		sandbox.Streams{Stdin: in, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: terminal})
-}
-
-// pathReason is why a file could not be opened, without its name, which is said already.
-func pathReason(err error) string {
-	if path, ok := errors.AsType[*os.PathError](err); ok {
-		return path.Err.Error()
-	}
-	return err.Error()
 }

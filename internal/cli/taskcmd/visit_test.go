@@ -24,7 +24,6 @@ const boxID = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 type place struct {
 	sandbox.Provider
 
-	files  map[string]string
 	ran    []string
 	boxes  map[sandbox.Labels]sandbox.Sandbox
 	agents map[string]bool // sandboxes in which an agent runs
@@ -39,31 +38,18 @@ func (*place) Capabilities() sandbox.Capabilities {
 	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
 }
 
-// Exec with "wait" goes on until the person leaves.
-func (p *place) Exec(ctx context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+// Attach with "wait" goes on until the person leaves.
+func (p *place) Attach(ctx context.Context, l sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	p.last = l
 	p.ran = append(p.ran, l.Installation+" "+strings.Join(cmd.Args, " "))
 	if cmd.Args[0] == "wait" {
 		p.entered()
 		<-ctx.Done()
-		return sandbox.ExecResult{ExitCode: -1}, ctx.Err()
+		return -1, ctx.Err()
 	}
-	in, _ := io.ReadAll(cmd.Stdin)
-	return sandbox.ExecResult{ExitCode: 6, Stdout: in, Stderr: []byte("err")}, p.down
-}
-
-func (p *place) ReadFile(_ context.Context, _ sandbox.Labels, path string) (io.ReadCloser, error) {
-	text, ok := p.files[path]
-	if !ok {
-		return nil, task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", path)
-	}
-	return io.NopCloser(strings.NewReader(text)), nil
-}
-
-func (p *place) WriteFile(_ context.Context, _ sandbox.Labels, path string, _ uint32, r io.Reader) error {
-	text, err := io.ReadAll(r)
-	p.files[path] = string(text)
-	return err
+	_, _ = io.Copy(streams.Stdout, streams.Stdin)
+	_, _ = io.WriteString(streams.Stderr, "err")
+	return 6, p.down
 }
 
 func (p *place) Survey(context.Context) (out []sandbox.Sandbox, err error) {
@@ -123,7 +109,7 @@ func visited(t *testing.T) (*fakeAPI, *place) {
 	t.Helper()
 	f := newFake(t)
 	f.boxes = []client.Sandbox{{ID: boxID, TaskID: idA, Provider: "local", State: task.SandboxRunning}}
-	p := &place{files: map[string]string{"/workspace/a": "inside"}, boxes: map[sandbox.Labels]sandbox.Sandbox{}, agents: map[string]bool{}}
+	p := &place{boxes: map[sandbox.Labels]sandbox.Sandbox{}, agents: map[string]bool{}}
 	f.provider = p
 	return f, p
 }

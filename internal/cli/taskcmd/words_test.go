@@ -54,9 +54,9 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 		require.Contains(t, got.err, want)
 	}
 	require.Empty(t, f.asked)
-	require.Contains(t, f.omoi("transcript", "-").err, "The task is completed, and its agent has left no transcript. Its events: omoi logs 456789ab")
+	require.Contains(t, f.omoi("transcript", "-").err, "The task is completed and has no transcript. Next: omoi logs 456789ab")
 	f.tasks[0].Status = task.StatusRunning
-	require.Contains(t, f.omoi("transcript", "-").err, "no transcript yet")
+	require.Contains(t, f.omoi("transcript", "-").err, "is running and has no transcript")
 }
 
 // That nothing was saved is not the same as that there was nothing.

@@ -2,11 +2,10 @@ package taskcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -34,16 +33,14 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 	if err != nil {
 		return err
 	}
-	size, err := writeWhole(file, func(w io.Writer) (int64, error) { return api.WriteWork(ctx, t.ID, one.Attempt, w) })
+	size, err := s.writeWork(ctx, api, t.ID, one, file)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return s.printJSON(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size})
-	}
-	s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
-	s.next(s.hint, [][2]string{takes(one, file)})
-	return nil
+	return s.answer(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size}, func() {
+		s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
+		s.next(s.hint, [][2]string{takes(one, file)})
+	})
 }
 
 // takes is the command that takes a patch or a bundle into a working copy.
@@ -54,39 +51,36 @@ func takes(one client.SavedWork, file string) [2]string {
 	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
 }
 
-// printWork writes to standard output, byte for byte but where a person's terminal would take it for orders.
+// printWork writes to standard output, byte for byte; a terminal would obey what stands in it.
 func (s *session) printWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork) error {
-	if !isTerminal(s.Stdout) {
-		_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
-		return err
+	if isTerminal(s.Stdout) {
+		return exit.Usagef("standard output is a terminal. Next: omoi work %s --patch work.%s", render.Short(taskID), one.Kind)
 	}
-	if one.Kind == savedwork.Bundle {
-		return exit.Usagef("a git bundle is nothing to look at. Next: omoi work %s --patch work.bundle", render.Short(taskID))
-	}
-	var text strings.Builder
-	if _, err := api.WriteWork(ctx, taskID, one.Attempt, &text); err != nil {
-		return err
-	}
-	s.lineByLine(text.String(), s.diffLine)
-	return nil
+	_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
+	return err
 }
 
-// writeWhole writes a file that is there as a whole or not at all.
-func writeWhole(file string, write func(io.Writer) (int64, error)) (size int64, err error) {
+// writeWork writes a file as a whole or not at all.
+func (s *session) writeWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork, file string) (size int64, err error) {
 	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
 	if err != nil {
 		return 0, exit.Usagef("%s cannot be written: %s. Next: name another file", file, pathReason(err))
 	}
 	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
-	size, err = write(part)
-	if closed := part.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	size, err = api.WriteWork(ctx, taskID, one.Attempt, part)
+	if err = errors.Join(err, part.Close()); err == nil {
 		err = os.Rename(part.Name(), file)
 	}
 	if err != nil {
 		return size, fmt.Errorf("write %s: %w", file, err)
 	}
 	return size, nil
+}
+
+// pathReason is why a file could not be opened, without its name, which is said already.
+func pathReason(err error) string {
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		return path.Err.Error()
+	}
+	return err.Error()
 }
