@@ -19,7 +19,7 @@ func newDoctor(g *globals) *cobra.Command {
 			findings := app.Checkup(cmd.Context(), loaded)
 			rows := [][]string{{"STATUS", "CHECK", "DETAIL"}}
 			for _, f := range findings {
-				rows = append(rows, []string{string(f.Status), f.Check, f.Detail})
+				rows = append(rows, []string{f.Status, f.Check, f.Detail})
 				if f.Next != "" {
 					rows = append(rows, []string{"", "", "Next: " + f.Next})
 				}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 // does not have. cobra prints the help for both, with exit code 0.
 func groups(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() {
-		cmd.Args, cmd.SuggestionsMinimumDistance = noSuchCommand, 2
+		cmd.Args, cmd.SuggestionsMinimumDistance = unknownCommand, 2
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	for _, child := range cmd.Commands() {
@@ -21,24 +22,16 @@ func groups(cmd *cobra.Command) {
 	}
 }
 
-// noSuchCommand refuses arguments of commands that only hold others.
-func noSuchCommand(cmd *cobra.Command, args []string) error {
+// unknownCommand refuses arguments of a command that only holds others, and names the command that may have been meant.
+func unknownCommand(group *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return noCommand(cmd, args[0])
-}
-
-// noCommand says that a command does not exist, and which one may have been meant.
-func noCommand(group *cobra.Command, name string) error {
-	hint, where, list := "", "", "omoi help"
-	if near := group.SuggestionsFor(name); len(near) > 0 {
-		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	hint := ""
+	if near := group.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = " (did you mean " + strings.Join(near, " or ") + "?)"
 	}
-	if group.HasParent() {
-		where, list = " in "+group.CommandPath(), group.CommandPath()+" --help"
-	}
-	return exit.Usagef("there is no command %q%s%s (%s lists them)", name, where, hint, list)
+	return exit.Usagef("unknown command %q in %s%s. Next: %s --help", args[0], group.CommandPath(), hint, group.CommandPath())
 }
 
 // completion adds cobra's command, which else comes too late for our errors.
@@ -58,13 +51,9 @@ func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Help about any command",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root := cmd.Root()
-			found, rest, err := root.Find(args)
-			switch {
-			case err != nil:
-				return noCommand(root, strings.Join(args, " "))
-			case len(rest) > 0:
-				return noCommand(found, rest[0])
+			found, rest, err := cmd.Root().Find(args)
+			if err = cmp.Or(err, unknownCommand(found, rest)); err != nil {
+				return err
 			}
 			return found.Help()
 		},

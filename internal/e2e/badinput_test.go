@@ -296,7 +296,7 @@ func TestBadCommandLines(t *testing.T) { //nolint:tparallel // the rows are coun
 		"a task that is no id":  {[]string{"show", "my-task"}, 1, "omoi ps"},
 		"too short an id":       {[]string{"cancel", "019"}, 2, "4 or more"},
 		"no task yet":           {[]string{"show", "-"}, 1, "omoi run"},
-		"an unknown command":    {[]string{"rum"}, 2, "did you mean run"},
+		"an unknown command":    {[]string{"rum"}, 2, "did you mean run?"},
 		"a wrong setting":       {[]string{"ps", "--set", "sandbox.cpu=99"}, 2, "sandbox.cpu"},
 		"nobody there":          {[]string{"ps", "--api-url", "http://127.0.0.1:1"}, 3, "omoi dev"},
 	} {

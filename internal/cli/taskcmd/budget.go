@@ -117,10 +117,11 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 		return err
 	}
 	b, named, err := f.over(now.Budget, true)
-	if named {
-		if now, err = set(b); err != nil {
-			return err
-		}
+	if err == nil && named {
+		now, err = set(b)
+	}
+	if err != nil {
+		return err
 	}
 	return s.answer(now, func() {
 		s.spendingTable(now)

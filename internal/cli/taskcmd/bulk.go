@@ -165,7 +165,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 // chosenBoxes are the sandboxes that refs name; without any, those whose deletion is not verified.
 func (s *session) chosenBoxes(ctx context.Context, api *client.Client, refs []string) (chosen []client.Sandbox, err error) {
 	if len(refs) == 0 {
-		return allBoxes(ctx, api, client.SandboxFilter{Unverified: true})
+		return listBoxes(ctx, api, client.SandboxFilter{Unverified: true}, 0)
 	}
 	for _, ref := range refs {
 		box, err := s.boxOf(ctx, api, ref)

@@ -51,12 +51,9 @@ func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Coherence", coherenceWord(a))
 	s.row("Same work", render.Count(a.Duplicates, "pair"))
 	var details struct {
-		Phases          map[string]int `json:"phase_distribution"`
-		Load            float64        `json:"load_balance"`
-		Recommendations []string       `json:"recommendations"`
+		Recommendations []string `json:"recommendations"`
 	}
 	_ = json.Unmarshal(a.Details, &details) // what is missing is not shown
-	s.row("Phases", fmt.Sprintf("%d, evenly used by %.2f", len(details.Phases), details.Load))
 	for _, line := range details.Recommendations {
 		s.say("  - %s", render.OneLine(line, 300))
 	}

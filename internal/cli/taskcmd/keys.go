@@ -110,11 +110,8 @@ func goodName(k client.Key) string {
 	return k.Name
 }
 
-// NoArgs is the argument check of commands that take none. What stands behind one that has commands was meant as one.
+// NoArgs is the argument check of commands that take none.
 func NoArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 && cmd.HasSubCommands() {
-		return exit.Usagef("there is no command %q in %s (%s --help lists them)", args[0], cmd.CommandPath(), cmd.CommandPath())
-	}
 	if len(args) > 0 {
 		return exit.Usagef("%s takes no arguments, not %q", cmd.CommandPath(), args[0])
 	}

@@ -64,12 +64,8 @@ func allProjects(api *client.Client, ctx context.Context) ([]client.Project, err
 	return all.Items, err
 }
 
-func allBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter) ([]client.Sandbox, error) {
-	return boxes(ctx, api, f, 0)
-}
-
-// boxes reads so many sandboxes, 0: all of them.
-func boxes(ctx context.Context, api *client.Client, f client.SandboxFilter, most int) ([]client.Sandbox, error) {
+// listBoxes reads so many sandboxes, 0: all of them.
+func listBoxes(ctx context.Context, api *client.Client, f client.SandboxFilter, most int) ([]client.Sandbox, error) {
 	all, err := collect(most, nil, func(limit int, cursor string) (client.Page[client.Sandbox], error) {
 		f.Limit, f.Cursor = limit, cursor
 		return api.Sandboxes(ctx, f)

@@ -81,7 +81,7 @@ func (s *session) receipt(m client.MessageReceipt) error {
 	for _, at := range []struct {
 		what string
 		when *time.Time
-	}{{"accepted", &m.AcceptedAt}, {"delivered", m.DeliveredAt}, {settledAs(m), m.SettledAt}, {"answered", m.AnsweredAt}} {
+	}{{"accepted", &m.AcceptedAt}, {"delivered", m.DeliveredAt}, {"settled", m.SettledAt}, {"answered", m.AnsweredAt}} {
 		if at.when != nil {
 			s.say("  %-12s %s", at.what, moment(at.when))
 		}
@@ -90,15 +90,4 @@ func (s *session) receipt(m client.MessageReceipt) error {
 		s.say("  delivered %d times: it was not acknowledged in time", m.Deliveries)
 	}
 	return nil
-}
-
-// settledAs is what settled a message.
-func settledAs(m client.MessageReceipt) string {
-	switch m.State {
-	case client.MessageExpired, client.MessageRefused:
-		return m.State
-	case client.MessageDelivered:
-		return "settled"
-	}
-	return "acknowledged"
 }

@@ -136,7 +136,8 @@ func (s *session) projectUpdate() *cobra.Command {
 		})
 	})
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		seconds, err := int(wholeSeconds(f.limit)), error(nil)
+		var err error
+		seconds := int(wholeSeconds(f.limit))
 		if change.AutoSteering, err = choice(cmd, "auto-steering"); err != nil {
 			return err
 		}

@@ -163,7 +163,7 @@ func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (cl
 	if task.CodeOf(err) != task.CodeNotFound {
 		return box, err
 	}
-	boxes, err := allBoxes(ctx, api, client.SandboxFilter{})
+	boxes, err := listBoxes(ctx, api, client.SandboxFilter{}, 0)
 	if err != nil {
 		return box, err
 	}

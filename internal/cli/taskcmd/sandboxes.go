@@ -32,7 +32,7 @@ func (s *session) sandboxList() *cobra.Command {
 		if recent {
 			most = recentBoxes
 		}
-		boxes, err := boxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
+		boxes, err := listBoxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
 		if err != nil {
 			return err
 		}

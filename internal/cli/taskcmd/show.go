@@ -33,7 +33,7 @@ type shown struct {
 }
 
 func (s *session) show(ctx context.Context, api *client.Client, t client.Task) error {
-	boxes, err := allBoxes(ctx, api, client.SandboxFilter{TaskID: t.ID})
+	boxes, err := listBoxes(ctx, api, client.SandboxFilter{TaskID: t.ID}, 0)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	}
 	short := func(text string) string { return render.Clean(shortened(t, text)) }
 	s.say("%s: %s", s.style().Bold(e.State), short(e.Why))
-	s.showSigns(e.Evidence)
+	s.showEvidence(e.Evidence, false)
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign explain.Evidence) bool { return slices.Contains(e.Evidence, sign) })
 		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // it stands above already
@@ -42,34 +42,28 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	return nil
 }
 
-func (s *session) showSigns(signs []explain.Evidence) {
-	for _, sign := range signs {
-		s.showSign(fmt.Sprintf("event %d of attempt %d", sign.Sequence, sign.Attempt), sign)
-	}
-}
-
-func (s *session) showSign(which string, sign explain.Evidence) {
-	s.say("  %s", strings.TrimRight(fmt.Sprintf("%s  %s  %s", which, sign.Type, render.OneLine(sign.Says, 160)), " "))
-}
-
-// showSignsOfTasks names the task of each, too.
-func (s *session) showSignsOfTasks(signs []explain.Evidence) {
-	for _, sign := range signs {
-		s.showSign(fmt.Sprintf("event %d of attempt %d of task %s", sign.Sequence, sign.Attempt, render.Short(sign.TaskID)), sign)
+// showEvidence prints events, each with its task where it is of several.
+func (s *session) showEvidence(all []explain.Evidence, ofTasks bool) {
+	for _, e := range all {
+		of := ""
+		if ofTasks {
+			of = " of task " + render.Short(e.TaskID)
+		}
+		s.say("  event %d of attempt %d%s  %s  %s", e.Sequence, e.Attempt, of, e.Type, render.OneLine(e.Says, 160))
 	}
 }
 
 func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
-	of, showSigns := fmt.Sprintf(" of attempt %d", d.Attempt), s.showSigns
-	if d.Kind == explain.DiagnosisTicket {
-		of, showSigns = "", s.showSignsOfTasks
+	of, ofTicket := fmt.Sprintf(" of attempt %d", d.Attempt), d.Kind == explain.DiagnosisTicket
+	if ofTicket {
+		of = ""
 	}
 	s.say("Diagnosis%s, by %s, sure by %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
 	if d.Cause != "" {
 		s.say("  Likely cause: %s", short(d.Cause))
 	}
 	s.say("  Proposed: %s (%s)", short(d.Proposal), short(d.Command))
-	showSigns(d.Evidence)
+	s.showEvidence(d.Evidence, ofTicket)
 	if w := d.Webhook; w != nil && w.State != explain.DeliveryDone {
 		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d tries. %s", w.State, w.Tries, render.OneLine(w.Error, 160)), " "))
 	}
