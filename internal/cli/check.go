@@ -28,9 +28,9 @@ func newCheck(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Run end-to-end checks of an installation or a provider"}
 	cmd.AddCommand(newCheckProvider(g))
 	for _, c := range scenario.Checks() {
-		cmd.AddCommand(g.checkCommand(c.Name, "Prove that "+c.Title, []scenario.Scenario{c}))
+		cmd.AddCommand(g.checkCommand(c.Name, "Check that "+c.Title, []scenario.Scenario{c}))
 	}
-	cmd.AddCommand(g.checkCommand("all", "Carry out all checks of a running installation, one after the other", scenario.Checks()))
+	cmd.AddCommand(g.checkCommand("all", "Run all checks of a running installation", scenario.Checks()))
 	return cmd
 }
 

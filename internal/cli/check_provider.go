@@ -16,8 +16,8 @@ func newCheckProvider(g *globals) *cobra.Command {
 	var only string
 	var parallel int
 	cmd := &cobra.Command{
-		Use: "provider <name>", Short: "Hold a sandbox provider to every promise that omoi builds on",
-		Long: `Hold a sandbox provider to every promise that omoi builds on: makes real sandboxes with this machine's settings,
+		Use: "provider <name>", Short: "Run the conformance checks of a sandbox provider",
+		Long: `Run the conformance checks of a sandbox provider: creates real sandboxes with this machine's settings,
 keys included, and removes them. Where sandboxes cost money, so does this: some fifty short ones.
 What they are labelled with is made up for each promise, so that sandboxes of work are not touched.
 

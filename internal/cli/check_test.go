@@ -37,7 +37,7 @@ func TestChecksOfAnInstallationRefuse(t *testing.T) {
 		"omoi check all takes no arguments, not \"flow\"": {2, []string{"check", "all", "flow"}},
 		"--timeout -1s: give a time above 0":              {2, []string{"check", "flow", "--timeout", "-1s"}},
 		"Unknown command \"nope\" in omoi check":          {2, []string{"check", "nope"}},
-		"No server is known":                              {3, []string{"check", "agent"}},
+		"No server configured":                            {3, []string{"check", "agent"}},
 	} {
 		code, out, complaints := omoi(t, nil, c.args...)
 		require.Equal(t, c.code, code, "%v: %s", c.args, complaints)

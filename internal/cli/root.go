@@ -76,7 +76,7 @@ Exit codes:
   2    wrong usage            3    no server answers
   4    something needs you first: a login, credentials, --yes, a suspended task
   5    the budget is spent
-  130  interrupted by Ctrl-C or at the end of --wait-timeout; the task goes on`,
+  130  interrupted by Ctrl-C or at the end of --wait-timeout; the task continues`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -72,7 +72,7 @@ func (l *Lines) newAttempt(e event.Event) []string {
 	if first && e.Attempt == 1 {
 		return nil
 	}
-	return []string{l.Line(e.CreatedAt, l.Yellow("attempt"), fmt.Sprintf("%d begins in sandbox %s", e.Attempt, Short(e.SandboxID)))}
+	return []string{l.Line(e.CreatedAt, l.Yellow("attempt"), fmt.Sprintf("%d starts in sandbox %s", e.Attempt, Short(e.SandboxID)))}
 }
 
 // describe answers the word, the text and the lines below it.
@@ -135,9 +135,9 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	case event.ContinuousStarted:
 		return "iteration", roundsBegin(d), nil
 	case event.IterationCompletionSignal:
-		return "iteration", d.text("iteration_num") + " says that all is done", nil
+		return "iteration", d.text("iteration_num") + " signals completion", nil
 	case event.IterationStarted:
-		return "iteration", fmt.Sprintf("%s begins", d.text("iteration_num")), nil
+		return "iteration", fmt.Sprintf("%s started", d.text("iteration_num")), nil
 	case event.IterationCompleted:
 		return "iteration", fmt.Sprintf("%s done, %s so far", d.text("iteration_num"), costText(d, "total_cost_usd")), nil
 	case event.IterationValidation:
@@ -229,7 +229,7 @@ func (l *Lines) completed(d data) (what, text string, more []string) {
 		parts = append(parts, out)
 	}
 	if d.text("success") == "false" {
-		return l.Red("gave up"), strings.Join(parts, ", "), more
+		return l.Red("failed"), strings.Join(parts, ", "), more
 	}
 	return l.Green("completed"), strings.Join(parts, ", "), more
 }

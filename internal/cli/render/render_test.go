@@ -61,7 +61,7 @@ func TestEventLines(t *testing.T) {
 		{"agent.completed", `{"success":true,"turns":1,"final_output":"a\nb"}`, "completed  1 turn, a\n                     b"},
 		{"agent.completed", `{"final_output":` + quote(long) + `}`, "… 5 lines more. Next: omoi logs 456789ab --json"},
 		{"agent.waiting", `{}`, `waiting    for a message: omoi send 456789ab "<text>"`},
-		{"agent.completed", `{"success":false}`, "gave up"},
+		{"agent.completed", `{"success":false}`, "failed"},
 		{"agent.error", `{"error":"it broke"}`, "error      it broke"},
 		{"something.new", `{"task_id":"x","n":1,"a":"b\u001b","in":{"x":2}}`, `something.new a: b , in: {"x":2}, n: 1`},
 		{"agent.setup_started", `{"command":"make\ndeps"}`, "setup      make deps"},
@@ -76,7 +76,7 @@ func TestEventLines(t *testing.T) {
 			"iteration  until its work passes, for at most 10 iterations, $5.00, 1h00m",
 		},
 		{"continuous.started", `{"limits":{}}`, "iteration  until its work passes"},
-		{"iteration.completion_signal", `{"iteration_num":2}`, "iteration  2 says that all is done"},
+		{"iteration.completion_signal", `{"iteration_num":2}`, "iteration  2 signals completion"},
 		{"agent.message", `not json`, "message"},
 		{"agent.file_edited", `{"file_path":{"odd":1},"lines_added":"x"}`, `edit       {"odd":1}  +0 -0`},
 	} {
@@ -114,7 +114,7 @@ func TestEventLinesTellAttemptsAndLateness(t *testing.T) {
 	e.Attempt, e.Late = 2, true
 	got := lines.Event(e)
 	require.Len(t, got, 2)
-	require.Contains(t, got[0], "2 begins in sandbox stuvwxyz")
+	require.Contains(t, got[0], "2 starts in sandbox stuvwxyz")
 	require.Contains(t, got[1], "after the attempt's end")
 }
 

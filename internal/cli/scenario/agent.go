@@ -14,7 +14,7 @@ import (
 
 // agentCheck is about the agent in a sandbox: what it reports arrives whole, and what it is told too.
 func agentCheck() Scenario {
-	return Scenario{Name: "agent", Title: "an agent beats, reports, and hears", trials: func(k *kit) []trial {
+	return Scenario{Name: "agent", Title: "an agent reports, and receives messages", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the agent reports in", do: k.reportsIn},
 			{name: "it has the environment of its task", do: k.environment},

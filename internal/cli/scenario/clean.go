@@ -62,7 +62,7 @@ func (k *kit) stays(ctx context.Context, id string, err error) error {
 		err = context.Cause(ctx)
 	}
 	return &stopError{
-		verdict: Fail, text: fmt.Sprintf("Task %s could not be ended, with its sandboxes verified gone: %v.", render.Short(id), err),
+		verdict: Fail, text: fmt.Sprintf("Task %s could not be ended, with its sandboxes verified deleted: %v.", render.Short(id), err),
 		next: "omoi cancel " + render.Short(id) + "; omoi receipt " + render.Short(id),
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // diagnosis is whether a failure is explained, and the agent that comes after it told of it.
 func diagnosis() Scenario {
-	return Scenario{Name: "diagnosis", Title: "a failure is explained, and the next agent told", trials: func(k *kit) []trial {
+	return Scenario{Name: "diagnosis", Title: "a failure is diagnosed, and the next agent knows", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "an agent gives up", do: k.givesUp},
 			{name: "omoi why says what failed", do: k.explained},

@@ -13,7 +13,7 @@ import (
 
 // e2e is the whole way once, from a ticket to a pull request with a number in it that nobody can guess.
 func e2e() Scenario {
-	return Scenario{Name: "e2e", Title: "a ticket is worked on from its acceptance to its pull request", trials: func(k *kit) []trial {
+	return Scenario{Name: "e2e", Title: "a ticket leads to a pull request", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the API answers", do: k.ready},
 			{name: "its project is found or made", do: k.projectOfRepo},

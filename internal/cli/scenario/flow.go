@@ -11,7 +11,7 @@ import (
 
 // flow is the way from a ticket to its end, with a stop and a retry on it.
 func flow() Scenario {
-	return Scenario{Name: "flow", Title: "a ticket becomes a task, which is stopped, retried and completed", trials: func(k *kit) []trial {
+	return Scenario{Name: "flow", Title: "the task of a ticket is cancelled, retried and completed", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the server answers", do: k.ready},
 			{name: "a ticket brings its task", do: k.ticketMade},
@@ -74,7 +74,7 @@ func (k *kit) cancelled(ctx context.Context) (string, error) {
 	if _, _, err := k.gone(ctx, t.ID, secondLook); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("The task is cancelled, and sandbox %s is gone.", render.Short(k.box)), nil
+	return fmt.Sprintf("The task is cancelled, and sandbox %s is deleted.", render.Short(k.box)), nil
 }
 
 func (k *kit) retried(ctx context.Context) (string, error) {
@@ -86,7 +86,7 @@ func (k *kit) retried(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Attempt %d is at work in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), nil
+	return fmt.Sprintf("Attempt %d is running in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), nil
 }
 
 // askRetry waits until a run has taken the retry up: before, the task stands as it ended.

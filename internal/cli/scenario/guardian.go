@@ -12,9 +12,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// guardian is whether an agent that goes round in circles is told so, and hears it.
+// guardian is whether an agent that loops receives a message of the guardian, and hears it.
 func guardian() Scenario {
-	return Scenario{Name: "guardian", Title: "an agent that goes round in circles is told so", trials: func(k *kit) []trial {
+	return Scenario{Name: "guardian", Title: "an agent that loops receives a message of the guardian", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "an agent goes round in circles", do: k.circles},
 			{name: "the guardian sees it", do: k.seen},

@@ -302,5 +302,5 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 }
 
 func where(t client.Task) string {
-	return fmt.Sprintf("Task %s is at work in sandbox %s (%s).", render.Short(t.ID), *t.SandboxID, t.Provider)
+	return fmt.Sprintf("Task %s is running in sandbox %s (%s).", render.Short(t.ID), *t.SandboxID, t.Provider)
 }

@@ -14,7 +14,7 @@ import (
 
 // monitoring is whether everything that watches sandboxes finds one that is at work.
 func monitoring() Scenario {
-	return Scenario{Name: "monitoring", Title: "guardian and conductor find a sandbox at work", trials: func(k *kit) []trial {
+	return Scenario{Name: "monitoring", Title: "guardian and conductor find an active sandbox", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "a sandbox task is at work", do: k.watched},
 			{name: "the monitoring finds its sandbox", alone: true, do: k.atWorkOnly(k.monitored)},
@@ -52,7 +52,7 @@ func (k *kit) monitored(ctx context.Context) (string, error) {
 func (k *kit) atWorkOnly(do func(context.Context) (string, error)) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if k.box == "" {
-			return "", skip("", "No sandbox of this check is at work.")
+			return "", skip("", "This check has no active sandbox.")
 		}
 		return do(ctx)
 	}
@@ -92,9 +92,9 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 // judgedWords say what a cycle made of a sandbox, and by whose word.
 func judgedWords(j client.GuardianAnalysis) string {
 	if j.SpokenBy == "none" {
-		return "Its cycle has looked at it: no rule has found anything, and no model has said anything (" + j.Verdict + ")."
+		return "The guardian has analyzed it: no rule matched and no model was asked (" + j.Verdict + ")."
 	}
-	return "Its cycle has judged it: " + j.Verdict + ", says " + speaker(j.SpokenBy) + "."
+	return "The guardian has analyzed it: " + j.Verdict + ", by " + speaker(j.SpokenBy) + "."
 }
 
 func speaker(spokenBy string) string {
@@ -162,7 +162,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 }
 
 func counted(a client.ConductorAnalysis) string {
-	return fmt.Sprintf("Its cycle has counted %s: %s.", render.Count(a.Agents, "agent"), a.Status)
+	return fmt.Sprintf("The conductor has analyzed %s: %s.", render.Count(a.Agents, "agent"), a.Status)
 }
 
 // thoughtSince is what the conductor thought since then, in a run that had not begun; nil: nothing yet. What a run thinks

@@ -44,13 +44,13 @@ func TestTheConductorsOwnRunIsWaitedFor(t *testing.T) {
 	k := &kit{Config: Config{API: client.New(server.URL, "")}, box: "box"}
 	said, err := k.conducted(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "Its cycle has counted 1 agent: unknown.", said)
+	require.Equal(t, "The conductor has analyzed 1 agent: unknown.", said)
 	require.EqualValues(t, 1, asked.Load())
 }
 
 func TestACycleWithoutAnOpinionIsNobodysWord(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "Its cycle has looked at it: no rule has found anything, and no model has said anything (unknown).",
+	require.Equal(t, "The guardian has analyzed it: no rule matched and no model was asked (unknown).",
 		judgedWords(client.GuardianAnalysis{SpokenBy: "none", Verdict: "unknown"}))
-	require.Equal(t, "Its cycle has judged it: steer, says a rule.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
+	require.Equal(t, "The guardian has analyzed it: steer, by a rule.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
 }

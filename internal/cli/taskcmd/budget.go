@@ -133,9 +133,9 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 
 // budgetChanged says for whom the new limits hold from now on.
 func (s *session) budgetChanged(now client.Spending, of string) {
-	s.say("The budget of the %s is changed; tasks at work are held to it from now on, and are parked with their work saved where it is spent.", of)
+	s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of)
 	for _, id := range now.TaskIDs {
-		s.say("%s was parked for it and goes on.", render.Short(id))
+		s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
 	}
 }
 

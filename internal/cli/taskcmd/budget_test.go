@@ -48,8 +48,8 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	got = f.omoi("budget", "--project", "app", "--usd", "10", "--wall-clock", "2h")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, client.Budget{USD: 10, Tokens: 7000, WallClockS: 7200}, budget, "what is not named stays")
-	require.Contains(t, got.out, "The budget of the project is changed; tasks at work are held to it from now on")
-	require.Contains(t, got.out, "was parked for it and goes on.")
+	require.Contains(t, got.out, "The budget of the project is changed; running tasks that exceed it are suspended")
+	require.Contains(t, got.out, "which the old budget had suspended.")
 	require.NotContains(t, got.err, "spent already")
 	var out client.Spending
 	requireJSON(t, f.omoi("budget", "--project", "app", "--tokens", "0", "--json").out, &out)

@@ -154,7 +154,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 		case err != nil:
 			return err
 		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // its work is over
-			s.hint("%s  %s: its work is over, and its cleanup goes on by itself (omoi receipt %s)", render.Short(box.ID), box.State, render.Short(box.TaskID))
+			s.hint("%s  %s: its attempt has ended and its cleanup continues. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Short(box.TaskID))
 		default:
 			tasks = append(tasks, t)
 		}

@@ -166,9 +166,9 @@ func (c *copyOf) told() error {
 	switch {
 	case c.t.Status == task.StatusCompleted:
 	case c.t.Status.Final():
-		c.hint("The task is %s and a retry goes on with its branch, so this is a snapshot without a branch. To build on it yourself: git switch -c <name>", c.t.Status)
+		c.hint("The task is %s and a retry continues on its branch, so HEAD is detached. Next: git switch -c <name>", c.t.Status)
 	default:
-		c.hint("The task is %s, so this is a snapshot without a branch; run it again later.", c.t.Status)
+		c.hint("The task is %s, so HEAD is detached. Next: repeat the command when the task has ended", c.t.Status)
 	}
 	var next [][2]string
 	if c.t.Base != nil {

@@ -36,7 +36,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 		s.row("Next", c.Schedule.NextRun.Local().Format("15:04:05"))
 	}
 	if c.Last == nil {
-		s.hint("It has not looked at agents of yours yet: it does while they are at work. Next: omoi conductor run")
+		s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")
 		return nil
 	}
 	s.conducted(*c.Last)
@@ -45,11 +45,11 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 
 // conducted shows an analysis.
 func (s *session) conducted(a client.ConductorAnalysis) {
-	s.row("Looked", moment(&a.CreatedAt))
-	s.row("Agents", fmt.Sprintf("%d at work; of %d the guardian could say something", a.Agents, a.Judged))
+	s.row("Analyzed", moment(&a.CreatedAt))
+	s.row("Agents", fmt.Sprintf("%d active, %d analyzed by the guardian", a.Agents, a.Judged))
 	s.row("Status", a.Status)
 	s.row("Coherence", coherenceWord(a))
-	s.row("Same work", render.Count(a.Duplicates, "pair"))
+	s.row("Duplicates", render.Count(a.Duplicates, "pair"))
 	var details struct {
 		Recommendations []string `json:"recommendations"`
 	}
@@ -86,10 +86,10 @@ func (s *session) conductorDuplicates() *cobra.Command {
 
 func (s *session) showDuplicates(all []client.Duplicate) {
 	if len(all) == 0 {
-		s.hint("No two tasks about the same work were found. Next: omoi conductor status")
+		s.hint("No duplicate tasks. Next: omoi conductor status")
 		return
 	}
-	rows := [][]string{{"SEEN", "TASK", "AND", "ALIKE", "BY", "WHAT"}}
+	rows := [][]string{{"SEEN", "TASK", "OTHER", "SIMILARITY", "SOURCE", "WORK"}}
 	for _, d := range all {
 		what := d.Work
 		if what == "" {

@@ -52,7 +52,7 @@ func (s *session) credentialTable(all []client.Credential) {
 		s.noCredentials()
 		return
 	}
-	rows := [][]string{{"KIND", "WHOSE", "VALUE", "ENDPOINT", "MODEL", "STATE", "SET", "LAST USED"}}
+	rows := [][]string{{"KIND", "OWNER", "VALUE", "ENDPOINT", "MODEL", "STATE", "SET", "LAST USED"}}
 	for _, c := range all {
 		set, used := "configured", ""
 		if c.UpdatedAt != nil {

@@ -31,10 +31,10 @@ func (s *session) showFeedback(story *client.TaskFeedback, id string) {
 	}
 	s.say("")
 	if story.Follows != "" {
-		s.row("Goes on with", "task "+story.Follows+", since feedback came")
+		s.row("Follow-up", "task "+story.Follows)
 	}
 	if story.PullState != "" {
-		s.row("On GitHub", "the pull request is "+story.PullState)
+		s.row("On GitHub", "pull request "+story.PullState)
 	}
 	items := story.Items
 	if more := len(items) - mostShown; more > 0 {
@@ -46,7 +46,7 @@ func (s *session) showFeedback(story *client.TaskFeedback, id string) {
 		rows = append(rows, []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), doneAbout(i, id)})
 	}
 	if len(rows) > 0 {
-		s.say("%s", strings.TrimRight(s.style().Table(append([][]string{{"FEEDBACK", "WHAT", "DONE ABOUT IT"}}, rows...)), "\n"))
+		s.say("%s", strings.TrimRight(s.style().Table(append([][]string{{"FEEDBACK", "NOTE", "RESULT"}}, rows...)), "\n"))
 	}
 }
 
@@ -58,9 +58,9 @@ func doneAbout(i feedback.Item, id string) string {
 	}
 	switch i.State {
 	case feedback.StateSent:
-		return "told the agent of " + whose
+		return "sent to the agent of " + whose
 	case feedback.StateHeard:
-		return "told the agent of " + whose + ", which has it"
+		return "acknowledged by the agent of " + whose
 	case feedback.StateStarted:
 		return "started " + whose
 	case feedback.StateHeld:

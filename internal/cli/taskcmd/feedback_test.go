@@ -29,8 +29,8 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	}}
 	got := f.omoi("show", "-").out
 	for _, want := range []string{
-		"Goes on with  task " + idB, "the pull request is merged", "started this task", "told the agent of task " + idC + ", which has it",
-		"told the agent of this task", "waits: the task has failed", "ignored: the pull request is closed",
+		"Follow-up     task " + idB, "pull request merged", "started this task", "acknowledged by the agent of task " + idC,
+		"sent to the agent of this task", "waits: the task has failed", "ignored: the pull request is closed",
 	} {
 		require.Contains(t, got, want)
 	}

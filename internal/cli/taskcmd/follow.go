@@ -149,7 +149,7 @@ func (f *follower) outage(ctx context.Context, err error) error {
 	}
 	if f.down.IsZero() {
 		f.down = time.Now()
-		f.hint("The server does not answer; asking on. The task is not affected.")
+		f.hint("The server does not answer; trying again. The task is not affected.")
 	}
 	if time.Since(f.down) > outageLimit {
 		return err
@@ -179,8 +179,8 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	if f.cursor != "" {
 		next += " --after " + f.cursor
 	}
-	f.hint("The task goes on. Look again: %s", next)
-	f.hint("Stop it: omoi cancel %s", render.Short(f.id))
+	f.hint("The task continues. Next: %s", next)
+	f.hint("To cancel it: omoi cancel %s", render.Short(f.id))
 	if errors.Is(context.Cause(ctx), errWaited) {
 		return exit.With(exit.Interrupted, errWaited) // not Failed: the task has not
 	}

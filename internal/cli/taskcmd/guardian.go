@@ -55,7 +55,7 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
 	}
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
-	s.row("At work", fmt.Sprintf("%s; judged %d, in need of steering %d, unknown %d", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
+	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	trouble := health.Trouble
 	if !status.Config.LLMAnalysis {
@@ -85,7 +85,7 @@ func steers(c client.MonitorConfig) string {
 	if c.AutoSteering {
 		return "in every project that does not say otherwise"
 	}
-	return "only where a project allows it (omoi project update <project> --auto-steering true); elsewhere it takes notes"
+	return "only where a project allows it (omoi project update <project> --auto-steering true); elsewhere in shadow mode"
 }
 
 func lastCycle(status client.MonitorStatus) string {
@@ -96,7 +96,7 @@ func lastCycle(status client.MonitorStatus) string {
 	case c == nil:
 		return "none yet"
 	}
-	text := fmt.Sprintf("%s: %d judged", moment(&c.StartedAt), c.Judged)
+	text := fmt.Sprintf("%s: %d analyzed", moment(&c.StartedAt), c.Judged)
 	if c.Standing > 0 {
 		text += fmt.Sprintf(", %d as before", c.Standing)
 	}
@@ -124,7 +124,7 @@ func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
 			s.hint("Next: omoi %s status", name)
 		})
 	})
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the schedule later")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason that the schedule shows")
 	return cmd
 }
 
@@ -146,7 +146,7 @@ func (s *session) showJudgements(all []client.GuardianAnalysis) {
 		s.hint("The guardian has not analyzed this task. Next: omoi guardian status")
 		return
 	}
-	rows := [][]string{{"WHEN", "ATTEMPT", "VERDICT", "BY", "SURE", "EVENTS", "WHY"}}
+	rows := [][]string{{"WHEN", "ATTEMPT", "VERDICT", "SOURCE", "CONFIDENCE", "EVENTS", "SUMMARY"}}
 	for _, j := range all {
 		rows = append(rows, []string{
 			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictWord(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
@@ -191,12 +191,12 @@ func (s *session) guardianAnalyze() *cobra.Command {
 			return err
 		}
 		return s.answer(a, func() {
-			s.row("Verdict", fmt.Sprintf("%s (%s, sure by %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
+			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
 			s.row("Model", render.OneLine(client.GuardianAnalysis{Analysis: a.Details}.Trouble(), longestTrouble))
-			s.row("Of", moment(&a.CreatedAt))
+			s.row("Analyzed", moment(&a.CreatedAt))
 		})
 	})
 	cmd.Flags().BoolVar(&force, "force", false, "also if an analysis of the last minutes exists")

@@ -42,7 +42,7 @@ func (s *session) ofTask(use, short string, limit int, list func(context.Context
 
 func (s *session) showInterventions(all []client.Intervention) {
 	if len(all) == 0 {
-		s.hint("The guardian has found nothing to do. Next: omoi guardian status")
+		s.hint("No interventions. Next: omoi guardian status")
 		return
 	}
 	rows := [][]string{{"INTERVENTION", "WHEN", "TASK", "ATTEMPT", "LEVEL", "STATE", "MESSAGE"}}

@@ -25,15 +25,15 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	f.url = server.URL
 	got := f.omoi("guardian", "status")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "1 agent; judged 1, in need of steering 0, unknown 0")
-	require.Contains(t, got.out, ": 3 judged, under way\n")
+	require.Contains(t, got.out, "1 agent; 1 analyzed, 0 to steer, 0 unknown")
+	require.Contains(t, got.out, ": 3 analyzed, under way\n")
 	require.NotContains(t, got.out, "not_run")
 	require.NotContains(t, got.out, "Model")
 	require.Regexp(t, `Guardian +not scheduled; a worker does that within a minute, where one runs: omoi worker\n`, got.out, "it may have been deleted")
 	status.LastCycle.Standing = 2
 	health.Trouble = "The model did not judge: it answered 500"
 	got = f.omoi("guardian", "status")
-	require.Contains(t, got.out, ": 3 judged, 2 as before, under way\n")
+	require.Contains(t, got.out, ": 3 analyzed, 2 as before, under way\n")
 	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, got.out)
 	status.Config.LLMAnalysis = false
 	require.Regexp(t, `Model +none is asked, .* set ANTHROPIC_API_KEY`, f.omoi("guardian", "status").out)

@@ -74,7 +74,7 @@ func (s *session) markLost(ctx context.Context, api *client.Client, host client.
 	id := render.OneLine(host.ID, 60)
 	switch {
 	case host.Beats:
-		return task.Errorf(task.CodeConflict, "host %s is online. Stop its worker first if it is not to come back", id)
+		return task.Errorf(task.CodeConflict, "host %s is online. Next: stop its worker", id)
 	case !yes:
 		return exit.With(exit.NeedsYou, fmt.Errorf("this marks host %s as lost with its sandboxes (%d running, %d unverified): work that is not saved is lost, "+
 			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Live, host.Unverified))

@@ -42,7 +42,7 @@ func (s *session) keysCreate() *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&in.Scopes, "scope", nil, "read, write or admin; each includes those before it (default write)")
 	cmd.Flags().StringVar(&in.User, "user", "", "`name` of the user for whom it speaks, and who owns its tasks and credentials (default: you)")
-	cmd.Flags().DurationVar(&expires, "expires", 0, "how long it is good for, as 24h (default: for ever)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "how long the key is valid, for example 24h (default: no expiry)")
 	return cmd
 }
 
@@ -51,7 +51,7 @@ func (s *session) keyTable(keys []client.Key) {
 		s.hint("No keys. Next: omoi keys create <name>")
 		return
 	}
-	rows := [][]string{{"KEY", "NAME", "USER", "BEGINS", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
+	rows := [][]string{{"KEY", "NAME", "USER", "PREFIX", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
 	for _, k := range keys {
 		rows = append(rows, []string{
 			render.Short(k.ID), render.OneLine(k.Name, 40), render.OneLine(k.User, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
@@ -79,7 +79,7 @@ func keyState(k client.Key) string {
 	case k.ExpiresAt != nil && k.ExpiresAt.Before(time.Now()):
 		return "expired"
 	}
-	return "good"
+	return "valid"
 }
 
 func (s *session) keysRevoke() *cobra.Command {

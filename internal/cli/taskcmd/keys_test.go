@@ -57,7 +57,7 @@ func TestKeysExpire(t *testing.T) {
 	soon, past := time.Now().Add(48*time.Hour), time.Now().Add(-time.Hour)
 	f.keys = []client.Key{{ID: idA, Name: "soon", ExpiresAt: &soon}, {ID: idA, Name: "over", ExpiresAt: &past}, {ID: idB, Name: "always"}}
 	out := f.omoi("keys", "list").out
-	require.Regexp(t, `soon .* good +\d{4}-.* \(in 1d23h\)`, out)
+	require.Regexp(t, `soon .* valid +\d{4}-.* \(in 1d23h\)`, out)
 	require.Regexp(t, `over .* expired +\d{4}-.* \(1h00m ago\)`, out)
-	require.Regexp(t, `always .* good +never`, out)
+	require.Regexp(t, `always .* valid +never`, out)
 }

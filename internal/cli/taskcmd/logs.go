@@ -33,9 +33,9 @@ stretch of it is one JSON object a line, its text in "text".`
 		return nil
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
-	cmd.Flags().StringVar(&after, "after", "", "go on behind this place, as an interrupted one named it, or behind the event <attempt>:<sequence>")
+	cmd.Flags().StringVar(&after, "after", "", "continue after this cursor, as an interrupted command printed it, or after the event <attempt>:<sequence>")
 	cmd.Flags().BoolVar(&raw, "raw", false, "what the agent printed in its sandbox")
-	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show signs of life too")
+	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show heartbeats too")
 	return cmd
 }
 

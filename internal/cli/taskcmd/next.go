@@ -22,17 +22,17 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	over := t.Status.Final()
 	ending := t.PendingCommand != nil && t.PendingCommand.Kind == "cancel"
 	waits = waits && !ending
-	add(waits, `omoi send ID "<text>"`, "it waits for a message")
-	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "begin again")
+	add(waits, `omoi send ID "<text>"`, "the agent waits for a message")
+	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "start the next attempt")
 	spent := explain.OutOfBudget(t)
-	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget, and it goes on")
-	add(parked(t) && !spent, "omoi retry ID", "go on")
+	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")
+	add(parked(t) && !spent, "omoi retry ID", "resume")
 	add(over && hasEvents(t), "omoi logs ID", "what happened")
 	add(!over, "omoi logs -f ID", "watch it")
-	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "say something to its agent")
+	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send a message to its agent")
 	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating
 	add(judged, "omoi review ID --approve", "publish it without waiting for the validator")
-	add(!over && !ending, "omoi cancel ID", "stop it; what it did is saved, omoi show says where")
+	add(!over && !ending, "omoi cancel ID", "cancel it; its work is saved")
 	add(hasWork(t), "omoi diff ID", "what it changed")
 	add(hasWork(t), "omoi checkout ID", "get the branch")
 	return next

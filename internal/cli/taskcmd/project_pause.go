@@ -11,7 +11,7 @@ import (
 
 func (s *session) projectPause() *cobra.Command {
 	halt := client.Halt{}
-	cmd := s.halt("pause", "Pause a project: it starts no task; running ones go on, unless --now", &halt, (*client.Client).PauseProject)
+	cmd := s.halt("pause", "Pause a project: no task starts; with --now, suspend running ones", &halt, (*client.Client).PauseProject)
 	cmd.Flags().BoolVar(&halt.Now, "now", false, "suspend running tasks too; their work is saved")
 	return cmd
 }
@@ -36,7 +36,7 @@ func (s *session) halt(use, short string, halt *client.Halt, do halter) *cobra.C
 
 // reasonFlag is --reason of commands that change what tasks do.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "why, for those who look at it later")
+	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "reason that the task shows")
 }
 
 // halted says what happens now, and what to do next.
@@ -53,7 +53,7 @@ func (s *session) halted(done client.Halted, now bool) {
 	case now:
 		s.say("Paused project %s: no task starts, and no running task was left to suspend.", name)
 	default:
-		s.say("Paused project %s: no task starts. Running tasks go on.", name)
+		s.say("Paused project %s: no task starts. Running tasks continue.", name)
 	}
 	for _, id := range done.TaskIDs {
 		s.say("  %s", render.Short(id))

@@ -40,7 +40,7 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "Suspending 1 task; their work is saved")
 	require.Contains(t, got.out+got.err, "omoi project resume")
-	require.Contains(t, f.omoi("project", "pause", "app").out, "Running tasks go on")
+	require.Contains(t, f.omoi("project", "pause", "app").out, "Running tasks continue")
 	require.Contains(t, f.omoi("project", "resume", "app").out, "Resumed project app: 1 task released")
 	off := f.omoi("project", "resume", "app", "--reason", "while all is off")
 	require.Contains(t, off.out, "ORCHESTRATOR_ENABLED=false")

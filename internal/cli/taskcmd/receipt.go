@@ -91,7 +91,7 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("Verified   %s", style.Yellow("not yet: deleted; "+secondLook(r)))
 	case r.Status.Final():
 		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", render.Count(r.Unverified, "sandbox"))))
-		s.hint("Its cleanup goes on for as long as it takes. Next: omoi host list")
+		s.hint("The cleanup continues. Next: omoi host list")
 	default:
 		s.say("Verified   %s", style.Yellow("not yet: the task is open"))
 	}

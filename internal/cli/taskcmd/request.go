@@ -105,7 +105,7 @@ func (r *run) text(args []string) (string, error) {
 	case len(args) == 1:
 		return notEmpty(args[0])
 	case file == "":
-		return "", exit.Usagef("no task is given: give the task as text, omoi run \"<text>\" --repo <path> --script example:hello, or --file <file>, or - for standard input")
+		return "", exit.Usagef("missing task text: pass it as an argument, with --file, or \"-\" for standard input")
 	}
 	raw, err := r.read("the task", file)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *run) text(args []string) (string, error) {
 
 func notEmpty(text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
-		return "", exit.Usagef("the task is empty: say in a sentence or more what should be done")
+		return "", exit.Usagef("the task text is empty")
 	}
 	return text, nil
 }

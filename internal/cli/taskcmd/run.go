@@ -71,7 +71,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task is wanted, in RFC 3339 with its zone; it raises the score in the queue")
 	r.budget.add(cmd, "budget-")
 	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
-	f.DurationVar(&r.timeout, "wait-timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task goes on (default: never)")
+	f.DurationVar(&r.timeout, "wait-timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task continues (default: never)")
 	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
 	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
 }

@@ -176,7 +176,7 @@ func TestRunInterruptedSaysThatTheTaskGoesOn(t *testing.T) {
 	f.onEvents = func(*fakeAPI, int) { cancel() }
 	got := f.with(call{ctx: ctx}, "run", "x", "--repo", "/r", "--wait")
 	require.Equal(t, exit.Interrupted, got.code)
-	require.Contains(t, got.err, "The task goes on")
+	require.Contains(t, got.err, "The task continues")
 }
 
 func TestWithoutAServer(t *testing.T) {
@@ -202,7 +202,7 @@ func TestWithoutAServer(t *testing.T) {
 
 	got = f.with(call{env: map[string]string{"OMOI_API_URL": "", "OMOI_HOME": t.TempDir()}}, "ps")
 	require.Equal(t, exit.Unreachable, got.code)
-	require.Contains(t, got.err, "No server is known")
+	require.Contains(t, got.err, "No server configured")
 }
 
 func TestAnAddressMustBeHTTP(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAnAddressMustBeHTTP(t *testing.T) {
 	for _, address := range []string{"ftp://x", "http://", "ht tp://x", "unix:///run/x"} {
 		got := f.omoi("ps", "--api-url", address)
 		require.Equal(t, exit.Usage, got.code, address)
-		require.Contains(t, got.err, "--api-url "+address+": this is no http address")
+		require.Contains(t, got.err, "--api-url "+address+": not an HTTP URL")
 	}
 	got := f.with(call{env: map[string]string{"OMOI_API_URL": "ftp://x"}}, "ps")
 	require.Equal(t, exit.Usage, got.code)

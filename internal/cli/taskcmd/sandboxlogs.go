@@ -118,8 +118,8 @@ func cleanLines(text string) string {
 func (r *rawLogs) told(part client.SandboxLog) {
 	switch {
 	case part.Stale:
-		r.hint("No worker that can reach this sandbox has looked just now: there may be more. Next: omoi host list")
+		r.hint("No worker has read this sandbox just now: the log may be incomplete. Next: omoi host list")
 	case part.Next == 0:
-		r.hint("The log is empty: its agent has printed nothing. What it did: omoi logs %s", render.Short(r.id))
+		r.hint("The log is empty. Next: omoi logs %s", render.Short(r.id))
 	}
 }

@@ -82,8 +82,8 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 func nobodyHears(t client.Task) error {
 	id := render.Short(t.ID)
 	if t.Status.Final() {
-		return task.Errorf(task.CodeConflict, "Nobody is there to hear it: the task is %s. Next: omoi show %s", t.Status, id)
+		return task.Errorf(task.CodeConflict, "Message rejected: the task is %s. Next: omoi show %s", t.Status, id)
 	}
 	return task.Errorf(task.CodeConflict,
-		"Nobody is there to hear it: the task is %s and has no agent at work now. Send it again when one is. Next: omoi logs -f %s", t.Status, id)
+		"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, id)
 }

@@ -87,7 +87,7 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", exit.With(exit.Unreachable,
-			errors.New("no server is known. Start one with `omoi dev`, or name one with --api-url or OMOI_API_URL"))
+			errors.New("no server configured. Next: run omoi dev, or set OMOI_API_URL"))
 	}
 	var dev struct {
 		APIURL string `json:"api_url"`
@@ -109,7 +109,7 @@ func httpAddress(from, address string) (string, error) {
 	full := WithScheme(address)
 	u, err := url.Parse(full)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", exit.Usagef("%s %s: this is no http address; give one as http://127.0.0.1:18000", from, address)
+		return "", exit.Usagef("%s %s: not an HTTP URL; for example http://127.0.0.1:18000", from, address)
 	}
 	return full, nil
 }

@@ -174,7 +174,7 @@ func TestShowSaysThatAnAgentWaits(t *testing.T) {
 		got := f.omoi("show", "-")
 		require.Zero(t, got.code, got.err)
 		require.Equal(t, c.waits, strings.Contains(got.out, "running (waiting for message)"), c.newest.Type)
-		require.Equal(t, c.waits, strings.Contains(got.out, "it waits for a message"))
+		require.Equal(t, c.waits, strings.Contains(got.out, "the agent waits for a message"))
 		require.Contains(t, got.out, `omoi send 456789ab "<text>"`)
 	}
 	require.Equal(t, "1:1", f.afters[len(f.afters)-1], "only the newest event is asked for")

@@ -57,7 +57,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 		require.Contains(t, got.out, "Blocked       Task 456789ab failed: No compiler.")
 		require.Contains(t, got.out, "456789ab: Failed after 1 attempt: No compiler.\n\nNext:\n  omoi why 456789ab ")
 		require.NotContains(t, got.out, "omoi why "+render.Short(idM), "that has not failed")
-		require.Contains(t, got.out, `Diagnosis, by rules, sure by 0.8: 3 tasks of the ticket failed one after the other.
+		require.Contains(t, got.out, `Diagnosis by rules, confidence 0.8: 3 tasks of the ticket failed one after the other.
   Likely cause: No compiler.
   Proposed: Install one. (omoi why 456789ab)
   event 7 of attempt 1 of task 456755cd  agent.error  no compiler

@@ -146,7 +146,7 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	}
 	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandbox list")
 	require.Contains(t, f.omoi("sandbox", "exec", idA[:8], "--", "true").err, `"01931f6e" matches 2 tasks: give more of the ID: `)
-	require.Contains(t, f.omoi("sandbox", "cleanup", "-").err, "work is over")
+	require.Contains(t, f.omoi("sandbox", "cleanup", "-").err, "its attempt has ended")
 }
 
 // Ctrl-C ends the visit, not omoi with an error.

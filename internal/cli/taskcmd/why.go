@@ -15,8 +15,8 @@ import (
 
 func newWhy(s *session) *cobra.Command {
 	cmd := s.taskVerb("why <task>", "Explain a task's state, with evidence and the next command", s.why)
-	cmd.Long = `Say in one sentence why a task waits, is stuck, has failed or runs well, with the numbers of the events that show
-it, and the command to type next. Where omoi has diagnosed its failures (docs/DIAGNOSIS.md) it says that too.`
+	cmd.Long = `Explain in one sentence why a task waits, is stuck, has failed or runs, with the events that show it, the diagnosis of
+its failures (docs/DIAGNOSIS.md) and the next command.`
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
 	if ofTicket {
 		of = ""
 	}
-	s.say("Diagnosis%s, by %s, sure by %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
+	s.say("Diagnosis%s by %s, confidence %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
 	if d.Cause != "" {
 		s.say("  Likely cause: %s", short(d.Cause))
 	}

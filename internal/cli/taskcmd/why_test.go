@@ -34,7 +34,7 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, `failed: Failed after 1 attempt (event 7 of attempt 1).
   event 7 of attempt 1  agent.error  no compiler
-Diagnosis of attempt 1, by rules, sure by 0.8: It failed.
+Diagnosis of attempt 1 by rules, confidence 0.8: It failed.
   Likely cause: No compiler.
   Proposed: Install one. (omoi logs 456789ab)
   Webhook held after 2 tries. the receiver answered 500
