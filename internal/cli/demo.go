@@ -120,17 +120,11 @@ func calledAs(dir string) string {
 	if err != nil {
 		return "omoi"
 	}
-	if found, err := exec.LookPath("omoi"); err == nil && sameProgram(found, exe) {
+	if found, err := exec.LookPath("omoi"); err == nil && taskcmd.SameFile(found, exe) {
 		return "omoi"
 	}
 	if rel, err := filepath.Rel(dir, exe); err == nil && filepath.IsLocal(rel) {
 		return "." + string(filepath.Separator) + rel
 	}
 	return exe
-}
-
-func sameProgram(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
 }

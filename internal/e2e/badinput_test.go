@@ -276,7 +276,7 @@ func TestBadCommandLines(t *testing.T) { //nolint:tparallel // the rows are coun
 		code int
 		says string
 	}{
-		"no text":               {scripted("--repo", repo), 2, "give the task"},
+		"no text":               {scripted("--repo", repo), 2, "Missing task text"},
 		"an empty text":         {scripted("", "--repo", repo), 2, "empty"},
 		"a text of 1 MiB":       {scripted("--file", r.file("big", strings.Repeat("x", 1<<20)), "--repo", repo), 2, "too long"},
 		"a long text":           {scripted("--file", r.file("long", strings.Repeat("x", 65<<10)), "--repo", repo), 2, "at most 65536"},

@@ -43,6 +43,6 @@ func TestAnAgentThatLoopsIsNudgedOnce(t *testing.T) {
 	require.Contains(t, r.omoi("show", made.ID).stdout, "nudge")
 	status := r.omoi("guardian", "status")
 	require.Zero(t, status.code, status.stderr)
-	require.Contains(t, status.stdout, "judged")
+	require.Contains(t, status.stdout, "analyzed")
 	r.noLeaks()
 }

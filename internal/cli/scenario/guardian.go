@@ -3,7 +3,6 @@ package scenario
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -46,22 +45,7 @@ func (k *kit) seen(ctx context.Context) (string, error) {
 	if !a.NeedsSteering {
 		return "", k.wrong("It made the same call %d times, and the guardian says %s: %s", rounds, a.Verdict, a.Summary)
 	}
-	return fmt.Sprintf("By %s it needs steering, because of %s.", speaker(a.SpokenBy), events(a.Evidence)), nil
-}
-
-// events names events by their numbers.
-func events(numbers []int64) string {
-	words := make([]string, 0, len(numbers))
-	for _, n := range numbers {
-		words = append(words, strconv.FormatInt(n, 10))
-	}
-	switch len(words) {
-	case 0:
-		return "no event"
-	case 1:
-		return "event " + words[0]
-	}
-	return "events " + strings.Join(words, ", ")
+	return fmt.Sprintf("By %s it needs steering; evidence: events %s.", a.SpokenBy, strings.Trim(fmt.Sprint(a.Evidence), "[]")), nil
 }
 
 // nudged looks for what was sent: by the analysis before, or by a cycle that came first.

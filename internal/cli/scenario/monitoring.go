@@ -94,17 +94,7 @@ func judgedWords(j client.GuardianAnalysis) string {
 	if j.SpokenBy == "none" {
 		return "The guardian has analyzed it: no rule matched and no model was asked (" + j.Verdict + ")."
 	}
-	return "The guardian has analyzed it: " + j.Verdict + ", by " + speaker(j.SpokenBy) + "."
-}
-
-func speaker(spokenBy string) string {
-	switch spokenBy {
-	case "rules":
-		return "a rule"
-	case "model":
-		return "a model"
-	}
-	return "nobody"
+	return "The guardian has analyzed it: " + j.Verdict + ", by " + j.SpokenBy + "."
 }
 
 // resolved asks by the id of the sandbox for what is thought of its agent, and by one that there is not.

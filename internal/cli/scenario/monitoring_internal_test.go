@@ -52,5 +52,5 @@ func TestACycleWithoutAnOpinionIsNobodysWord(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "The guardian has analyzed it: no rule matched and no model was asked (unknown).",
 		judgedWords(client.GuardianAnalysis{SpokenBy: "none", Verdict: "unknown"}))
-	require.Equal(t, "The guardian has analyzed it: steer, by a rule.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
+	require.Equal(t, "The guardian has analyzed it: steer, by rules.", judgedWords(client.GuardianAnalysis{SpokenBy: "rules", Verdict: "steer"}))
 }

@@ -155,13 +155,6 @@ func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
 	}
 }
 
-func TestEventsAreNamedByTheirNumbers(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "no event", events(nil))
-	require.Equal(t, "event 3", events([]int64{3}))
-	require.Equal(t, "events 3, 15", events([]int64{3, 15}))
-}
-
 func TestAServerIsGivenAMoment(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -116,10 +116,11 @@ func (c *copyOf) isHost(ctx context.Context) bool {
 		return false
 	}
 	theirs, err := gitIn(ctx, c.t.Repo, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	return err == nil && sameFile(mine, theirs)
+	return err == nil && SameFile(mine, theirs)
 }
 
-func sameFile(a, b string) bool {
+// SameFile reports whether two paths name one file.
+func SameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
