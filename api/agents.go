@@ -50,7 +50,7 @@ func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) 
 	case isID(in.ProjectID):
 		return in.ProjectID, nil
 	case isID(in.TicketID):
-		ticket, err := a.deps.Store.Ticket(ctx, org, in.TicketID)
+		ticket, err := a.deps.Tickets.Ticket(ctx, org, in.TicketID)
 		if task.CodeOf(err) == task.CodeNotFound {
 			err = nil
 		}
@@ -60,7 +60,7 @@ func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) 
 	if err != nil {
 		return "", nil //nolint:nilerr // draftPlace says it, after the fields before it
 	}
-	return a.deps.Store.ProjectOf(ctx, org, a.deps.Repos.Name(repo))
+	return a.deps.Projects.ProjectOf(ctx, org, a.deps.Repos.Name(repo))
 }
 
 // defaultAgent is the agent of work that names none; missing tells how to get one.

@@ -10,10 +10,26 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/webguard"
 )
+
+// Tokens checks the tokens of sandboxes.
+type Tokens interface {
+	Verify(credential, sandboxID string) error
+}
+
+// Identities resolves credentials to callers, and sandboxes to their organizations.
+type Identities interface {
+	KeyBySecret(ctx context.Context, secret string) (client.Key, error)
+	// UserOfLogin answers the user of that name, made if need be.
+	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
+	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
+	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
+	TokenLives(ctx context.Context, sandboxID string) error
+}
 
 // access is what a route asks for.
 type access string
@@ -70,7 +86,7 @@ func (a *API) admitWithin(ctx huma.Context, want access) (caller, error) {
 	}
 	who, err := a.admit(humagin.Unwrap(ctx).Request.WithContext(limited), id, want)
 	if err == nil && who.sandbox != "" {
-		err = a.deps.Store.TokenLives(limited, who.sandbox)
+		err = a.deps.Identities.TokenLives(limited, who.sandbox)
 	}
 	return who, err
 }
@@ -152,7 +168,7 @@ func (a *API) admitPerson(ctx context.Context, credential string) (caller, error
 	if token.LooksSigned(credential) {
 		return a.admitLogin(ctx, credential)
 	}
-	key, err := a.deps.Store.KeyBySecret(ctx, credential)
+	key, err := a.deps.Identities.KeyBySecret(ctx, credential)
 	if err != nil {
 		return caller{}, err
 	}
@@ -184,7 +200,7 @@ func enough(who caller, want access) error {
 
 // ownsSandbox answers [task.CodeNotFound] for sandboxes of others, so that ids cannot be tried out.
 func (a *API) ownsSandbox(ctx context.Context, who caller, id string) error {
-	owner, _, err := a.deps.Store.SandboxOwner(ctx, id)
+	owner, _, err := a.deps.Identities.SandboxOwner(ctx, id)
 	if err == nil && owner != who.organization {
 		return task.Errorf(task.CodeNotFound, "There is no sandbox %s.", id)
 	}
@@ -196,7 +212,7 @@ func (a *API) organizationOf(ctx context.Context, who caller) (string, error) {
 	if who.sandbox == "" {
 		return who.organization, nil
 	}
-	owner, _, err := a.deps.Store.SandboxOwner(ctx, who.sandbox)
+	owner, _, err := a.deps.Identities.SandboxOwner(ctx, who.sandbox)
 	return owner, err
 }
 

@@ -8,6 +8,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
+// Logins judges what people and machines log in with that have no API key.
+type Logins interface {
+	Verify(credential string) (token.Login, error)
+}
+
 // admitLogin lets in who shows a JWT. One that does not speak of scopes may what an API key may
 // that was made without: write. One that names none may nothing.
 func (a *API) admitLogin(ctx context.Context, credential string) (caller, error) {
@@ -22,7 +27,7 @@ func (a *API) admitLogin(ctx context.Context, credential string) (caller, error)
 	if !isID(organization) {
 		return caller{}, task.Errorf(task.CodeUnauthorized, "The JWT's claim org is no id of an organization.")
 	}
-	user, err := a.deps.Store.UserOfLogin(ctx, organization, said.User)
+	user, err := a.deps.Identities.UserOfLogin(ctx, organization, said.User)
 	who := caller{name: "user " + said.User, organization: organization, user: user, userName: said.User, scope: scopeOf(scopesOf(said))}
 	return who, err
 }

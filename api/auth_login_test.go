@@ -13,7 +13,6 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -60,7 +59,7 @@ func TestAJWTIsALoginWithScopes(t *testing.T) {
 
 func TestAServerWithoutASecretTakesNoJWT(t *testing.T) {
 	t.Parallel()
-	handler := api.New(api.Config{}, api.Deps{Store: (*postgres.Store)(nil)})
+	handler := api.New(api.Config{}, api.Deps{Ports: api.PortsOf(nil)})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/tasks", http.NoBody)
 	r.Header.Set(authorization, login(t, nil))
 	answer := httptest.NewRecorder()

@@ -228,7 +228,7 @@ func TestTokenIsInNoLog(t *testing.T) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handler := api.New(api.Config{}, api.Deps{
-		Store: nobody{}, Tokens: ring, Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ports: api.PortsOf(nil), Tokens: ring, Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	secret := ring.Mint("b")
 	paths := []string{
@@ -250,7 +250,7 @@ func TestTokenIsInNoLog(t *testing.T) {
 func TestPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}, Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil))})
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/projects", nil)
 	res := httptest.NewRecorder()
 	handler.ServeHTTP(res, req) // nobody's store has no methods
@@ -270,7 +270,7 @@ func listen(t *testing.T, addr string) net.Listener {
 
 func TestOpenServerServesLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil)})
 	err := api.Serve(t.Context(), handler, []net.Listener{listen(t, "127.0.0.1:0"), listen(t, "0.0.0.0:0")}, time.Second)
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
@@ -278,9 +278,10 @@ func TestOpenServerServesLoopbackOnly(t *testing.T) {
 func TestServerStopsWithLongPollsUnderWay(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
-	asked := make(chan struct{}, 1)
+	asked, ports := make(chan struct{}, 1), api.PortsOf(w.store)
+	ports.EventLog = watched{w.store, asked}
 	handler := api.New(api.Config{Open: true, Organization: w.org, MaxWait: time.Minute, PollEvery: time.Minute},
-		api.Deps{Store: watched{w.store, asked}, Bus: w.bus, Tokens: w.ring})
+		api.Deps{Ports: ports, Bus: w.bus, Tokens: w.ring})
 	l := listen(t, "127.0.0.1:0")
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -304,7 +305,7 @@ type watched struct {
 	asked chan struct{}
 }
 
-// TaskEventsAfter implements api.Events.
+// TaskEventsAfter implements api.EventLog.
 func (s watched) TaskEventsAfter(ctx context.Context, id string, after ingest.Cursor, limit int) (ingest.TaskPage, error) {
 	select {
 	case s.asked <- struct{}{}:
@@ -331,7 +332,7 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 func TestACallerThatWentAwayIsNoError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}, Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil))})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/tasks?status=nope", http.NoBody)
@@ -343,7 +344,7 @@ func TestACallerThatWentAwayIsNoError(t *testing.T) {
 
 func TestTheRootSaysWhereTheRestIs(t *testing.T) {
 	t.Parallel()
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: nobody{}})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil)})
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", http.NoBody))
 	require.Equal(t, http.StatusOK, w.Code)

@@ -36,10 +36,16 @@ func (intakeOfAll) Batch(context.Context, string, string, int64, []ingest.Event)
 	return ingest.BatchReceipt{}, nil
 }
 
-type storeOfAll struct{ Store }
+type storeOfAll struct{ Transcripts }
 
 func (storeOfAll) AppendTranscript(context.Context, transcript.Piece) (transcript.Mark, error) {
 	return transcript.Mark{}, nil
+}
+
+func depsOfAll() Deps {
+	deps := Deps{Ports: PortsOf(nil), Intake: intakeOfAll{}}
+	deps.Transcripts = storeOfAll{}
+	return deps
 }
 
 const gateRoom = 8 << 20
@@ -47,7 +53,7 @@ const gateRoom = 8 << 20
 // openGate opens one at which a body is refused that finds no room within wait.
 func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	t.Helper()
-	a := New(Config{Open: true}, Deps{Intake: intakeOfAll{}, Store: storeOfAll{}})
+	a := New(Config{Open: true}, depsOfAll())
 	g := &gate{t: t, limit: newBodyLimit(gateRoom, 1<<20)}
 	g.limit.wait, g.limit.haste = wait, haste
 	hot[postBatchIn](a, g.limit, route{

@@ -9,11 +9,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Budgets keeps what tasks and projects may use.
+// Budgets stores what tasks and projects may use. Its setters release tasks that were suspended for a budget which
+// is not spent any more.
 type Budgets interface {
 	TaskBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)
 	ProjectBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)
-	// SetTaskBudget and SetProjectBudget let tasks go on that were parked for a budget which is not spent any more.
 	SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
 	SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
 }
@@ -21,7 +21,7 @@ type Budgets interface {
 func (a *API) registerBudgets() {
 	const get, put = http.MethodGet, http.MethodPut
 	const tasks, projects = "/api/v1/tasks/{id}/budget", "/api/v1/projects/{id}/budget"
-	s := a.deps.Store
+	s := a.deps.Budgets
 	add(a, route{method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "What a task may use, and has used", access: accessRead}, read(s.TaskBudget))
 	add(a, route{method: put, path: tasks, id: "put-task-budget", tag: tagTasks, summary: "Replace the budget of a task", access: accessWrite}, a.setBudget(s.SetTaskBudget))
 	add(a, route{method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "What the tasks of a project may use together, and have used", access: accessRead}, read(s.ProjectBudget))

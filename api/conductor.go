@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// Conducting reads what the conductor found, and the open work that new work is compared with.
+// Conducting reads conductor analyses, and the open work that new work is compared with.
 type Conducting interface {
 	ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error)
 	Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error)
@@ -28,7 +28,7 @@ func (a *API) registerConductor() {
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
-	return body(a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request()))
+	return body(a.deps.Conducting.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request()))
 }
 
 func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[client.Duplicate], error) {
@@ -36,7 +36,7 @@ func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Duplicates(ctx, callerOf(ctx).organization, q))
+	return body(a.deps.Conducting.Duplicates(ctx, callerOf(ctx).organization, q))
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.
@@ -46,7 +46,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 		return client.ConductorStatus{}, err
 	}
 	s := client.ConductorStatus{Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Schedule: found}
-	age, err := a.deps.Store.ConductorAge(ctx)
+	age, err := a.deps.Conducting.ConductorAge(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -58,7 +58,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 }
 
 func (a *API) lastConducted(ctx context.Context) (*client.ConductorAnalysis, error) {
-	page, err := a.deps.Store.ConductorAnalyses(ctx, callerOf(ctx).organization, client.PageRequest{Limit: 1})
+	page, err := a.deps.Conducting.ConductorAnalyses(ctx, callerOf(ctx).organization, client.PageRequest{Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ const neverConducted = "not_run"
 // together adds what the conductor thinks.
 func (a *API) together(ctx context.Context, h *client.MonitorHealth) error {
 	h.Status, h.Recommendations = neverConducted, []string{}
-	hour, err := a.deps.Store.ConductorHour(ctx, callerOf(ctx).organization)
+	hour, err := a.deps.Conducting.ConductorHour(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return err
 	}

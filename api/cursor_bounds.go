@@ -13,7 +13,7 @@ func (a *API) beyond(ctx context.Context, sandboxID string, after int64) (bool, 
 	if after == 0 {
 		return false, nil
 	}
-	head, err := a.deps.Store.SandboxHead(ctx, sandboxID)
+	head, err := a.deps.EventLog.SandboxHead(ctx, sandboxID)
 	return err == nil && after > head, err
 }
 
@@ -22,7 +22,7 @@ func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor
 	if after == (ingest.Cursor{}) {
 		return false, nil
 	}
-	heads, err := a.deps.Store.TaskHeads(ctx, taskID)
+	heads, err := a.deps.EventLog.TaskHeads(ctx, taskID)
 	return err == nil && !after.Within(heads), err
 }
 

@@ -9,21 +9,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 )
 
-// Dispatch decides over whole projects and tickets.
+// Dispatch pauses and resumes projects. Both methods return the tasks that were asked to stop, or to go on.
 type Dispatch interface {
-	// PauseProject and ResumeProject answer the tasks that were asked to stop, or to go on.
 	PauseProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
 	ResumeProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
-	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
-	// Organizations answers all, or the one of that id.
-	Organizations(ctx context.Context, id string) ([]client.Organization, error)
-	ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error)
 }
 
 func (a *API) registerDispatch() {
 	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
-	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Let no task of a project begin, or stop all of it now", access: accessWrite}, a.halt(a.deps.Store.PauseProject))
-	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Let the tasks of a project go on", access: accessWrite}, a.halt(a.deps.Store.ResumeProject))
+	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Let no task of a project begin, or stop all of it now", access: accessWrite}, a.halt(a.deps.Dispatch.PauseProject))
+	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Let the tasks of a project go on", access: accessWrite}, a.halt(a.deps.Dispatch.ResumeProject))
 	add(a, route{method: http.MethodPatch, path: ticket, id: "patch-ticket", tag: tagProjects, summary: "Move a ticket to another phase", access: accessWrite}, a.moveTicket)
 }
 
@@ -55,7 +50,7 @@ func (a *API) halt(do func(context.Context, client.ProjectPause) (client.Project
 
 // allPaused reports whether the setting orchestrator.enabled holds all tasks.
 func (a *API) allPaused(ctx context.Context, organization string) (bool, error) {
-	found, err := a.deps.Store.Organizations(ctx, organization)
+	found, err := a.deps.Organizations.Organizations(ctx, organization)
 	return len(found) > 0 && found[0].Paused, err
 }
 
@@ -69,5 +64,5 @@ func (a *API) moveTicket(ctx context.Context, in *patchTicketIn) (*bodyOut[clien
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.MoveTicket(ctx, callerOf(ctx).organization, in.ID, phase))
+	return body(a.deps.Tickets.MoveTicket(ctx, callerOf(ctx).organization, in.ID, phase))
 }

@@ -1,6 +1,6 @@
 // Package api is the HTTP API: thin on purpose. It parses, checks who asks, calls a port
-// and answers. It speaks neither SQL nor Redis nor Temporal; what it needs of them is
-// declared in ports.go and handed to [New].
+// and answers. It speaks neither SQL nor Redis nor Temporal: each file declares the small port
+// that it needs, deps.go lists them, and [New] takes them.
 //
 // The routes stand in routes.go. Each one is a typed request, a typed response and a
 // function; everything that is HTTP happens around them:

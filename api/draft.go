@@ -266,7 +266,7 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 		return "", err
 	}
 	who := callerOf(ctx)
-	project, err := a.deps.Store.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo)) // with whose credential its tasks work
+	project, err := a.deps.Projects.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo)) // with whose credential its tasks work
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64)
 // alike compares a draft with the open work of its project, by counting words.
 func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most int) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
-	open, err := a.deps.Store.OpenWork(ctx, conductor.WorkQuery{
+	open, err := a.deps.Conducting.OpenWork(ctx, conductor.WorkQuery{
 		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
 	})
 	if err != nil {

@@ -12,21 +12,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-const tagGuardian = "guardian"
-
-// Supervision reads what the guardian thought and did. An id of another organization is
-// [task.CodeNotFound].
-type Supervision interface {
+// Guardian reads analyses and interventions.
+type Guardian interface {
 	Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error)
 	Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error)
 	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
-	Monitored
-	Actions
-	Explaining
-	Conducting
 }
 
-// Actions keeps what people do by the guardian's routes.
+// Actions stores what people do by the guardian's routes.
 type Actions interface {
 	CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error)
 	OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error)
@@ -35,6 +28,8 @@ type Actions interface {
 	GuardianAction(ctx context.Context, organizationID, id string) (guardian.Action, error)
 	RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error)
 }
+
+const tagGuardian = "guardian"
 
 func (a *API) registerGuardian() {
 	const get, post, guardian = http.MethodGet, http.MethodPost, "/api/v1/guardian"
@@ -67,7 +62,7 @@ func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Judgements(ctx, callerOf(ctx).organization, q))
+	return body(a.deps.Guardian.Judgements(ctx, callerOf(ctx).organization, q))
 }
 
 func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageOut[client.Intervention], error) {
@@ -75,12 +70,12 @@ func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageO
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Interventions(ctx, callerOf(ctx).organization, q))
+	return body(a.deps.Guardian.Interventions(ctx, callerOf(ctx).organization, q))
 }
 
 func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Intervention], error) {
 	who := callerOf(ctx)
-	return body(a.deps.Store.Withdraw(ctx, who.organization, in.ID, who.name))
+	return body(a.deps.Guardian.Withdraw(ctx, who.organization, in.ID, who.name))
 }
 
 // authority is what a caller may do by who he is: what he asks for may lower it.
@@ -124,7 +119,7 @@ func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.Gu
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.deps.Store.CancelByGuardian(ctx, call, said.TaskID)
+	done, err := a.deps.Actions.CancelByGuardian(ctx, call, said.TaskID)
 	a.deps.Bus.Wake(live.Relay)
 	return body(done, err)
 }
@@ -145,7 +140,7 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 	if !slices.Contains(priorities(), priority) {
 		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.", clip(said.Priority), joined(priorities()))
 	}
-	done, err := a.deps.Store.OverridePriority(ctx, call, said.TaskID, priority)
+	done, err := a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority)
 	return body(done, err)
 }
 
@@ -161,7 +156,7 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 	case said.Capacity < 1 || said.Capacity > 10_000:
 		return nil, task.Invalid("capacity", "The capacity is a number from 1 to 10000.")
 	}
-	done, err := a.deps.Store.Reallocate(ctx, call, said.From, said.To, said.Capacity)
+	done, err := a.deps.Actions.Reallocate(ctx, call, said.From, said.To, said.Capacity)
 	if task.CodeOf(err) == task.CodeExhausted {
 		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
 	}
@@ -180,7 +175,7 @@ type actionsOut struct {
 }
 
 func (a *API) listActions(ctx context.Context, in *listActionsIn) (*actionsOut, error) {
-	found, err := a.deps.Store.GuardianActions(ctx, callerOf(ctx).organization, in.Types, in.Targets, in.Limit)
+	found, err := a.deps.Actions.GuardianActions(ctx, callerOf(ctx).organization, in.Types, in.Targets, in.Limit)
 	return &actionsOut{Body: found}, err
 }
 
@@ -189,7 +184,7 @@ type actionIn struct {
 }
 
 func (a *API) getAction(ctx context.Context, in *actionIn) (*bodyOut[client.GuardianAction], error) {
-	return body(a.deps.Store.GuardianAction(ctx, callerOf(ctx).organization, in.ID))
+	return body(a.deps.Actions.GuardianAction(ctx, callerOf(ctx).organization, in.ID))
 }
 
 type revertIn struct {
@@ -206,7 +201,7 @@ func (a *API) revertAction(ctx context.Context, in *revertIn) (*bodyOut[client.R
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.deps.Store.RevertAction(ctx, call, in.ID)
+	done, err := a.deps.Actions.RevertAction(ctx, call, in.ID)
 	a.deps.Bus.Wake(live.Relay)
 	return body(client.RevertedAction{
 		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone), NotUndone: orNone(done.NotUndone),

@@ -13,6 +13,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Probe is one dependency in the answer of /readyz.
+type Probe struct {
+	Name     string // database, temporal, relay, redis
+	Required bool   // without it the server is not ready
+	// Check answers nil if it works; its error's public message is shown. A nil Check means
+	// that the dependency is not configured: off.
+	Check func(ctx context.Context) error
+	// Tell says more of one that works; nil: there is nothing to say.
+	Tell func(ctx context.Context) string
+}
+
+// DownError is the error of a [Probe] that names the next command.
+type DownError struct {
+	Err     error
+	Next    string
+	NoTasks bool // no task can start
+}
+
+func (e DownError) Error() string { return e.Err.Error() }
+
+func (e DownError) Unwrap() error { return e.Err }
+
 // health says that the process answers; it looks at nothing else.
 func (a *API) health(context.Context, *struct{}) (*bodyOut[client.Health], error) {
 	return body(client.Health{Status: "ok", Version: a.cfg.Version}, nil)
@@ -84,7 +106,7 @@ func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], err
 func (a *API) offeredSandboxes(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	hosts, err := a.deps.Store.Hosts(ctx)
+	hosts, err := a.deps.Hosts.Hosts(ctx)
 	if err != nil {
 		return a.cfg.Shared // nobody knows of hosts now
 	}

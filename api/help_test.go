@@ -122,7 +122,7 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
 	change(&cfg)
 	deps := api.Deps{
-		Store: w.store, Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
+		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
 		Judge: guardian.New(guardian.Config{Fresh: -1}, guardian.Deps{Store: w.store}), Schedules: w.schedules,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	}

@@ -7,8 +7,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 )
 
+// Hosts stores the machines of sandboxes.
+type Hosts interface {
+	Hosts(ctx context.Context) ([]client.Host, error)
+	// LoseHost declares one lost; [task.CodeConflict] while it still reports.
+	LoseHost(ctx context.Context, id string) (client.Host, error)
+}
+
 func (a *API) listHosts(ctx context.Context, _ *struct{}) (*pageOut[client.Host], error) {
-	return whole(a.deps.Store.Hosts(ctx))
+	return whole(a.deps.Hosts.Hosts(ctx))
 }
 
 type hostIn struct {
@@ -17,7 +24,7 @@ type hostIn struct {
 
 // loseHost wakes the relay: the attempts on the host are told by an event.
 func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {
-	host, err := a.deps.Store.LoseHost(ctx, in.ID)
+	host, err := a.deps.Hosts.LoseHost(ctx, in.ID)
 	a.deps.Bus.Wake(live.Relay)
 	return body(host, err)
 }

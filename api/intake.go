@@ -14,8 +14,15 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// Intake takes events in and answers after they are stored.
+type Intake interface {
+	Single(ctx context.Context, sandboxID string, e ingest.Event, bare bool) (ingest.Receipt, error)
+	Batch(ctx context.Context, sandboxID, spoolID string, first int64, events []ingest.Event) (ingest.BatchReceipt, error)
+}
 
 // report is what an agent posts to one of the routes that it uses all day.
 type report struct {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
@@ -44,7 +43,7 @@ func reports(tb testing.TB, path, body string) func() {
 	ring, err := token.NewRing(token.Key{ID: "k1", Secret: []byte(strings.Repeat("s", 32))}, nil)
 	require.NoError(tb, err)
 	handler := api.New(api.Config{}, api.Deps{
-		Store: (*postgres.Store)(nil), Intake: taken{}, Tokens: ring, Log: slog.New(slog.DiscardHandler), Meter: seconds{},
+		Ports: api.PortsOf(nil), Intake: taken{}, Tokens: ring, Log: slog.New(slog.DiscardHandler), Meter: seconds{},
 	})
 	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, nil)
 	req.Header.Set("Authorization", "Bearer "+ring.Mint("bench"))

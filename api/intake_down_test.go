@@ -13,7 +13,6 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -30,7 +29,7 @@ func (d down) Batch(context.Context, string, string, int64, []ingest.Event) (ing
 
 func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")}})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")}})
 	for path, body := range map[string]string{"b/events": `{"event_type":"x"}`, "b/events/batch": `{"spool_id":"s","first":1,"events":[]}`} {
 		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+path, strings.NewReader(body))
 		rec := httptest.NewRecorder()
@@ -50,7 +49,7 @@ func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end() // as net/http does when the sender has closed its half
-	handler := api.New(api.Config{Open: true}, api.Deps{Store: (*postgres.Store)(nil), Intake: down{}})
+	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Intake: down{}})
 	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "whole": io.ErrUnexpectedEOF} {
 		for _, encoding := range []string{"", "gzip"} {
 			rec := httptest.NewRecorder()

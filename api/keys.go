@@ -11,6 +11,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Keys stores API keys.
+type Keys interface {
+	Keys(ctx context.Context, organizationID string) ([]client.Key, error)
+	CreateKey(ctx context.Context, d client.KeyDraft) (client.Key, string, error)
+	RevokeKey(ctx context.Context, organizationID, id string) error
+}
+
 type createKeyIn struct {
 	Body client.NewKey
 }
@@ -40,7 +47,7 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.M
 			return nil, err
 		}
 	}
-	key, secret, err := a.deps.Store.CreateKey(ctx, client.KeyDraft{
+	key, secret, err := a.deps.Keys.CreateKey(ctx, client.KeyDraft{
 		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
 	})
 	return body(client.MadeKey{Key: key, Secret: secret}, err)
@@ -55,5 +62,5 @@ func checkExpiry(at time.Time) (*time.Time, error) {
 }
 
 func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {
-	return whole(a.deps.Store.Keys(ctx, callerOf(ctx).organization))
+	return whole(a.deps.Keys.Keys(ctx, callerOf(ctx).organization))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
-// Monitored reads who is at work and what is thought of him.
+// Monitored reads the active agents and their analyses.
 type Monitored interface {
 	Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error)
 	ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error)
@@ -53,11 +53,11 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 	if err != nil {
 		return nil, err
 	}
-	cycles, err := a.deps.Store.Cycles(ctx)
+	cycles, err := a.deps.Monitored.Cycles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	steered, err := a.deps.Store.Steered(ctx, callerOf(ctx).organization)
+	steered, err := a.deps.Monitored.Steered(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 const freshJudgement = 10 * time.Minute
 
 func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*bodyOut[client.MonitorHealth], error) {
-	active, err := a.deps.Store.Active(ctx, callerOf(ctx).organization)
+	active, err := a.deps.Monitored.Active(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 		ids = append(ids, box.ID)
 		h.Phases[box.PhaseID]++
 	}
-	judged, err := a.deps.Store.NewestJudgements(ctx, ids, freshJudgement)
+	judged, err := a.deps.Monitored.NewestJudgements(ctx, ids, freshJudgement)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (a *API) analyze(ctx context.Context, in *analyzeIn) (*bodyOut[client.Agent
 }
 
 func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAnalysis, error) {
-	box, err := a.deps.Store.Resolve(ctx, callerOf(ctx).organization, id)
+	box, err := a.deps.Monitored.Resolve(ctx, callerOf(ctx).organization, id)
 	if err != nil {
 		return client.AgentAnalysis{}, err
 	}

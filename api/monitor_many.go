@@ -71,7 +71,7 @@ func sorted(ids []string, found []client.AgentAnalysis, failed []error) client.E
 }
 
 func (a *API) sandboxesStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.SandboxesStatus], error) {
-	active, err := a.deps.Store.ActiveLife(ctx, callerOf(ctx).organization)
+	active, err := a.deps.Monitored.ActiveLife(ctx, callerOf(ctx).organization)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Organizations stores organizations and their plans.
+type Organizations interface {
+	// Organizations answers all, or the one of that id.
+	Organizations(ctx context.Context, id string) ([]client.Organization, error)
+	ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error)
+}
+
 func (a *API) registerOrganizations() {
 	const path = "/api/v1/organizations"
 	add(a, route{method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "The caller's organization with its plan; all of them for admins of the installation", access: accessRead}, a.listOrganizations)
@@ -25,7 +32,7 @@ func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*organization
 	if a.operates(who) {
 		only = ""
 	}
-	found, err := a.deps.Store.Organizations(ctx, only)
+	found, err := a.deps.Organizations.Organizations(ctx, only)
 	return &organizationsOut{Body: found}, err
 }
 
@@ -49,7 +56,7 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 			return nil, err
 		}
 	}
-	o, err := a.deps.Store.ChangeOrganization(ctx, in.ID, c)
+	o, err := a.deps.Organizations.ChangeOrganization(ctx, in.ID, c)
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
 	return body(o, err)
 }

@@ -15,6 +15,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Projects stores projects.
+type Projects interface {
+	CreateProject(ctx context.Context, p client.Project) (client.Project, error)
+	Project(ctx context.Context, organizationID, id string) (client.Project, error)
+	Projects(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[client.Project], error)
+	// ProjectOf answers the id of a repository's project; empty if it has none yet.
+	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
+	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
+	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)
+	DeleteProject(ctx context.Context, organizationID, id string) error
+	ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectChange) (client.Project, error)
+}
+
 const maxName = 255
 
 type createProjectIn struct {
@@ -32,7 +45,7 @@ func (a *API) createProject(ctx context.Context, in *createProjectIn) (*madeOut[
 		return nil, err
 	}
 	p.OrganizationID = callerOf(ctx).organization
-	made, err := a.deps.Store.CreateProject(ctx, p)
+	made, err := a.deps.Projects.CreateProject(ctx, p)
 	return &madeOut[client.Project]{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
 }
 
@@ -96,7 +109,7 @@ func checkSetup(setup *string) error {
 }
 
 func (a *API) listProjects(ctx context.Context, in *Paging) (*pageOut[client.Project], error) {
-	return body(a.deps.Store.Projects(ctx, callerOf(ctx).organization, in.request()))
+	return body(a.deps.Projects.Projects(ctx, callerOf(ctx).organization, in.request()))
 }
 
 func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[client.Project], error) {
@@ -111,7 +124,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[cl
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.deps.Store.ChangeProject(ctx, callerOf(ctx).organization, in.ID, client.ProjectChange{
+	changed, err := a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, client.ProjectChange{
 		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
 		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering,
 		OnFeedback: b.OnFeedback, Settings: settings,

@@ -13,12 +13,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Readers answers what people look for in the events of a sandbox.
+// Readers reads pages, counts and summaries of the events of a sandbox.
 type Readers interface {
+	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
-	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
-	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
-	EventsKept(ctx context.Context, sandboxID string) error
 	FieldsKept(ctx context.Context, sandboxID string) error
 	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (client.ChangedFiles, error)
 	Integrity(ctx context.Context, sandboxID string) (client.Integrity, error)
@@ -57,7 +55,7 @@ func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*bodyOut[client
 		return nil, err
 	}
 	q := ingest.TrajectoryQuery{SandboxID: in.SandboxID, Limit: in.Limit, Newer: in.Direction != "older", Cursor: cursor}
-	page, err := a.deps.Store.Trajectory(ctx, q)
+	page, err := a.deps.Readers.Trajectory(ctx, q)
 	out := client.Trajectory{
 		SandboxID: in.SandboxID, Events: wireEvents(page.Events), TotalEvents: page.Total,
 		TrajectoryEvents: len(page.Events), HasMore: page.More,
@@ -109,9 +107,9 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Eve
 	if !ok {
 		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
 	}
-	e, err := a.deps.Store.Event(ctx, in.SandboxID, sequence)
+	e, err := a.deps.EventLog.Event(ctx, in.SandboxID, sequence)
 	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {
-		err = a.deps.Store.FieldsKept(ctx, in.SandboxID)
+		err = a.deps.Readers.FieldsKept(ctx, in.SandboxID)
 	}
 	return body(e, err)
 }
@@ -130,23 +128,23 @@ func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*bodyOut[cl
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit))
+	return body(a.deps.Readers.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit))
 }
 
 func (a *API) integrity(ctx context.Context, in *SandboxPath) (*bodyOut[client.Integrity], error) {
-	return body(a.deps.Store.Integrity(ctx, in.SandboxID))
+	return body(a.deps.Readers.Integrity(ctx, in.SandboxID))
 }
 
 func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*bodyOut[client.EventCounts], error) {
-	return body(a.deps.Store.EventCounts(ctx, in.SandboxID))
+	return body(a.deps.Readers.EventCounts(ctx, in.SandboxID))
 }
 
 func (a *API) transcript(ctx context.Context, in *SandboxPath) (*bodyOut[client.Transcript], error) {
-	return body(a.deps.Store.Transcript(ctx, in.SandboxID))
+	return body(a.deps.Readers.Transcript(ctx, in.SandboxID))
 }
 
 func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client.PhaseReport], error) {
-	phases, activity, err := a.deps.Store.PhaseStatus(ctx, in.SandboxID)
+	phases, activity, err := a.deps.Readers.PhaseStatus(ctx, in.SandboxID)
 	return body(client.PhaseReport{SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC()}, err)
 }
 

@@ -3,40 +3,24 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/receipt"
-	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandboxlog"
 )
 
-// Operator is what a person asks who looks after sandboxes.
-type Operator interface {
-	Storage
+// Receipts reads deletion receipts and the ID of the installation.
+type Receipts interface {
 	// Receipt sums up the sandboxes of a task.
 	Receipt(ctx context.Context, organizationID, taskID string) (receipt.DeletionReceipt, error)
 	// Installation is what the labels of its sandboxes say.
 	Installation(ctx context.Context) (string, error)
-
-	// BeginVisit writes down that a person goes into a sandbox, and answers its labels.
-	BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error)
-	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
-
-	// WantLog has the log of a sandbox read for a while; asked is now by the database's clock.
-	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
-	// LogState tells whether a log was read to its end since asked, and whether it has ended.
-	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
-	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error)
-	// LogEnd is up to where it is stored.
-	LogEnd(ctx context.Context, sandboxID string) (int64, error)
 }
 
 func (a *API) registerOperator() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "task-receipt", tag: tagTasks, access: accessRead,
 		summary: "What became of every sandbox of a task, how long they lived and what they cost",
-	}, read(a.deps.Store.Receipt))
+	}, read(a.deps.Receipts.Receipt))
 	const box = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{
 		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
@@ -57,6 +41,6 @@ func (a *API) registerOperator() {
 }
 
 func (a *API) installation(ctx context.Context, _ *struct{}) (*bodyOut[client.Installation], error) {
-	id, err := a.deps.Store.Installation(ctx)
+	id, err := a.deps.Receipts.Installation(ctx)
 	return body(client.Installation{ID: id}, err)
 }

@@ -41,7 +41,7 @@ func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Mess
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.deps.Store.Message(ctx, in.MessageID)
+	m, err := a.deps.Messages.Message(ctx, in.MessageID)
 	if err == nil && !mine(m) {
 		err = task.Errorf(task.CodeNotFound, "There is no message %s.", in.MessageID)
 	}
@@ -50,7 +50,7 @@ func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Mess
 	}
 	if wait.wait > 0 && !m.Settled() {
 		err = a.poll(ctx, live.Sandbox(m.SandboxID), wait, func() (bool, error) {
-			m, err = a.deps.Store.Message(ctx, in.MessageID)
+			m, err = a.deps.Messages.Message(ctx, in.MessageID)
 			return m.Settled(), err
 		})
 	}

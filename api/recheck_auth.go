@@ -22,7 +22,7 @@ func (a *API) still(r *http.Request, sandboxID string, want access) func(context
 		_, err := a.logins.ask(ctx, l, func(ctx context.Context, l login) (caller, error) {
 			who, err := a.identify(ctx, l)
 			if err == nil && who.sandbox != "" {
-				err = a.deps.Store.TokenLives(ctx, who.sandbox)
+				err = a.deps.Identities.TokenLives(ctx, who.sandbox)
 			}
 			return who, err
 		})

@@ -52,20 +52,20 @@ func (a *API) registerServer() {
 	add(a, route{method: get, path: "/api/v1/info", id: "info", tag: tagServer, summary: "What this server is", access: accessNone}, a.info)
 	add(a, route{method: get, path: keys, id: "list-keys", tag: tagServer, summary: "List API keys", access: accessAdmin}, a.listKeys)
 	add(a, route{method: http.MethodPost, path: keys, id: "create-key", tag: tagServer, summary: "Make an API key", access: accessAdmin, status: http.StatusCreated}, a.createKey)
-	add(a, route{method: http.MethodDelete, path: keys + "/{id}", id: "revoke-key", tag: tagServer, summary: "End an API key", access: accessAdmin, status: http.StatusNoContent}, remove(a.deps.Store.RevokeKey))
+	add(a, route{method: http.MethodDelete, path: keys + "/{id}", id: "revoke-key", tag: tagServer, summary: "End an API key", access: accessAdmin, status: http.StatusNoContent}, remove(a.deps.Keys.RevokeKey))
 }
 
 func (a *API) registerProjects() {
 	const projects, tickets = "/api/v1/projects", "/api/v1/tickets"
 	add(a, route{method: http.MethodPost, path: projects, id: "create-project", tag: tagProjects, summary: "Make a project", access: accessWrite, status: http.StatusCreated}, a.createProject)
 	add(a, route{method: http.MethodGet, path: projects, id: "list-projects", tag: tagProjects, summary: "List projects", access: accessRead}, a.listProjects)
-	add(a, route{method: http.MethodGet, path: projects + "/{id}", id: "get-project", tag: tagProjects, summary: "Look at a project", access: accessRead}, read(a.deps.Store.Project))
+	add(a, route{method: http.MethodGet, path: projects + "/{id}", id: "get-project", tag: tagProjects, summary: "Look at a project", access: accessRead}, read(a.deps.Projects.Project))
 	add(a, route{method: http.MethodPatch, path: projects + "/{id}", id: "patch-project", tag: tagProjects, summary: "Change a project", access: accessWrite}, a.patchProject)
-	add(a, route{method: http.MethodDelete, path: projects + "/{id}", id: "delete-project", tag: tagProjects, summary: "Delete a project and its credentials; 409 names its open tasks", access: accessAdmin, status: http.StatusNoContent}, remove(a.deps.Store.DeleteProject))
-	add(a, route{method: http.MethodGet, path: projects + "/{id}/deletion", id: "preview-project-deletion", tag: tagProjects, summary: "Preview the deletion of a project", access: accessRead}, read(a.deps.Store.ProjectDeletion))
+	add(a, route{method: http.MethodDelete, path: projects + "/{id}", id: "delete-project", tag: tagProjects, summary: "Delete a project and its credentials; 409 names its open tasks", access: accessAdmin, status: http.StatusNoContent}, remove(a.deps.Projects.DeleteProject))
+	add(a, route{method: http.MethodGet, path: projects + "/{id}/deletion", id: "preview-project-deletion", tag: tagProjects, summary: "Preview the deletion of a project", access: accessRead}, read(a.deps.Projects.ProjectDeletion))
 	add(a, route{method: http.MethodPost, path: tickets, id: "create-ticket", tag: tagProjects, summary: "Make a ticket and its first task", access: accessWrite, status: http.StatusCreated}, a.createTicket)
 	add(a, route{method: http.MethodGet, path: tickets, id: "list-tickets", tag: tagProjects, summary: "List tickets", access: accessRead}, a.listTickets)
-	add(a, route{method: http.MethodGet, path: tickets + "/{id}", id: "get-ticket", tag: tagProjects, summary: "Look at a ticket", access: accessRead}, read(a.deps.Store.Ticket))
+	add(a, route{method: http.MethodGet, path: tickets + "/{id}", id: "get-ticket", tag: tagProjects, summary: "Look at a ticket", access: accessRead}, read(a.deps.Tickets.Ticket))
 }
 
 func (a *API) registerTasks() {
@@ -90,14 +90,14 @@ func (a *API) registerTasks() {
 	}, a.judgeTask)
 	add(a, route{method: http.MethodGet, path: tasks + "/{id}/events", id: "task-events", tag: tagTasks, summary: "Events of all attempts, oldest first", access: accessRead, fails: []int{http.StatusGone}}, a.taskEvents)
 	add(a, route{method: http.MethodGet, path: tasks + "/{id}/diff", id: "task-diff", tag: tagTasks, summary: "The unified diff of the task's branch", access: accessRead, text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}}, a.diffTask)
-	add(a, route{method: http.MethodGet, path: "/api/v1/commands/{id}", id: "get-command", tag: tagTasks, summary: "The receipt of a command", access: accessRead}, read(a.deps.Store.Command))
+	add(a, route{method: http.MethodGet, path: "/api/v1/commands/{id}", id: "get-command", tag: tagTasks, summary: "The receipt of a command", access: accessRead}, read(a.deps.Commands.Command))
 }
 
 func (a *API) registerDependencies() {
 	const deps = "/api/v1/tasks/{id}/dependencies"
 	add(a, route{method: http.MethodGet, path: deps, id: "get-dependencies", tag: tagTasks, summary: "What a task waits for", access: accessRead}, a.getDependencies)
-	add(a, route{method: http.MethodPost, path: deps, id: "add-dependencies", tag: tagTasks, summary: "Add dependencies", access: accessWrite}, a.editDependencies(a.deps.Store.AddDependencies))
-	add(a, route{method: http.MethodPut, path: deps, id: "set-dependencies", tag: tagTasks, summary: "Replace dependencies", access: accessWrite}, a.editDependencies(a.deps.Store.SetDependencies))
+	add(a, route{method: http.MethodPost, path: deps, id: "add-dependencies", tag: tagTasks, summary: "Add dependencies", access: accessWrite}, a.editDependencies(a.deps.Dependencies.AddDependencies))
+	add(a, route{method: http.MethodPut, path: deps, id: "set-dependencies", tag: tagTasks, summary: "Replace dependencies", access: accessWrite}, a.editDependencies(a.deps.Dependencies.SetDependencies))
 	add(a, route{method: http.MethodDelete, path: deps, id: "remove-dependency", tag: tagTasks, summary: "Remove a dependency", access: accessWrite}, a.removeDependency)
 	add(a, route{method: http.MethodPost, path: deps + "/check-circular", id: "check-circular", tag: tagTasks, summary: "Whether dependencies would close a cycle", access: accessRead}, a.checkCircular)
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Sandboxes reads the sandbox ledger.
+type Sandboxes interface {
+	SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error)
+	SandboxRows(ctx context.Context, organizationID string, q client.SandboxQuery) (client.Page[task.Sandbox], error)
+}
+
 // SandboxPath is the part of a request that names a sandbox.
 type SandboxPath struct {
 	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100"`
@@ -18,7 +24,7 @@ func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*bodyOut[client.
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open))
+	return body(a.deps.Sandboxes.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open))
 }
 
 type listSandboxesIn struct {
@@ -32,7 +38,7 @@ func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.SandboxRows(ctx, callerOf(ctx).organization, client.SandboxQuery{
+	return body(a.deps.Sandboxes.SandboxRows(ctx, callerOf(ctx).organization, client.SandboxQuery{
 		PageRequest: in.request(), TaskIDs: in.TaskIDs, States: in.States, Unverified: in.Unverified, Bare: a.cfg.Open,
 	}))
 }

@@ -11,6 +11,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Logs stores sandbox logs, and which of them are wanted.
+type Logs interface {
+	// WantLog has the log of a sandbox read for a while; asked is now by the database's clock.
+	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
+	// LogState tells whether a log was read to its end since asked, and whether it has ended.
+	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
+	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error)
+	// LogEnd is up to where it is stored.
+	LogEnd(ctx context.Context, sandboxID string) (int64, error)
+}
+
 const (
 	logBytes   = 1 << 20          // of one answer
 	logWanted  = 30 * time.Second // how long a log is read for after somebody has asked
@@ -37,7 +48,7 @@ func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client
 	if err != nil {
 		return nil, err
 	}
-	box, err := a.deps.Store.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open)
+	box, err := a.deps.Sandboxes.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open)
 	if err == nil && !box.Machine() {
 		err = task.Errorf(task.CodeNotFound, "Sandbox %s has no log of its own: its agent runs elsewhere.", box.ID)
 	}
@@ -68,9 +79,9 @@ type logLook struct {
 func (l *logLook) wake(ctx context.Context) (err error) {
 	if l.ended = l.box.State == task.SandboxGone || l.box.State == task.SandboxLost; l.ended {
 		l.fresh = true
-		return l.api.deps.Store.EventsKept(ctx, l.box.ID)
+		return l.api.deps.EventLog.EventsKept(ctx, l.box.ID)
 	}
-	if l.asked, err = l.api.deps.Store.WantLog(ctx, l.box.ID, logWanted); err != nil {
+	if l.asked, err = l.api.deps.Logs.WantLog(ctx, l.box.ID, logWanted); err != nil {
 		return err
 	}
 	if l.box.State == task.SandboxIntended || l.box.State == task.SandboxCreating {
@@ -84,7 +95,7 @@ func (l *logLook) wake(ctx context.Context) (err error) {
 }
 
 func (l *logLook) state(ctx context.Context) error {
-	fresh, ended, err := l.api.deps.Store.LogState(ctx, l.box.ID, l.asked)
+	fresh, ended, err := l.api.deps.Logs.LogState(ctx, l.box.ID, l.asked)
 	l.fresh, l.ended = l.fresh || fresh || ended, l.ended || ended
 	return err
 }
@@ -95,10 +106,10 @@ func (l *logLook) read(ctx context.Context) (err error) {
 		err = l.state(ctx) // before the parts: what is stored at the end is seen with it
 	}
 	if err == nil {
-		l.parts, err = l.api.deps.Store.LogParts(ctx, l.box.ID, l.after, logBytes)
+		l.parts, err = l.api.deps.Logs.LogParts(ctx, l.box.ID, l.after, logBytes)
 	}
 	if err == nil && len(l.parts) > 0 {
-		l.end, err = l.api.deps.Store.LogEnd(ctx, l.box.ID)
+		l.end, err = l.api.deps.Logs.LogEnd(ctx, l.box.ID)
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func TestShutdown_RequestTakesTooLong(t *testing.T) {
 // served is a server of the API with a timeout of its own.
 func served(t *testing.T, timeout time.Duration) (addr string) {
 	t.Helper()
-	a := New(Config{Open: true}, Deps{Intake: intakeOfAll{}, Store: storeOfAll{}})
+	a := New(Config{Open: true}, depsOfAll())
 	server := a.server(t.Context())
 	require.Positive(t, server.ReadHeaderTimeout)
 	require.Positive(t, server.ReadTimeout)

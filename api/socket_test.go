@@ -27,7 +27,7 @@ func TestOpenServerTrustsNobodyOnItsSocket(t *testing.T) {
 	require.NoError(t, err)
 	ring, err := token.NewRing(token.Key{ID: "k", Secret: make([]byte, 32)}, nil)
 	require.NoError(t, err)
-	server := httptest.NewUnstartedServer(api.New(api.Config{Open: true}, api.Deps{Store: nobody{}, Tokens: ring}))
+	server := httptest.NewUnstartedServer(api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Tokens: ring}))
 	server.Listener = socket
 	server.Start()
 	t.Cleanup(server.Close)

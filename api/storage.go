@@ -13,5 +13,5 @@ type Storage interface {
 }
 
 func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[client.Storage], error) {
-	return body(a.deps.Store.Storage(ctx, a.cfg.Retention))
+	return body(a.deps.Storage.Storage(ctx, a.cfg.Retention))
 }

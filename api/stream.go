@@ -150,7 +150,7 @@ func (a *API) show(ctx context.Context, f feed, p *pulse, events []ingest.Stored
 			return err
 		}
 		whole, err := patiently(ctx, p, func(ctx context.Context) (ingest.StoredEvent, error) {
-			return a.deps.Store.Event(ctx, events[n].SandboxID, events[n].Sequence)
+			return a.deps.EventLog.Event(ctx, events[n].SandboxID, events[n].Sequence)
 		})
 		if err != nil {
 			return err

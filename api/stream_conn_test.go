@@ -96,7 +96,7 @@ func TestAStreamForAnOldClient(t *testing.T) {
 func TestAStreamEndsWithItsServer(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	a := api.New(api.Config{Open: true}, api.Deps{Store: postgres.New(pool, postgres.Config{}), Bus: live.New()})
+	a := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(postgres.New(pool, postgres.Config{})), Bus: live.New()})
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())

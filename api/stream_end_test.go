@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
 func impatient(c *api.Config) { c.StreamBeat = 10 * time.Millisecond }
@@ -66,7 +67,7 @@ func TestAStreamSaysThatItLivesWhileTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	store := hang(w.store)
-	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, StreamBeat: 5 * time.Millisecond})
+	other := w.beside(t, store.in, api.Config{Open: true, Organization: w.org, StreamBeat: 5 * time.Millisecond})
 	w.report("b", 1, "agent.started")
 	f := other.follow(t, wire+"b/stream")
 	defer f.close()
@@ -82,7 +83,7 @@ func TestAStreamSaysThatItLivesWhileTheStoreHangs(t *testing.T) {
 
 // panicky panics at the first look.
 type panicky struct {
-	api.Store
+	*postgres.Store
 
 	once chan struct{}
 }
@@ -95,6 +96,8 @@ func (p panicky) EventsAfter(ctx context.Context, id string, after int64, limit 
 		return p.Store.EventsAfter(ctx, id, after, limit)
 	}
 }
+
+func (p panicky) in(ports *api.Ports) { ports.EventLog = p }
 
 // panickyBus panics where a stream begins.
 type panickyBus struct{ live.Bus }
@@ -109,9 +112,9 @@ func TestAStreamThatPanicsEndsAlone(t *testing.T) {
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
 	cfg := api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute}
-	f := w.beside(t, panicky{w.store, once}, cfg).follow(t, wire+"b/stream")
+	f := w.beside(t, panicky{w.store, once}.in, cfg).follow(t, wire+"b/stream")
 	defer f.close()
 	require.Equal(t, "1", f.event().id, "it looks again")
 	w.bus = panickyBus{w.bus}
-	w.beside(t, w.store, cfg).follow(t, wire+"b/stream").awaitEnd()
+	w.beside(t, func(*api.Ports) {}, cfg).follow(t, wire+"b/stream").awaitEnd()
 }

@@ -66,7 +66,7 @@ func (w *world) watched(t *testing.T, open bool) (*world, *ledger) {
 	t.Helper()
 	l := &ledger{open: map[string]int{}}
 	cfg := api.Config{Open: open, Organization: w.org, StreamBeat: time.Minute, LoginWait: time.Minute}
-	handler := api.New(cfg, api.Deps{Store: w.store, Bus: w.bus, Tokens: w.ring, Meter: l})
+	handler := api.New(cfg, api.Deps{Ports: api.PortsOf(w.store), Bus: w.bus, Tokens: w.ring, Meter: l})
 	other := *w
 	other.t, other.url = t, serve(t, handler)
 	return &other, l

@@ -9,17 +9,18 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
 // hanging is a store whose looks at sandboxes end when the test lets them.
 type hanging struct {
-	api.Store
+	*postgres.Store
 
 	begun chan struct{}
 	goOn  chan struct{}
 }
 
-func hang(s api.Store) hanging {
+func hang(s *postgres.Store) hanging {
 	return hanging{Store: s, begun: make(chan struct{}, 100), goOn: make(chan struct{})}
 }
 
@@ -33,10 +34,14 @@ func (h hanging) EventsAfter(ctx context.Context, id string, after int64, limit 
 	}
 }
 
+func (h hanging) in(p *api.Ports) { p.EventLog = h }
+
 // beside is another API process, which sees the store as told.
-func (w *world) beside(t *testing.T, store api.Store, cfg api.Config) *world {
+func (w *world) beside(t *testing.T, change func(*api.Ports), cfg api.Config) *world {
 	t.Helper()
-	handler := api.New(cfg, api.Deps{Store: store, Bus: w.bus, Tokens: w.ring})
+	ports := api.PortsOf(w.store)
+	change(&ports)
+	handler := api.New(cfg, api.Deps{Ports: ports, Bus: w.bus, Tokens: w.ring})
 	other := *w
 	other.t, other.url = t, serve(t, handler)
 	return &other
@@ -50,7 +55,7 @@ func TestASandboxNamedLikeATaskIsNotTheTask(t *testing.T) {
 	w.report(w.begin(made), 1, "agent.started")
 	w.report(made.ID, 1, "of.the.sandbox")
 	store := hang(w.store)
-	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute})
+	other := w.beside(t, store.in, api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute})
 	ofSandbox := other.follow(t, wire+made.ID+"/stream")
 	defer ofSandbox.close()
 	<-store.begun // whoever asks the same now waits for the next answer

@@ -13,6 +13,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// EventLog reads the events of sandboxes and tasks in order.
+type EventLog interface {
+	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
+	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
+	// SandboxHead answers the number of the newest event, TaskHeads that of each attempt.
+	SandboxHead(ctx context.Context, sandboxID string) (int64, error)
+	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
+	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
+	EventsKept(ctx context.Context, sandboxID string) error
+	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
+}
+
 const eventStream = "text/event-stream"
 
 func (a *API) registerStreams() {
@@ -54,7 +66,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 			return nil, task.Invalid("after", "The place after %q is no event number.", clip(text))
 		}
 	}
-	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
+	organization, taskID, err := a.deps.Identities.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
 		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
 	}
@@ -80,7 +92,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 // placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far. [task.CodeGone] if what follows
 // was removed.
 func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
-	head, err := a.deps.Store.SandboxHead(ctx, in.SandboxID)
+	head, err := a.deps.EventLog.SandboxHead(ctx, in.SandboxID)
 	switch {
 	case err != nil:
 		return after, "", err
@@ -88,7 +100,7 @@ func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (fr
 		after, lost = 0, clip(in.place())
 	}
 	if after < head {
-		err = a.deps.Store.EventsKept(ctx, in.SandboxID)
+		err = a.deps.EventLog.EventsKept(ctx, in.SandboxID)
 	}
 	return after, lost, err
 }
@@ -100,7 +112,7 @@ func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor
 		after, lost = ingest.Cursor{}, clip(in.place())
 	}
 	if err == nil {
-		_, err = a.deps.Store.TaskEventsAfter(ctx, in.ID, after, 1)
+		_, err = a.deps.EventLog.TaskEventsAfter(ctx, in.ID, after, 1)
 	}
 	return after, lost, err
 }
@@ -108,7 +120,7 @@ func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor
 // eventsAfter answers the next events of a sandbox; readers at one place share the look.
 func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (stretch, error) {
 	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) (stretch, error) {
-		events, err := a.deps.Store.EventsAfter(ctx, at.id, at.after, streamBatch)
+		events, err := a.deps.EventLog.EventsAfter(ctx, at.id, at.after, streamBatch)
 		return stretch{events, len(events) == streamBatch}.light(), err
 	})
 }
@@ -150,7 +162,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 // taskEventsAfter answers the next events of a task; readers at one place share the look.
 func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor) (ingest.TaskPage, error) {
 	return a.taskLooks.ask(ctx, taskPlace{taskID, after}, func(ctx context.Context, at taskPlace) (ingest.TaskPage, error) {
-		page, err := a.deps.Store.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
+		page, err := a.deps.EventLog.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
 		light := stretch{page.Events, page.More}.light()
 		page.Events, page.More = light.events, light.more
 		return page, err
@@ -161,7 +173,7 @@ func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.C
 func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (client.Standing, error) {
-			return a.deps.Store.TaskStatus(ctx, of.organization, of.id)
+			return a.deps.Tasks.TaskStatus(ctx, of.organization, of.id)
 		})
 		return standing.Status.Final() && standing.Ended, err
 	}

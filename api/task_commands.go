@@ -11,6 +11,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Commands stores commands on tasks.
+type Commands interface {
+	AskTask(ctx context.Context, a task.Ask) (task.Asked, error)
+	Command(ctx context.Context, organizationID, id string) (task.Command, error)
+}
+
 const maxReason = 2000 // bytes
 
 type askIn struct {
@@ -72,21 +78,21 @@ func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*madeOut[client.Ask
 // give gives a command. A retry of what seems to run is looked at twice: the run may have been
 // ended behind our back, and then the task begins again in one go.
 func (a *API) give(ctx context.Context, ask task.Ask) (task.Asked, error) {
-	asked, err := a.deps.Store.AskTask(ctx, ask)
+	asked, err := a.deps.Commands.AskTask(ctx, ask)
 	if task.CodeOf(err) != task.CodeConflict || ask.Kind != task.AskRetry || a.deps.WriteOff == nil {
 		return asked, err
 	}
 	if off, looked := a.deps.WriteOff(ctx, ask.TaskID); looked != nil || !off {
 		return asked, err // unknown is as good as running
 	}
-	return a.deps.Store.AskTask(ctx, ask)
+	return a.deps.Commands.AskTask(ctx, ask)
 }
 
 // awaitOutcome looks at the command until it is settled or the wait is over.
 func (a *API) awaitOutcome(ctx context.Context, organization string, c task.Command) (task.Command, error) {
 	quick := patience{wait: a.cfg.CommandWait, every: a.cfg.CommandPoll}
 	err := a.poll(ctx, live.Task(c.TaskID), quick, func() (bool, error) {
-		found, err := a.deps.Store.Command(ctx, organization, c.ID)
+		found, err := a.deps.Commands.Command(ctx, organization, c.ID)
 		if err == nil {
 			c = found
 		}

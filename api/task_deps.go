@@ -7,6 +7,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 )
 
+// Dependencies stores which task waits for which.
+type Dependencies interface {
+	Dependencies(ctx context.Context, organizationID, taskID string) ([]string, error)
+	AddDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+	SetDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+	RemoveDependency(ctx context.Context, organizationID, taskID, dependsOn string) ([]string, error)
+	FindCycle(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
+}
+
 type depsIn struct {
 	IDPath
 	Body client.DependsOn
@@ -18,7 +27,7 @@ type removeDepIn struct {
 }
 
 func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.DependsOn], error) {
-	ids, err := a.deps.Store.Dependencies(ctx, callerOf(ctx).organization, in.ID)
+	ids, err := a.deps.Dependencies.Dependencies(ctx, callerOf(ctx).organization, in.ID)
 	return body(client.DependsOn{TaskIDs: ids}, err)
 }
 
@@ -42,7 +51,7 @@ func (a *API) removeDependency(ctx context.Context, in *removeDepIn) (*bodyOut[c
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.deps.Store.RemoveDependency(ctx, callerOf(ctx).organization, in.ID, ids[0])
+	all, err := a.deps.Dependencies.RemoveDependency(ctx, callerOf(ctx).organization, in.ID, ids[0])
 	a.deps.Bus.Wake(live.Relay)
 	return body(client.DependsOn{TaskIDs: all}, err)
 }
@@ -52,6 +61,6 @@ func (a *API) checkCircular(ctx context.Context, in *depsIn) (*bodyOut[client.Cy
 	if err != nil {
 		return nil, err
 	}
-	path, err := a.deps.Store.FindCycle(ctx, callerOf(ctx).organization, in.ID, ids)
+	path, err := a.deps.Dependencies.FindCycle(ctx, callerOf(ctx).organization, in.ID, ids)
 	return body(client.Cycle{Circular: len(path) > 0, Path: orNone(path)}, err)
 }

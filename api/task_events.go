@@ -53,11 +53,11 @@ func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor
 // eventPage reads the standing before the events: what is stored before a task is done is
 // seen before the page says so.
 func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.EventPage, error) {
-	standing, err := a.deps.Store.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
+	standing, err := a.deps.Tasks.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {
 		return client.EventPage{}, err
 	}
-	stored, err := a.deps.Store.TaskEventsAfter(ctx, in.ID, after, in.Limit)
+	stored, err := a.deps.EventLog.TaskEventsAfter(ctx, in.ID, after, in.Limit)
 	page := client.EventPage{
 		Events: append([]client.Event{}, stored.Events...), Next: stored.Next().String(), TaskStatus: standing.Status,
 		Done: standing.Status.Final() && standing.Ended && !stored.More,

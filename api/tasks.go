@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -20,6 +21,30 @@ import (
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// Repos looks at repositories.
+type Repos interface {
+	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
+	// answers the one name under which the repository is known.
+	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
+	// Name answers the one name under which a repository is known, and asks nobody.
+	Name(repo string) string
+	// Diff writes it as a unified diff.
+	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
+}
+
+// BranchDiff names what a branch changed since it left its base.
+type BranchDiff struct{ Repo, Base, Branch string }
+
+// Tasks stores tasks. Errors of all ports carry the domain's codes; an id of another organization is
+// [task.CodeNotFound].
+type Tasks interface {
+	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
+	Task(ctx context.Context, organizationID, id string) (task.Task, error)
+	Tasks(ctx context.Context, organizationID string, q client.TaskQuery) (client.Page[task.Task], error)
+	ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error
+	TaskStatus(ctx context.Context, organizationID, id string) (client.Standing, error)
+}
 
 type createTaskIn struct {
 	Key  string `header:"Idempotency-Key" doc:"The same key and body answer the same task"`
@@ -44,7 +69,7 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 			return nil, err
 		}
 	}
-	accepted, err := a.deps.Store.AcceptTask(ctx, d)
+	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +91,7 @@ func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*madeOut[
 
 // readTask answers a task with the sentence that says why it stands where it stands.
 func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
-	t, err := a.deps.Store.Task(ctx, callerOf(ctx).organization, id)
+	t, err := a.deps.Tasks.Task(ctx, callerOf(ctx).organization, id)
 	return explained(t), err
 }
 
@@ -126,7 +151,7 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.deps.Store.Tasks(ctx, callerOf(ctx).organization, q)
+	page, err := a.deps.Tasks.Tasks(ctx, callerOf(ctx).organization, q)
 	for n := range page.Items {
 		page.Items[n] = explained(page.Items[n])
 	}
@@ -200,7 +225,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.T
 			return nil, err
 		}
 	}
-	if err := a.deps.Store.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
+	if err := a.deps.Tasks.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}
 	a.deps.Bus.Wake(live.Relay) // a higher priority may have let it in
@@ -261,7 +286,7 @@ func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error
 			return err
 		}
 	}
-	return cmp.Or(a.deps.Store.BranchKept(ctx, t.ID), err)
+	return cmp.Or(a.deps.SavedWork.BranchKept(ctx, t.ID), err)
 }
 
 // bounded is a buffer that refuses to grow beyond what is left.

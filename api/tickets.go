@@ -10,6 +10,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Tickets reads tickets and moves them between phases; an accepted task creates them.
+type Tickets interface {
+	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
+	Tickets(ctx context.Context, organizationID string, projectIDs []string, p client.PageRequest) (client.Page[client.Ticket], error)
+	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
+}
+
 type createTicketIn struct {
 	Body client.NewTicket
 }
@@ -27,12 +34,12 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[cl
 			return nil, err
 		}
 	}
-	accepted, err := a.deps.Store.AcceptTask(ctx, d)
+	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	a.deps.Bus.Wake(live.Relay)
-	made, err := a.deps.Store.Ticket(ctx, who.organization, accepted.TicketID)
+	made, err := a.deps.Tickets.Ticket(ctx, who.organization, accepted.TicketID)
 	return &madeOut[client.Ticket]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
 }
 
@@ -68,5 +75,5 @@ func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[clie
 	if err := filterIDs("project", in.ProjectIDs); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request()))
+	return body(a.deps.Tickets.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request()))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// Transcripts keeps what agents said and did, one text a run.
+// Transcripts stores the transcripts of agents, one text a run.
 type Transcripts interface {
 	AppendTranscript(ctx context.Context, p transcript.Piece) (transcript.Mark, error)
 	SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error)
@@ -70,7 +70,7 @@ func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[
 	case in.Replace && (in.Offset != 0 || in.Sum != 0):
 		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
 	}
-	return body(a.deps.Store.AppendTranscript(ctx, transcript.Piece{
+	return body(a.deps.Transcripts.AppendTranscript(ctx, transcript.Piece{
 		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,
 		Replace: in.Replace, Content: in.RawBody, Limit: a.cfg.MaxTranscript,
 	}))
@@ -87,7 +87,7 @@ type transcriptTextOut struct {
 }
 
 func (a *API) sandboxTranscript(ctx context.Context, in *sandboxTranscriptIn) (*transcriptTextOut, error) {
-	content, err := a.deps.Store.SandboxTranscript(ctx, in.SandboxID, in.RunID)
+	content, err := a.deps.Transcripts.SandboxTranscript(ctx, in.SandboxID, in.RunID)
 	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
 }
 
@@ -96,7 +96,7 @@ func (a *API) taskTranscripts(ctx context.Context, in *IDPath) (*pageOut[client.
 	if err != nil {
 		return nil, err
 	}
-	return whole(a.deps.Store.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID))
+	return whole(a.deps.Transcripts.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID))
 }
 
 type taskTranscriptIn struct {
@@ -105,6 +105,6 @@ type taskTranscriptIn struct {
 }
 
 func (a *API) taskTranscript(ctx context.Context, in *taskTranscriptIn) (*transcriptTextOut, error) {
-	content, err := a.deps.Store.TaskTranscript(ctx, callerOf(ctx).organization, in.ID, in.RunID)
+	content, err := a.deps.Transcripts.TaskTranscript(ctx, callerOf(ctx).organization, in.ID, in.RunID)
 	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
 }

@@ -6,8 +6,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// Visits records access sessions.
+type Visits interface {
+	// BeginVisit writes down that a person goes into a sandbox, and answers its labels.
+	BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error)
+	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
+}
 
 type beginVisitIn struct {
 	SandboxPath
@@ -19,7 +27,7 @@ type beginVisitIn struct {
 // without what has the form of a secret.
 func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.BegunVisit], error) {
 	who := callerOf(ctx)
-	box, err := a.deps.Store.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
+	box, err := a.deps.Sandboxes.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
 	switch {
 	case err != nil:
 		return nil, err
@@ -28,7 +36,7 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 	case box.State == task.SandboxGone || box.State == task.SandboxLost:
 		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.", box.ID, box.State)
 	}
-	visit, labels, err := a.deps.Store.BeginVisit(ctx, who.organization, receipt.AccessSession{
+	visit, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
 		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
 	})
 	return body(client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)
@@ -42,5 +50,5 @@ type endVisitIn struct {
 }
 
 func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
-	return nil, a.deps.Store.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID, redact.Scrub(in.Body.Outcome, nil))
+	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID, redact.Scrub(in.Body.Outcome, nil))
 }

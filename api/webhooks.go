@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Feedback keeps what others say of pull requests of ours.
+// Feedback stores what others say of our pull requests.
 type Feedback interface {
 	// NoteFeedback takes it; what came before, under its own id or another, changes nothing.
 	NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error)
@@ -39,7 +39,7 @@ func (a *API) registerWebhooks() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,
 		summary: "What was said from outside of a task's pull request, and what was done about it",
-	}, read(a.deps.Store.TaskFeedback))
+	}, read(a.deps.Feedback.TaskFeedback))
 }
 
 type webhookIn struct {
@@ -124,7 +124,7 @@ func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, erro
 		digest := sha256.Sum256(in.RawBody)
 		f.Delivery, f.Digest, f.Settle = in.Delivery, digest[:], a.cfg.WebhookSettle
 		var err error
-		if noted, err = a.deps.Store.NoteFeedback(ctx, f); err != nil {
+		if noted, err = a.deps.Feedback.NoteFeedback(ctx, f); err != nil {
 			return noted, err
 		}
 	}

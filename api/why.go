@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Explaining keeps what is known of why tasks stand where they stand.
+// Explaining reads what explains the state of a task.
 type Explaining interface {
 	WhyFacts(ctx context.Context, organizationID, taskID string) (explain.WhyFacts, error)
 	Diagnoses(ctx context.Context, organizationID string, q client.DiagnosisQuery) (client.Page[explain.Diagnosis], error)
@@ -30,7 +30,7 @@ func (a *API) registerWhy() {
 }
 
 func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanation], error) {
-	f, err := a.deps.Store.WhyFacts(ctx, callerOf(ctx).organization, in.ID)
+	f, err := a.deps.Explaining.WhyFacts(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -74,5 +74,5 @@ func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Store.Diagnoses(ctx, callerOf(ctx).organization, client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
+	return body(a.deps.Explaining.Diagnoses(ctx, callerOf(ctx).organization, client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
 }

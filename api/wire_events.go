@@ -21,7 +21,7 @@ func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*bodyOut[client
 	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
 		q.Before = sequence
 	}
-	page, err := a.deps.Store.Events(ctx, q)
+	page, err := a.deps.Readers.Events(ctx, q)
 	out := client.SandboxEvents{Events: wireEvents(page.Events), TotalCount: page.Total, SandboxID: in.SandboxID}
 	if page.More {
 		out.NextCursor = &page.Events[len(page.Events)-1].ID

@@ -10,6 +10,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Messages stores messages to agents.
+type Messages interface {
+	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
+	MessageOfKey(ctx context.Context, once ingest.MessageKey) (ingest.Message, bool, error)
+	LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error)
+	// AckMessage answers whether the taker has won the message: only then may it be used.
+	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
+	Message(ctx context.Context, id string) (ingest.Message, error)
+	// MessageBetween answers the sandbox of the agent that another one may write to.
+	MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error)
+}
+
 // registerMessages registers the routes of what is said to agents.
 func (a *API) registerMessages() {
 	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
@@ -68,14 +80,14 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[clie
 
 // inboxOf returns the sandbox that an ID names, else the one in which an agent of that ID is active.
 func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error) {
-	_, _, missing := a.deps.Store.SandboxOwner(ctx, id)
+	_, _, missing := a.deps.Identities.SandboxOwner(ctx, id)
 	if missing == nil && !a.cfg.Open {
 		missing = a.ownsSandbox(ctx, who, id)
 	}
 	if task.CodeOf(missing) != task.CodeNotFound {
 		return id, missing
 	}
-	found, err := a.deps.Store.Resolve(ctx, who.organization, id)
+	found, err := a.deps.Monitored.Resolve(ctx, who.organization, id)
 	switch {
 	case task.CodeOf(err) != task.CodeNotFound:
 		return found, err
@@ -103,10 +115,10 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[clien
 	if err != nil {
 		return nil, err
 	}
-	if known, found, err := a.deps.Store.MessageOfKey(ctx, once); found || err != nil {
+	if known, found, err := a.deps.Messages.MessageOfKey(ctx, once); found || err != nil {
 		return queued(known), err // also if the task that it is for has another agent by now
 	}
-	to, err := a.deps.Store.MessageBetween(ctx, in.SandboxID, said.To)
+	to, err := a.deps.Messages.MessageBetween(ctx, in.SandboxID, said.To)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +133,7 @@ func queued(m ingest.Message) *bodyOut[client.QueuedMessage] {
 
 // say stores a message and wakes its reader: the row first.
 func (a *API) say(ctx context.Context, m ingest.NewMessage) (*bodyOut[client.QueuedMessage], error) {
-	stored, err := a.deps.Store.AcceptMessage(ctx, m)
+	stored, err := a.deps.Messages.AcceptMessage(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +163,7 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll, Legacy: in.Wait == "" && in.Poll == "",
 	}
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
-		leased, err := a.deps.Store.LeaseMessages(ctx, taking)
+		leased, err := a.deps.Messages.LeaseMessages(ctx, taking)
 		for _, m := range leased {
 			out.Body = append(out.Body, messageTo(m))
 		}
@@ -177,7 +189,7 @@ type ackMessageIn struct {
 
 // ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
 func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AckedMessage], error) {
-	won, err := a.deps.Store.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
+	won, err := a.deps.Messages.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
 	if won {
 		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
 	}

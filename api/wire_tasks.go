@@ -14,14 +14,14 @@ import (
 
 // sandboxTask answers the task whose attempt runs or ran in the sandbox.
 func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*bodyOut[client.SandboxTask], error) {
-	organization, taskID, err := a.deps.Store.SandboxOwner(ctx, in.SandboxID)
+	organization, taskID, err := a.deps.Identities.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {
 		return nil, err
 	}
 	if taskID == "" {
 		return nil, task.Errorf(task.CodeNotFound, "No task found for sandbox %s.", in.SandboxID)
 	}
-	t, err := a.deps.Store.Task(ctx, organization, taskID)
+	t, err := a.deps.Tasks.Task(ctx, organization, taskID)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (a *API) askWire(ctx context.Context, sandboxID string, ask task.Ask, args 
 		return task.Asked{}, err
 	}
 	ask.SandboxID, ask.Sender, ask.Wire, ask.Own = sandboxID, who.name, true, who.sandbox != ""
-	asked, err := a.deps.Store.AskTask(ctx, ask)
+	asked, err := a.deps.Commands.AskTask(ctx, ask)
 	if err == nil {
 		a.deps.Bus.Wake(live.Relay)
 	}

@@ -54,7 +54,7 @@ func (a *API) workOf(ctx context.Context, id string) ([]savedwork.SavedWork, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.deps.Store.SavedWork(ctx, callerOf(ctx).organization, t.ID)
+	found, err := a.deps.SavedWork.SavedWork(ctx, callerOf(ctx).organization, t.ID)
 	if found == nil {
 		found = []savedwork.SavedWork{}
 	}
@@ -93,7 +93,7 @@ func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, er
 	if err != nil {
 		return nil, err
 	}
-	first, err := a.deps.Store.SavedPiece(ctx, in.ID, kept.Text, 0) // while an error can still be told
+	first, err := a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, 0) // while an error can still be told
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID strin
 		}
 		var err error
 		limited, cancel := a.limited(ctx)
-		piece, err = a.deps.Store.SavedPiece(limited, taskID, textID, n)
+		piece, err = a.deps.SavedWork.SavedPiece(limited, taskID, textID, n)
 		cancel()
 		if err != nil {
 			a.log.WarnContext(ctx, "saved work not sent to its end", slog.String("task_id", taskID), slog.Any("error", err))

@@ -22,19 +22,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// The close codes that readers know.
-const (
-	closeUnauthorized = websocket.StatusCode(4401)
-	closeTryAgain     = websocket.StatusTryAgainLater
-)
-
-// Bulletin answers what a reader of the bus is told.
+// Bulletin reads what a reader of the WebSocket is sent.
 type Bulletin interface {
 	BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error)
 	BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error)
 	MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) (heads map[string]int64, err error)
 	SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error)
 }
+
+// The close codes that readers know.
+const (
+	closeUnauthorized = websocket.StatusCode(4401)
+	closeTryAgain     = websocket.StatusTryAgainLater
+)
 
 // clientFrame is what a reader may send.
 type clientFrame struct {
@@ -133,7 +133,7 @@ func (b *busReader) run(ctx context.Context, r *http.Request) error {
 	watch, stop := b.api.deps.Bus.Watch()
 	defer stop()
 	var err error
-	if b.place, b.who.Since, err = b.api.deps.Store.BusPlace(ctx); err != nil {
+	if b.place, b.who.Since, err = b.api.deps.Bulletin.BusPlace(ctx); err != nil {
 		return b.turnAway(ctx, task.Errorf(task.CodeUnavailable, "The event service is not ready.").WithCause(err))
 	}
 	defer b.opened()()
@@ -220,11 +220,11 @@ func (b *busReader) identifySandbox(ctx context.Context) error {
 	if err := b.api.deps.Tokens.Verify(b.credential, b.only); err != nil {
 		return err
 	}
-	if err := b.api.deps.Store.TokenLives(ctx, b.only); err != nil {
+	if err := b.api.deps.Identities.TokenLives(ctx, b.only); err != nil {
 		return err
 	}
 	var err error
-	b.who.OrganizationID, _, err = b.api.deps.Store.SandboxOwner(ctx, b.only)
+	b.who.OrganizationID, _, err = b.api.deps.Identities.SandboxOwner(ctx, b.only)
 	return err
 }
 

@@ -56,7 +56,7 @@ func (f *busFilter) wants(entityType, id string) bool {
 
 // refilter tells what came before by the filter of before, and begins with the new one.
 func (b *busReader) refilter(ctx context.Context, frame clientFrame) error {
-	_, now, err := b.api.deps.Store.BusPlace(ctx)
+	_, now, err := b.api.deps.Bulletin.BusPlace(ctx)
 	if err == nil {
 		err = b.sweep(ctx)
 	}
@@ -86,7 +86,7 @@ func (b *busReader) collect(ctx context.Context, watch *live.Watch) error {
 
 // sweep looks for all sandboxes that have said something since the sweep before.
 func (b *busReader) sweep(ctx context.Context) error {
-	_, now, err := b.api.deps.Store.BusPlace(ctx)
+	_, now, err := b.api.deps.Bulletin.BusPlace(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *busReader) sweep(ctx context.Context) error {
 	if back := b.boxes.swept.Add(-sweepBack); back.After(since) {
 		since = back
 	}
-	heads, err := b.api.deps.Store.MovedSandboxes(ctx, b.who, since)
+	heads, err := b.api.deps.Bulletin.MovedSandboxes(ctx, b.who, since)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (b *busReader) placeOf(ctx context.Context, id string) (int64, error) {
 	if len(b.boxes.places) >= maxBoxes {
 		return 0, errManyBoxes
 	}
-	place, visible, err := b.api.deps.Store.SandboxPlace(ctx, b.who, id)
+	place, visible, err := b.api.deps.Bulletin.SandboxPlace(ctx, b.who, id)
 	if err != nil {
 		return 0, err
 	}

@@ -23,7 +23,7 @@ type busPage struct {
 func (a *API) busAfter(ctx context.Context, who ingest.BusReader, after ingest.BusPlace) ([]ingest.BusEvent, ingest.BusPlace, error) {
 	page, err := a.bulletins.ask(ctx, busStand{who.OrganizationID, who.Bare, after}, func(ctx context.Context, at busStand) (busPage, error) {
 		reader := ingest.BusReader{OrganizationID: at.organization, Bare: at.bare}
-		events, next, err := a.deps.Store.BusEvents(ctx, reader, at.after, streamBatch)
+		events, next, err := a.deps.Bulletin.BusEvents(ctx, reader, at.after, streamBatch)
 		return busPage{events, next}, err
 	})
 	return page.events, page.next, err

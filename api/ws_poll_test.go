@@ -10,18 +10,19 @@ import (
 
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
 // counted is a store that counts looks at sandboxes, and who reads the bus at a time.
 type counted struct {
-	api.Store
+	*postgres.Store
 
 	looks *atomic.Int64
 	under *atomic.Int64
 	most  *atomic.Int64
 }
 
-func count(s api.Store) counted {
+func count(s *postgres.Store) counted {
 	return counted{Store: s, looks: &atomic.Int64{}, under: &atomic.Int64{}, most: &atomic.Int64{}}
 }
 
@@ -38,12 +39,14 @@ func (c counted) BusEvents(ctx context.Context, who ingest.BusReader, after inge
 	return c.Store.BusEvents(ctx, who, after, limit)
 }
 
+func (c counted) in(p *api.Ports) { p.EventLog, p.Bulletin = c, c }
+
 // A sweep finds each sandbox that moved within a minute; only what has moved since is read.
 func TestASweepReadsNoSandboxTwice(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	store := count(w.store)
-	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, StreamBeat: 5 * time.Millisecond})
+	other := w.beside(t, store.in, api.Config{Open: true, Organization: w.org, StreamBeat: 5 * time.Millisecond})
 	s := other.socket(t, "").ready()
 	w.report("a", 1, "one")
 	require.Equal(t, "SANDBOX_one", s.next()["event_type"])
@@ -62,7 +65,7 @@ func TestSocketsTakeFewConnections(t *testing.T) {
 	const sockets, most = 20, 4
 	w := open(t)
 	store := count(w.store)
-	other := w.beside(t, store, api.Config{Open: true, Organization: w.org, PollEvery: time.Millisecond})
+	other := w.beside(t, store.in, api.Config{Open: true, Organization: w.org, PollEvery: time.Millisecond})
 	var all []*socket
 	for range sockets {
 		all = append(all, other.socket(t, "?entity_types=task").ready())

@@ -102,9 +102,19 @@ func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {
 
 func (c *core) newAPI(intake *ingest.Intake) *api.API {
 	return api.New(c.apiConfig(), api.Deps{
-		Store: c.store, Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
+		Ports: ports(c.store), Intake: intake, Bus: c.bus, Repos: repos{c.hosts}, Tokens: c.ring, Logins: c.logins, Probes: c.probes(), Log: c.log, Script: checkScript,
 		WriteOff: endedRuns{c.store, c.temporal}.writeOff, Credentials: c.credentials, Runtimes: runtimes{c.store, c.credentials}, Branches: branches{c.hub, branchPause},
 		Judge: c.guardian, Schedules: c.temporal,
 		Meter: c.metrics, Metrics: c.metrics.Handler(), Tracer: c.tracing.Provider(),
 	})
+}
+
+// ports returns the parts of the store that the API works with.
+func ports(s *postgres.Store) api.Ports {
+	return api.Ports{
+		Tasks: s, SavedWork: s, Commands: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,
+		Budgets: s, Tickets: s, Sandboxes: s, Identities: s, Hosts: s, Keys: s, EventLog: s, Readers: s,
+		Messages: s, Feedback: s, Transcripts: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
+		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s,
+	}
 }
