@@ -24,8 +24,6 @@ func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
 		require.Contains(t, said.Detail, "beyond all that is stored here")
 	}
 	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Events, "the newest place is a good one")
-	w.call(http.MethodGet, wire+box+"/files?after=4", nil).refused(http.StatusUnprocessableEntity, "query.after")
-	ok[client.ChangedFiles](w.call(http.MethodGet, wire+box+"/files?after=3", nil), http.StatusOK)
 	for _, direction := range []string{"newer", "older"} {
 		require.Len(t, w.trajectory(box, "?direction="+direction+"&cursor="+box+":4").Events, 2, "an unknown cursor is none")
 	}

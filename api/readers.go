@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -18,10 +17,8 @@ type Readers interface {
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
 	FieldsKept(ctx context.Context, sandboxID string) error
-	ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (client.ChangedFiles, error)
 	Integrity(ctx context.Context, sandboxID string) (client.Integrity, error)
 	EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error)
-	Transcript(ctx context.Context, sandboxID string) (client.Transcript, error)
 	PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseStatus, client.Activity, error)
 }
 
@@ -30,10 +27,8 @@ func (a *API) registerReaders() {
 	const sandbox = sandboxes + "/{sandbox_id}"
 	add(a, route{method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Events without heartbeats, newest first", access: accessInspect}, a.trajectory)
 	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "One event with its full diff or result", access: accessInspect}, a.getEvent)
-	add(a, route{method: get, path: sandbox + "/files", id: "sandbox-files", tag: tagSandboxes, summary: "Each changed file with its diffs in order", access: accessInspect}, a.changedFiles)
 	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Whether the events are 1..head, each once", access: accessInspect}, a.integrity)
 	add(a, route{method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "How many events of each type it has", access: accessInspect}, a.eventCounts)
-	add(a, route{method: get, path: sandbox + "/transcript", id: "sandbox-transcript", tag: tagSandboxes, summary: "The session transcript of the agent's newest run", access: accessInspect}, a.transcript)
 	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "How far a run by phases has come", access: accessInspect}, a.phaseStatus)
 	add(a, route{
 		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes", tag: tagSandboxes,
@@ -114,33 +109,12 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Eve
 	return body(e, err)
 }
 
-type changedFilesIn struct {
-	SandboxPath
-	After int64 `query:"after" minimum:"0" doc:"An event number; 0: from the beginning. One beyond all that is stored is refused"`
-	Limit int   `query:"limit" default:"100" minimum:"1" maximum:"200" doc:"Edits, not files"`
-}
-
-func (a *API) changedFiles(ctx context.Context, in *changedFilesIn) (*bodyOut[client.ChangedFiles], error) {
-	far, err := a.beyond(ctx, in.SandboxID, in.After)
-	if far {
-		err = errBeyond(strconv.FormatInt(in.After, 10))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return body(a.deps.Readers.ChangedFiles(ctx, in.SandboxID, in.After, in.Limit))
-}
-
 func (a *API) integrity(ctx context.Context, in *SandboxPath) (*bodyOut[client.Integrity], error) {
 	return body(a.deps.Readers.Integrity(ctx, in.SandboxID))
 }
 
 func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*bodyOut[client.EventCounts], error) {
 	return body(a.deps.Readers.EventCounts(ctx, in.SandboxID))
-}
-
-func (a *API) transcript(ctx context.Context, in *SandboxPath) (*bodyOut[client.Transcript], error) {
-	return body(a.deps.Readers.Transcript(ctx, in.SandboxID))
 }
 
 func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client.PhaseReport], error) {

@@ -131,40 +131,6 @@ func TestOneEventIsAnsweredWhole(t *testing.T) {
 	}
 }
 
-func TestChangedFilesHoldTheirDiffsInOrder(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	edit := func(path, diff string, added int) {
-		ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{
-			"event_type": "agent.file_edited", "event_data": map[string]any{
-				"file_path": path, "change_type": "modified", "lines_added": added, "lines_removed": 1, "full_diff": diff, "diff_preview": "p",
-			},
-		}), http.StatusOK)
-	}
-	edit("a.go", "one", 1)
-	edit("b.go", "two", 2)
-	edit("a.go", "three", 3)
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events",
-		`{"event_type":"agent.file_edited","event_data":{"file_path":"c.go","old_path":"b.go","change_type":"renamed","diff_preview":"short","full_diff":null,"lines_added":"many"}}`), http.StatusOK)
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", `{"event_type":"agent.file_edited","event_data":{"file_path":7}}`), http.StatusOK)
-	got := ok[client.ChangedFiles](w.call(http.MethodGet, wire+"b/files", nil), http.StatusOK)
-	require.Len(t, got.Files, 3)
-	require.Nil(t, got.Next)
-	require.Equal(t, "a.go", got.Files[0].Path)
-	require.Equal(t, []string{"one", "three"}, []string{got.Files[0].Edits[0].Diff, got.Files[0].Edits[1].Diff})
-	require.EqualValues(t, 4, got.Files[0].LinesAdded)
-	require.EqualValues(t, 2, got.Files[0].LinesRemoved)
-	require.True(t, got.Files[0].Edits[0].Complete)
-	require.Equal(t, "short", got.Files[2].Edits[0].Diff)
-	require.Equal(t, "b.go", got.Files[2].Edits[0].OldPath)
-	require.Empty(t, got.Files[0].Edits[0].OldPath)
-	require.False(t, got.Files[2].Edits[0].Complete)
-	first := ok[client.ChangedFiles](w.call(http.MethodGet, wire+"b/files?limit=1", nil), http.StatusOK)
-	require.Len(t, first.Files, 1)
-	rest := ok[client.ChangedFiles](w.call(http.MethodGet, fmt.Sprintf("%sb/files?after=%d", wire, *first.Next), nil), http.StatusOK)
-	require.Equal(t, []string{"b.go", "a.go", "c.go"}, []string{rest.Files[0].Path, rest.Files[1].Path, rest.Files[2].Path})
-}
-
 func TestIntegrityProvesWhatIsStored(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -179,21 +145,6 @@ func TestIntegrityProvesWhatIsStored(t *testing.T) {
 	broken := ok[client.Integrity](w.call(http.MethodGet, wire+"b/integrity", nil), http.StatusOK)
 	require.False(t, broken.Gapless)
 	require.Equal(t, []any{2, 3, 5, 5}, []any{int(broken.Gaps[0].First), int(broken.Gaps[0].Last), int(broken.Gaps[1].First), int(broken.Gaps[1].Last)})
-}
-
-func TestTranscripts(t *testing.T) {
-	t.Parallel()
-	w := open(t)
-	w.report("b", 1, "agent.completed")
-	w.call(http.MethodGet, wire+"b/transcript", nil).refused(http.StatusNotFound, "")
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events",
-		`{"event_type":"agent.completed","event_data":{"session_id":"s1","transcript_b64":"aGVsbG8="}}`), http.StatusOK)
-	got := ok[client.Transcript](w.call(http.MethodGet, wire+"b/transcript", nil), http.StatusOK)
-	require.Equal(t, []string{"s1", "aGVsbG8="}, []string{got.SessionID, got.Content})
-	w.exec(`INSERT INTO transcripts (run_key, sandbox_id, content, metadata) VALUES ('run', 'b', 'stored', '{"turns": 3}')`)
-	got = ok[client.Transcript](w.call(http.MethodGet, wire+"b/transcript", nil), http.StatusOK)
-	require.Equal(t, []string{"run", "c3RvcmVk"}, []string{got.SessionID, got.Content})
-	require.JSONEq(t, `{"turns":3}`, string(got.Metadata))
 }
 
 func TestPhaseStatus(t *testing.T) {

@@ -19,8 +19,8 @@ func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
 	w.exec(`UPDATE sandboxes SET verified_at = now() - interval '61 minutes'`)
 	require.Equal(t, http.StatusGone, integrity())
 	for path, method := range map[string]string{
-		"": http.MethodGet, "/events": http.MethodGet, "/trajectory": http.MethodGet, "/files": http.MethodGet, "/task": http.MethodGet,
-		"/stream": http.MethodGet, "/messages": http.MethodGet, "/transcript": http.MethodGet, "/phase-status": http.MethodGet,
+		"": http.MethodGet, "/events": http.MethodGet, "/trajectory": http.MethodGet, "/task": http.MethodGet,
+		"/stream": http.MethodGet, "/messages": http.MethodGet, "/phase-status": http.MethodGet,
 		"/task-complete": http.MethodPost, "/outbox": http.MethodPost,
 	} {
 		res := w.call(method, wire+"box"+path, nil, authorization, bearer)

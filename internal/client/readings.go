@@ -1,40 +1,10 @@
 package client
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/spec"
 )
-
-// FileEdit is one reported change of a file.
-type FileEdit struct {
-	EventID      string    `json:"event_id"`
-	Sequence     int64     `json:"sequence"`
-	ChangeType   string    `json:"change_type"` // created, modified, deleted or renamed, as reported
-	OldPath      string    `json:"old_path,omitempty" doc:"What a file that was renamed was called before"`
-	LinesAdded   int64     `json:"lines_added"`
-	LinesRemoved int64     `json:"lines_removed"`
-	Diff         string    `json:"diff"`     // unified; empty if none was reported
-	Complete     bool      `json:"complete"` // false: the diff is a preview
-	CreatedAt    time.Time `json:"created_at"`
-}
-
-// ChangedFile is a file with its changes, oldest first.
-type ChangedFile struct {
-	Path         string     `json:"path"`
-	LinesAdded   int64      `json:"lines_added"` // sum of the edits shown
-	LinesRemoved int64      `json:"lines_removed"`
-	Edits        []FileEdit `json:"edits" nullable:"false"`
-}
-
-// ChangedFiles is a stretch of a sandbox's file changes; files in the order of their first change in it.
-type ChangedFiles struct {
-	SandboxID string        `json:"sandbox_id"`
-	Files     []ChangedFile `json:"files" nullable:"false"`
-	// Next is the event number to go on after; null at the end.
-	Next *int64 `json:"next"`
-}
 
 // Integrity shows whether the events of a sandbox are 1..head, each once.
 type Integrity struct {
@@ -67,15 +37,6 @@ type EventCounts struct {
 	Total      int64            `json:"total"`
 	Heartbeats int64            `json:"heartbeats"`
 	Types      map[string]int64 `json:"types" nullable:"false"` // heartbeats too
-}
-
-// Transcript is the session transcript of an agent's run.
-type Transcript struct {
-	SandboxID string          `json:"sandbox_id"`
-	SessionID string          `json:"session_id"`
-	Content   string          `json:"transcript_b64"`
-	Metadata  json.RawMessage `json:"metadata"`
-	UpdatedAt time.Time       `json:"updated_at"`
 }
 
 // Activity is what is known of the life in a sandbox.

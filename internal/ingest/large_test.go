@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const mib = 1 << 20
@@ -109,33 +107,6 @@ func TestACompletionOfAMebibyteReachesTheDigest(t *testing.T) {
 	require.Equal(t, output, text)
 }
 
-func TestDiffsOfAnyLengthAreAnsweredWhole(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	i, box := b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
-	diff := strings.Repeat("+line\n", mib/6)
-	const edits = 6
-	for n := range edits {
-		b.report(i, box, "agent.file_edited", data(t, map[string]any{"file_path": strconv.Itoa(n), "full_diff": diff}))
-	}
-	var seen []string
-	for after := int64(0); ; {
-		page, err := b.store.ChangedFiles(t.Context(), box, after, 100)
-		require.NoError(t, err)
-		for _, f := range page.Files {
-			require.Equal(t, diff, f.Edits[0].Diff)
-			require.True(t, f.Edits[0].Complete)
-			seen = append(seen, f.Path)
-		}
-		if page.Next == nil {
-			break
-		}
-		require.Less(t, len(page.Files), edits, "an answer is bounded by the length of its diffs")
-		after = *page.Next
-	}
-	require.Equal(t, []string{"0", "1", "2", "3", "4", "5"}, seen)
-}
-
 func completed(tb testing.TB, session, content string) json.RawMessage {
 	tb.Helper()
 	return data(tb, map[string]any{
@@ -155,13 +126,8 @@ func TestTranscriptsOfOldWorkersLeaveTheEvent(t *testing.T) {
 		require.Contains(t, string(e.Data), "s1")
 	}
 	content := func(box string) string {
-		got, err := b.store.Transcript(t.Context(), box)
-		require.NoError(t, err)
-		require.Equal(t, "s1", got.SessionID)
-		require.JSONEq(t, `{"turns": 3}`, string(got.Metadata))
-		text, err := base64.StdEncoding.DecodeString(got.Content)
-		require.NoError(t, err)
-		return string(text)
+		require.JSONEq(t, `{"turns": 3}`, one[string](b, `SELECT metadata::text FROM transcripts WHERE sandbox_id = $1 AND session_id = 's1'`, box))
+		return one[string](b, `SELECT convert_from(content, 'UTF8') FROM transcripts WHERE sandbox_id = $1`, box)
 	}
 	require.Equal(t, "one", content(first))
 	b.report(i, stranger, event.AgentCompleted, completed(t, "s1", "a stranger's"))
@@ -200,8 +166,7 @@ func TestABrokenTranscriptIsALargeField(t *testing.T) {
 	require.Equal(t, []string{"transcript_b64"}, listed.Omitted)
 	require.JSONEq(t, string(said), string(whole.Data))
 	require.Empty(t, whole.Omitted)
-	_, err := b.store.Transcript(t.Context(), box)
-	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
+	require.Zero(t, one[int](b, `SELECT count(*) FROM transcripts WHERE sandbox_id = $1`, box))
 	for _, odd := range []string{`{"transcript_b64":null}`, `{"transcript_b64":""}`, `{"transcript_b64":7,"session_id":{}}`, `{"transcript_b64":"aGk=","session_id":7}`} {
 		_, whole := b.report(i, box, event.AgentCompleted, json.RawMessage(odd))
 		require.JSONEq(t, odd, string(whole.Data))

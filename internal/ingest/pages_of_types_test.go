@@ -40,7 +40,6 @@ func TestPagesOfTypesAreComplete(t *testing.T) {
 			}
 			p.list(rapid.SampledFrom(names).Draw(r, "filter"))
 			p.trajectory()
-			p.files()
 		}
 	})
 }
@@ -107,19 +106,4 @@ func (p *placed) trajectory() {
 	require.Equal(p.r, want, appendSequences([]int64{}, page.Events))
 	require.Equal(p.r, more, page.More)
 	require.Len(p.r, p.numbers(func(_ int64, name string) bool { return beat(name) }), int(page.Heartbeats.Count))
-}
-
-func (p *placed) files() {
-	limit, after := rapid.IntRange(1, 150).Draw(p.r, "limit"), int64(p.number("after"))
-	want := p.numbers(func(at int64, name string) bool { return name == "agent.file_edited" && at > after })
-	files, err := p.b.store.ChangedFiles(p.b.t.Context(), p.box, after, limit)
-	require.NoError(p.r, err)
-	got := []int64{}
-	for _, f := range files.Files {
-		for _, e := range f.Edits {
-			got = append(got, e.Sequence)
-		}
-	}
-	require.Equal(p.r, want[:min(limit, len(want))], got)
-	require.Equal(p.r, len(want) > limit, files.Next != nil)
 }

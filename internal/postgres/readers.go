@@ -2,12 +2,9 @@ package postgres
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
-	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/spec"
 )
 
@@ -95,78 +91,6 @@ func stillOmitted(names []string, whole object) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == ingest.Everything || whole[name] != nil })
 }
 
-// mostDiffs is how much of diffs one answer holds, and whatever the last one is longer.
-const mostDiffs = 4 << 20
-
-// ChangedFiles answers what the agent said of edited files beyond an event number, at most
-// limit edits. An unknown sandbox has none. [task.CodeGone] if retention removed them.
-func (s *Store) ChangedFiles(ctx context.Context, sandboxID string, after int64, limit int) (client.ChangedFiles, error) {
-	out := client.ChangedFiles{SandboxID: sandboxID, Files: []client.ChangedFile{}}
-	if err := s.EventsKept(ctx, sandboxID); err != nil {
-		return out, err
-	}
-	rows, err := s.fileEdits(ctx, &out, after, int32(limit)) //nolint:gosec // G115: small by the API's bounds
-	if err != nil {
-		return out, translate("read file edits", err)
-	}
-	places := map[string]int{}
-	for _, row := range rows {
-		n, known := places[row.Path]
-		if !known {
-			n = len(out.Files)
-			places[row.Path] = n
-			out.Files = append(out.Files, client.ChangedFile{Path: row.Path})
-		}
-		addEdit(&out.Files[n], fileEdit(sandboxID, row))
-	}
-	return out, nil
-}
-
-// fileEdits also notes where the next page begins: where the diffs were too long for more, or
-// behind so many edits, of which some may be without a path.
-func (s *Store) fileEdits(ctx context.Context, out *client.ChangedFiles, after int64, limit int32) ([]db.FileEditsRow, error) {
-	at, err := s.q.EventsOfType(ctx, db.EventsOfTypeParams{SandboxID: out.SandboxID, EventType: event.AgentFileEdited, After: after, Most: limit + 1})
-	if err != nil {
-		return nil, err
-	}
-	if len(at) > int(limit) {
-		at = at[:limit]
-		out.Next = &at[limit-1]
-	}
-	rows, err := s.q.FileEdits(ctx, db.FileEditsParams{SandboxID: out.SandboxID, Places: at, MostBytes: mostDiffs})
-	diffs := 0
-	for _, row := range rows {
-		diffs += len(row.Diff)
-	}
-	if diffs >= mostDiffs {
-		out.Next = &rows[len(rows)-1].Sequence
-	}
-	return rows, err
-}
-
-func addEdit(f *client.ChangedFile, e client.FileEdit) {
-	f.Edits = append(f.Edits, e)
-	f.LinesAdded += e.LinesAdded
-	f.LinesRemoved += e.LinesRemoved
-}
-
-func fileEdit(sandboxID string, row db.FileEditsRow) client.FileEdit {
-	return client.FileEdit{
-		EventID: ingest.EventID(sandboxID, row.Sequence), Sequence: row.Sequence, ChangeType: row.ChangeType, OldPath: row.OldPath,
-		LinesAdded: lines(row.Added), LinesRemoved: lines(row.Removed), Diff: row.Diff, Complete: row.Complete,
-		CreatedAt: row.CreatedAt.UTC(),
-	}
-}
-
-// lines reads a count of lines as an agent reported it; what is none counts as 0.
-func lines(text string) int64 {
-	n, err := strconv.ParseUint(text, 10, 40)
-	if err != nil {
-		return 0
-	}
-	return int64(n)
-}
-
 // Integrity counts a sandbox's events in one snapshot; [task.CodeNotFound] for an unknown sandbox, [task.CodeGone] if retention
 // removed them: that is no gap.
 func (s *Store) Integrity(ctx context.Context, sandboxID string) (client.Integrity, error) {
@@ -211,30 +135,6 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *client.Integrity) er
 	}
 	out.Gapless = len(gaps) == 0 && stored.Stored == box.LastSequence && stored.Newest == box.LastSequence
 	return nil
-}
-
-// Transcript answers the newest transcript of a sandbox; [task.CodeNotFound] if there is none, [task.CodeGone] if retention
-// removed it.
-func (s *Store) Transcript(ctx context.Context, sandboxID string) (client.Transcript, error) {
-	row, err := s.q.TranscriptRow(ctx, sandboxID)
-	if err == nil {
-		err = s.kept(ctx, retention.Transcripts, sandboxID, "sandbox "+sandboxID)
-	}
-	if err != nil {
-		return client.Transcript{}, missing(translate("read the transcript", err), "Sandbox %s has no transcript.", sandboxID)
-	}
-	return client.Transcript{
-		SandboxID: sandboxID, SessionID: sessionOf(row), Content: base64.StdEncoding.EncodeToString(row.Content),
-		Metadata: row.Metadata, UpdatedAt: row.UpdatedAt.UTC(),
-	}, nil
-}
-
-// sessionOf is the session's name, for a run that has none the run's.
-func sessionOf(row db.TranscriptRowRow) string {
-	if row.SessionID == "" && !strings.HasPrefix(row.RunKey, sessionKeys) {
-		return row.RunKey
-	}
-	return row.SessionID
 }
 
 // PhaseStatus answers how far a run by phases has come and what is known of the life in

@@ -229,9 +229,7 @@ func TestRetention_Readers(t *testing.T) {
 	run := "run-" + w.box
 	for name, ask := range map[string]func() error{
 		"counts":             func() error { _, err := p.store.EventCounts(ctx, w.box); return err },
-		"files":              func() error { _, err := p.store.ChangedFiles(ctx, w.box, 0, 10); return err },
 		"event":              func() error { _, err := p.store.Event(ctx, w.box, 7); return err },
-		"transcript":         func() error { _, err := p.store.Transcript(ctx, w.box); return err },
 		"sandbox transcript": func() error { _, err := p.store.SandboxTranscript(ctx, w.box, run); return err },
 		"task transcript":    func() error { _, err := p.store.TaskTranscript(ctx, p.org, w.task, run); return err },
 		"task events":        func() error { _, err := p.store.TaskEventsAfter(ctx, w.task, ingest.Cursor{}, 10); return err },

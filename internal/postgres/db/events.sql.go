@@ -218,46 +218,6 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 	return items, nil
 }
 
-const eventsOfType = `-- name: EventsOfType :many
-SELECT e.sequence FROM sandbox_events e
-WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $1) AND e.sandbox_id = $1
-  AND e.sequence > $2 AND e.event_type = $3
-ORDER BY e.sequence LIMIT $4
-`
-
-type EventsOfTypeParams struct {
-	SandboxID string
-	After     int64
-	EventType string
-	Most      int32
-}
-
-// Their numbers, oldest first.
-func (q *Queries) EventsOfType(ctx context.Context, arg EventsOfTypeParams) ([]int64, error) {
-	rows, err := q.db.Query(ctx, eventsOfType,
-		arg.SandboxID,
-		arg.After,
-		arg.EventType,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var sequence int64
-		if err := rows.Scan(&sequence); err != nil {
-			return nil, err
-		}
-		items = append(items, sequence)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const keepCounts = `-- name: KeepCounts :exec
 INSERT INTO event_counts (sandbox_id, up_to_sequence, types) VALUES ($1, $2, $3)
 ON CONFLICT (sandbox_id) DO UPDATE SET up_to_sequence = excluded.up_to_sequence, types = excluded.types

@@ -66,78 +66,6 @@ func (q *Queries) EventTime(ctx context.Context, sandboxID string, sequence int6
 	return i, err
 }
 
-const fileEdits = `-- name: FileEdits :many
-SELECT sequence, created_at, path, old_path, change_type, added, removed, complete, diff FROM (
-    SELECT sequence, created_at, path, old_path, change_type, added, removed, complete, diff, octet_length(diff) AS bytes, sum(octet_length(diff)) OVER (ORDER BY sequence) AS all_bytes FROM (
-        SELECT f.sequence, f.created_at, coalesce(f.data ->> 'file_path', '')::text AS path,
-            coalesce(f.data ->> 'old_path', '')::text AS old_path,
-            coalesce(f.data ->> 'change_type', '')::text AS change_type,
-            left(coalesce(f.data ->> 'lines_added', ''), 12)::text AS added,
-            left(coalesce(f.data ->> 'lines_removed', ''), 12)::text AS removed,
-            coalesce(jsonb_typeof(f.data -> 'full_diff') = 'string', false)::boolean AS complete,
-            coalesce(f.data ->> 'full_diff', f.data ->> 'diff_preview', '')::text AS diff
-        FROM (
-            SELECT e.sequence, e.created_at,
-                CASE WHEN e.cut THEN omoi_full_event(e.partition_month, e.sandbox_id, e.sequence, e.event_data) ELSE e.event_data END AS data
-            FROM unnest($1::bigint[]) AS p(place) CROSS JOIN LATERAL (
-                SELECT x.sandbox_id, x.sequence, x.partition_month, x.event_type, x.source, x.event_data, x.late, x.created_at, x.cut, x.key, x.id FROM sandbox_events x
-                WHERE x.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = $2) AND x.sandbox_id = $2
-                  AND x.sequence = p.place LIMIT 1
-            ) e WHERE jsonb_typeof(e.event_data -> 'file_path') = 'string'
-        ) f
-    ) d
-) page WHERE all_bytes - bytes < $3::bigint ORDER BY sequence
-`
-
-type FileEditsParams struct {
-	Places    []int64
-	SandboxID string
-	MostBytes int64
-}
-
-type FileEditsRow struct {
-	Sequence   int64
-	CreatedAt  time.Time
-	Path       string
-	OldPath    string
-	ChangeType string
-	Added      string
-	Removed    string
-	Complete   bool
-	Diff       string
-}
-
-// What agents said of edited files, oldest first, until the diffs are too long for one answer. A text that is no text counts as none.
-func (q *Queries) FileEdits(ctx context.Context, arg FileEditsParams) ([]FileEditsRow, error) {
-	rows, err := q.db.Query(ctx, fileEdits, arg.Places, arg.SandboxID, arg.MostBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []FileEditsRow{}
-	for rows.Next() {
-		var i FileEditsRow
-		if err := rows.Scan(
-			&i.Sequence,
-			&i.CreatedAt,
-			&i.Path,
-			&i.OldPath,
-			&i.ChangeType,
-			&i.Added,
-			&i.Removed,
-			&i.Complete,
-			&i.Diff,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const integrityGaps = `-- name: IntegrityGaps :many
 SELECT (e.before + 1)::bigint AS first, (e.sequence - 1)::bigint AS last FROM (
     SELECT x.sequence, coalesce(lag(x.sequence) OVER (ORDER BY x.sequence), 0) AS before FROM (
@@ -301,33 +229,6 @@ func (q *Queries) SpecProgress(ctx context.Context, sandboxID string) (SpecProgr
 		&i.ExecutionFailedAt,
 		&i.Criteria,
 		&i.Now,
-	)
-	return i, err
-}
-
-const transcriptRow = `-- name: TranscriptRow :one
-SELECT run_key, session_id, metadata, content, updated_at FROM transcripts WHERE sandbox_id = $1
-ORDER BY updated_at DESC, run_key LIMIT 1
-`
-
-type TranscriptRowRow struct {
-	RunKey    string
-	SessionID string
-	Metadata  json.RawMessage
-	Content   []byte
-	UpdatedAt time.Time
-}
-
-// The newest transcript of the sandbox's agent runs.
-func (q *Queries) TranscriptRow(ctx context.Context, sandboxID string) (TranscriptRowRow, error) {
-	row := q.db.QueryRow(ctx, transcriptRow, sandboxID)
-	var i TranscriptRowRow
-	err := row.Scan(
-		&i.RunKey,
-		&i.SessionID,
-		&i.Metadata,
-		&i.Content,
-		&i.UpdatedAt,
 	)
 	return i, err
 }

@@ -20,13 +20,6 @@ WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id 
   AND e.sequence > sqlc.arg(after) AND NOT coalesce(e.event_type = ANY (sqlc.arg(but)::text[]), false)
 ORDER BY e.sequence LIMIT sqlc.arg(page_limit);
 
--- name: EventsOfType :many
--- Their numbers, oldest first.
-SELECT e.sequence FROM sandbox_events e
-WHERE e.partition_month = (SELECT s.partition_month FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id)) AND e.sandbox_id = sqlc.arg(sandbox_id)
-  AND e.sequence > sqlc.arg(after) AND e.event_type = sqlc.arg(event_type)
-ORDER BY e.sequence LIMIT sqlc.arg(most);
-
 -- name: EventCounts :one
 -- What is counted up to where, and the newest sequence; 0 where retention removed the events.
 SELECT s.partition_month, (CASE WHEN EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'events') THEN 0 ELSE s.last_sequence END)::bigint AS last_sequence, coalesce(c.up_to_sequence, 0)::bigint AS up_to_sequence, coalesce(c.types, '{}')::jsonb AS types
