@@ -289,8 +289,7 @@ func TestServerStopsWithLongPollsUnderWay(t *testing.T) {
 	made := w.task(newTask())
 	polled := make(chan error, 1)
 	go func() {
-		c := client.New("http://"+l.Addr().String(), "").WithHTTP(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}})
-		_, err := c.Events(context.WithoutCancel(ctx), made.ID, "", time.Minute)
+		_, err := client.New("http://"+l.Addr().String(), "").Events(context.WithoutCancel(ctx), made.ID, "", time.Minute)
 		polled <- err
 	}()
 	<-asked

@@ -46,32 +46,31 @@ func place(user string) client.BranchPlace {
 	return client.BranchPlace{RepoOwner: "acme", RepoName: "app", UserID: user}
 }
 
+func (w *world) branch(verb string, in any, headers ...string) answer {
+	w.t.Helper()
+	return w.call(http.MethodPost, "/api/v1/branch-workflow/"+verb, in, headers...)
+}
+
 func TestBranchWorkflowInTheOldForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	ctx, c := t.Context(), client.New(w.url, "")
 	ticket := client.BranchTicket{TicketID: "t-1", TicketTitle: "Say hello"}
-	started, err := c.StartBranch(ctx, client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket})
-	require.NoError(t, err)
+	started := ok[client.BranchStarted](w.branch("start", client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket}), http.StatusOK)
 	require.True(t, started.Success)
 	require.Equal(t, "feature/t-1", *started.BranchName)
 	require.Nil(t, started.Error)
-	finished, err := c.FinishBranch(ctx, client.BranchFinish{BranchPlace: place(""), BranchTicket: ticket, BranchName: "feature/t-1"})
-	require.NoError(t, err)
+	finished := ok[client.BranchFinished](w.branch("finish", client.BranchFinish{BranchPlace: place(""), BranchTicket: ticket, BranchName: "feature/t-1"}), http.StatusOK)
 	require.Equal(t, 7, *finished.PRNumber)
-	merged, err := c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
-	require.NoError(t, err)
+	merged := ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.Equal(t, "sha2", *merged.MergeSHA)
 	require.Equal(t, "squash", w.flow.merge.MergeMethod)
 	require.Nil(t, w.flow.merge.DeleteAfter)
 	require.Nil(t, merged.Error)
 	w.flow.left = "The branch was not deleted."
-	merged, err = c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
-	require.NoError(t, err)
+	merged = ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.True(t, merged.Success)
 	require.Equal(t, w.flow.left, *merged.Error, "what was not done is told")
-	standing, err := c.LookAtBranch(ctx, client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"})
-	require.NoError(t, err)
+	standing := ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
 	require.Equal(t, client.BranchStanding{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
 }
 
@@ -79,25 +78,21 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 func TestBranchWorkflowTellsRefusals(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	ctx, c := t.Context(), client.New(w.url, "")
 	w.flow.conflict, w.flow.err = true, task.Errorf(task.CodeConflict, "Pull request #7 has conflicts.")
-	merged, err := c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
-	require.NoError(t, err)
+	merged := ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.False(t, merged.Success)
 	require.True(t, merged.HasConflicts)
 	require.Nil(t, merged.MergeSHA)
 	require.Equal(t, "Pull request #7 has conflicts.", *merged.Error)
 	w.flow.err = context.DeadlineExceeded
-	_, err = c.MergeBranch(ctx, client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7})
-	require.Error(t, err)
+	w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}).refused(http.StatusServiceUnavailable, "")
 	for name, in := range map[string]client.BranchMerge{
 		"merge_method": {BranchPlace: place(""), TicketID: "t-1", PRNumber: 7, MergeMethod: "octopus"},
 		"pr_number":    {BranchPlace: place(""), TicketID: "t-1"},
 		"ticket_id":    {BranchPlace: place(""), PRNumber: 7},
 		"repo_name":    {BranchPlace: client.BranchPlace{RepoOwner: "acme", RepoName: "../x"}, TicketID: "t-1", PRNumber: 7},
 	} {
-		_, err := c.MergeBranch(ctx, in)
-		require.Equal(t, task.CodeInvalid, task.CodeOf(err), name)
+		w.branch("merge", in).refused(http.StatusUnprocessableEntity, "body."+name)
 	}
 }
 
@@ -107,15 +102,14 @@ func TestBranchWorkflowActsForTheCaller(t *testing.T) {
 	w := start(t, func(*api.Config) {})
 	key, secret, err := w.store.CreateKey(t.Context(), client.KeyDraft{OrganizationID: w.org, User: "alice", Name: "k", Scopes: []string{"write"}})
 	require.NoError(t, err)
-	c := client.New(w.url, secret)
+	bearer := "Bearer " + secret
 	for _, user := range []string{"", key.UserID, "alice"} {
-		_, err = c.LookAtBranch(t.Context(), client.BranchLook{BranchPlace: place(user), BranchName: "b"})
-		require.NoError(t, err)
+		ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(user), BranchName: "b"}, authorization, bearer), http.StatusOK)
 		require.Equal(t, key.UserID, w.flow.who.UserID)
 	}
 	w.flow.who = scm.Owner{}
-	_, err = c.LookAtBranch(t.Context(), client.BranchLook{BranchPlace: place(task.NewID()), BranchName: "b"})
-	require.Equal(t, task.CodeForbidden, task.CodeOf(err))
+	other := client.BranchLook{BranchPlace: place(task.NewID()), BranchName: "b"}
+	w.branch("status", other, authorization, bearer).refused(http.StatusForbidden, "")
 	require.Zero(t, w.flow.who, "nobody was asked")
 	resp, err := http.Post(w.url+"/api/v1/branch-workflow/status", "application/json", nil)
 	require.NoError(t, err)

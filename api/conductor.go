@@ -24,7 +24,6 @@ func (a *API) registerConductor() {
 	const get, conductor = http.MethodGet, "/api/v1/conductor"
 	add(a, route{method: get, path: conductor + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
 	add(a, route{method: get, path: conductor + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, a.listDuplicates)
-	add(a, route{method: http.MethodPost, path: "/api/v1/tickets/check-duplicates", id: "check-duplicates", tag: tagProjects, summary: "Say which open work is like a ticket that is not made", access: accessRead}, a.checkAlike)
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {

@@ -30,7 +30,7 @@ func (e *alikeError) Unwrap() error { return e.err }
 // refuseAlike is an error where work like that of a draft is open in its project. It is a look and
 // no lock: of two who ask at the same moment both may be told that there is none.
 func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64) error {
-	report, err := a.alike(ctx, d, threshold, candidates)
+	report, err := a.alike(ctx, d, threshold)
 	if err != nil || !report.IsDuplicate {
 		return err
 	}
@@ -42,7 +42,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64)
 }
 
 // alike compares a draft with the open work of its project, by counting words.
-func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most int) (client.DuplicateReport, error) {
+func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
 	open, err := a.deps.Conducting.OpenWork(ctx, conductor.WorkQuery{
 		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
@@ -55,7 +55,7 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64, most 
 		least = *threshold
 	}
 	compare(&report, d, open, least)
-	report.Candidates = report.Candidates[:min(len(report.Candidates), most)]
+	report.Candidates = report.Candidates[:min(len(report.Candidates), candidates)]
 	return report, nil
 }
 
@@ -81,21 +81,4 @@ func candidate(o conductor.OpenWork, likeness float64) client.Candidate {
 	return client.Candidate{
 		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]), Status: string(o.Status), Similarity: likeness,
 	}
-}
-
-type checkAlikeIn struct {
-	Body client.DuplicateCheck
-}
-
-// checkAlike makes nothing.
-func (a *API) checkAlike(ctx context.Context, in *checkAlikeIn) (*bodyOut[client.DuplicateReport], error) {
-	d := task.Draft{OrganizationID: callerOf(ctx).organization}
-	asked := client.NewTask{ProjectID: in.Body.ProjectID, Repo: in.Body.Repo, Title: in.Body.Title, Description: in.Body.Description}
-	if err := draftText(&d, asked); err != nil {
-		return nil, err
-	}
-	if err := a.draftPlace(ctx, &d, asked); err != nil {
-		return nil, err
-	}
-	return body(a.alike(ctx, d, in.Body.SimilarityThreshold, cmp.Or(in.Body.TopK, candidates)))
 }

@@ -1,10 +1,5 @@
 package client
 
-import (
-	"context"
-	"net/http"
-)
-
 // BranchPlace is what every request of the branch workflow says: the repository, and for whom. The
 // server acts for the caller alone, so that user_id may be left out.
 type BranchPlace struct {
@@ -86,28 +81,4 @@ type BranchStanding struct {
 	BehindBy     int     `json:"behind_by"`
 	HasConflicts bool    `json:"has_conflicts"`
 	Error        *string `json:"error"`
-}
-
-// StartBranch makes or finds the branch of a ticket.
-func (c *Client) StartBranch(ctx context.Context, in BranchStart) (BranchStarted, error) {
-	return branchCall[BranchStarted](ctx, c, "start", in)
-}
-
-// FinishBranch opens or finds the pull request of a branch.
-func (c *Client) FinishBranch(ctx context.Context, in BranchFinish) (BranchFinished, error) {
-	return branchCall[BranchFinished](ctx, c, "finish", in)
-}
-
-// MergeBranch merges a pull request.
-func (c *Client) MergeBranch(ctx context.Context, in BranchMerge) (BranchMerged, error) {
-	return branchCall[BranchMerged](ctx, c, "merge", in)
-}
-
-// LookAtBranch says how a branch stands to the default branch.
-func (c *Client) LookAtBranch(ctx context.Context, in BranchLook) (BranchStanding, error) {
-	return branchCall[BranchStanding](ctx, c, "status", in)
-}
-
-func branchCall[T any](ctx context.Context, c *Client, verb string, in any) (T, error) {
-	return answer[T](ctx, c, call{method: http.MethodPost, path: prefix + "/branch-workflow/" + verb, body: in})
 }

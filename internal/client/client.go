@@ -35,13 +35,6 @@ func New(baseURL, key string) *Client {
 	return &Client{base: strings.TrimRight(baseURL, "/"), key: key, http: &http.Client{}}
 }
 
-// WithHTTP returns a copy that uses the given HTTP client.
-func (c *Client) WithHTTP(h *http.Client) *Client {
-	d := *c
-	d.http = h
-	return &d
-}
-
 // BaseURL is the address of the server, without a slash at its end.
 func (c *Client) BaseURL() string { return c.base }
 

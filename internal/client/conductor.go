@@ -39,16 +39,6 @@ type Candidate struct {
 	Similarity  float64 `json:"similarity_score"`
 }
 
-// DuplicateCheck is the body of POST /api/v1/tickets/check-duplicates.
-type DuplicateCheck struct {
-	ProjectID           string   `json:"project_id,omitempty" doc:"An existing project"`
-	Repo                string   `json:"repo,omitempty" maxLength:"1000" doc:"Instead of project_id: its repository"`
-	Title               string   `json:"title"`
-	Description         string   `json:"description,omitempty"`
-	SimilarityThreshold *float64 `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Default 0.55"`
-	TopK                int      `json:"top_k,omitempty" minimum:"0" maximum:"100" doc:"Candidates at most; default 5"`
-}
-
 // ConductorAnalyses lists what the conductor thought, newest first.
 func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
 	return answer[Page[ConductorAnalysis]](ctx, c, call{path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit))})

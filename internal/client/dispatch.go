@@ -29,8 +29,3 @@ func (c *Client) PauseProject(ctx context.Context, id string, in Halt) (Halted, 
 func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted, error) {
 	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
 }
-
-// MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
-func (c *Client) MoveTicket(ctx context.Context, id string, in TicketPatch) (Ticket, error) {
-	return answer[Ticket](ctx, c, call{method: http.MethodPatch, path: item("tickets", id), body: in})
-}

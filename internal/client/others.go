@@ -82,11 +82,6 @@ func (c *Client) CreateProject(ctx context.Context, in NewProject) (Project, err
 	return answer[Project](ctx, c, call{method: http.MethodPost, path: prefix + "/projects", body: in})
 }
 
-// Project returns one project.
-func (c *Client) Project(ctx context.Context, id string) (Project, error) {
-	return answer[Project](ctx, c, call{path: item("projects", id)})
-}
-
 // PatchProject changes a project's settings; a limit or pause that is lifted lets tasks in at once.
 func (c *Client) PatchProject(ctx context.Context, id string, in ProjectPatch) (Project, error) {
 	return answer[Project](ctx, c, call{method: http.MethodPatch, path: item("projects", id), body: in})

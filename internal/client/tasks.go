@@ -89,13 +89,3 @@ func (c *Client) Diff(ctx context.Context, id string, w io.Writer) error {
 	_, err := c.download(ctx, item("tasks", id, "diff"), w)
 	return err
 }
-
-// Dependencies returns the tasks that must be completed before this one begins.
-func (c *Client) Dependencies(ctx context.Context, id string) (DependsOn, error) {
-	return answer[DependsOn](ctx, c, call{path: item("tasks", id, "dependencies")})
-}
-
-// SetDependencies replaces them all; [task.CodeInvalid] for unknown ids and cycles.
-func (c *Client) SetDependencies(ctx context.Context, id string, in DependsOn) (DependsOn, error) {
-	return answer[DependsOn](ctx, c, call{method: http.MethodPut, path: item("tasks", id, "dependencies"), body: in})
-}

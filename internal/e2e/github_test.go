@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,12 +70,10 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Equal(t, "hello\n", rescued.stdout, rescued.stderr)
 
 	at := apiclient.BranchPlace{RepoOwner: "acme", RepoName: "app"}
-	standing, err := r.api.LookAtBranch(context.Background(), apiclient.BranchLook{BranchPlace: at, BranchName: text(done.Branch)})
-	require.NoError(t, err)
+	standing := branchWorkflow[apiclient.BranchStanding](r, "status", apiclient.BranchLook{BranchPlace: at, BranchName: text(done.Branch)})
 	require.Equal(t, apiclient.BranchStanding{Success: true, AheadBy: 1}, standing)
 	keep := false
-	merged, err := r.api.MergeBranch(context.Background(), apiclient.BranchMerge{BranchPlace: at, TicketID: good.TicketID, PRNumber: 1, DeleteAfter: &keep})
-	require.NoError(t, err)
+	merged := branchWorkflow[apiclient.BranchMerged](r, "merge", apiclient.BranchMerge{BranchPlace: at, TicketID: good.TicketID, PRNumber: 1, DeleteAfter: &keep})
 	require.True(t, merged.Success, text(merged.Error))
 	require.Equal(t, "hello\n", r.run("git", "-C", bare, "show", "main:hello.txt").stdout)
 
@@ -87,7 +88,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Equal(t, task.SalvagePatch, r.task(revoked.ID).Attempts[0].Salvage.Kind, "omoi keeps what GitHub does not take")
 	r.bundleComesOut(bare, revoked.ID)
 
-	_, _, err = r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
+	_, _, err := r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
 	require.ErrorContains(t, err, "expired")
 	require.Len(t, hub.Pulls(hubRepo), 1)
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")
@@ -106,6 +107,18 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Empty(t, r.inTables(token), "the token in a table")
 	require.Empty(t, r.inFiles(token, began), "the token in a file")
 	require.Empty(t, r.inRepositories(token), "the token in a repository")
+}
+
+// branchWorkflow calls a route of the branch workflow.
+func branchWorkflow[T any](r *rig, verb string, in any) (out T) {
+	r.t.Helper()
+	content, err := json.Marshal(in)
+	require.NoError(r.t, err)
+	res, err := http.Post(r.env["OMOI_API_URL"]+"/api/v1/branch-workflow/"+verb, "application/json", bytes.NewReader(content))
+	require.NoError(r.t, err)
+	defer res.Body.Close()
+	require.NoError(r.t, json.NewDecoder(res.Body).Decode(&out))
+	return out
 }
 
 // bundleComesOut gets the commits of a task out of what omoi keeps, in a clone as a person has one.
