@@ -34,11 +34,11 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
 	packed := &packedBody{src: plain, request: r}
-	members, err := newMembers(packed)
+	whole, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, nil, packed.why(err)
 	}
-	return http.MaxBytesReader(nil, io.NopCloser(members), limit), packed.why, nil
+	return http.MaxBytesReader(nil, whole, limit), packed.why, nil
 }
 
 // packedBody is a body before it is unpacked. It remembers how it ended.
@@ -61,8 +61,6 @@ func (p *packedBody) why(err error) error {
 	switch {
 	case isTooLong(err):
 		return err
-	case errors.Is(err, errBehind):
-		return httpError(http.StatusBadRequest, "The compressed request body goes on behind the end of its gzip with what is none. Send nothing behind it.")
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
 	case p.whole:

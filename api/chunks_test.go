@@ -45,11 +45,18 @@ func TestChunks_Malformed(t *testing.T) {
 	require.Equal(t, http.StatusRequestTimeout, status)
 }
 
-// TestNumbers_OutOfRange answers 422 in words that name the field, and none of Go's.
+// TestNumbers_OutOfRange answers 422 in words that name the field, and none of Go's. A number that no double holds is 400 where the
+// body has a schema.
 func TestNumbers_OutOfRange(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const task = `{"repo":"/srv/git/app","title":"a","agent":"external",`
+	status := func(body string) int {
+		if strings.Contains(body, "1e999") || strings.Contains(body, "1e400") {
+			return http.StatusBadRequest
+		}
+		return http.StatusUnprocessableEntity
+	}
 	for _, c := range [][2]string{
 		{"/api/v1/tasks", task + `"budget":{"usd":1e999}}`},
 		{"/api/v1/tasks", task + `"budget":{"tokens":1e30}}`},
@@ -62,7 +69,7 @@ func TestNumbers_OutOfRange(t *testing.T) {
 		{"/api/v1/sandboxes/b/events/batch", `{"spool_id":"s","first":99999999999999999999,"events":[{"event_type":"x"}]}`},
 	} {
 		answer := w.call(http.MethodPost, c[0], c[1])
-		require.Equal(t, 422, answer.status, c[1]+" "+string(answer.body))
+		require.Equal(t, status(c[1]), answer.status, c[1]+" "+string(answer.body))
 		for _, word := range []string{"Go ", "json:", "int64", "float64", "strconv", "unmarshal"} {
 			require.NotContains(t, string(answer.body), word, c[1])
 		}

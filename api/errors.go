@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -171,11 +170,7 @@ func shortValue(v any) any {
 		if utf8.RuneCountInString(s) <= longest {
 			return token.HideIn(s)
 		}
-	case float64:
-		if !math.IsInf(s, 0) { // which JSON has no form for
-			return s
-		}
-	case bool, int, int64:
+	case bool, int, int64, float64:
 		return s
 	}
 	return nil

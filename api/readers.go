@@ -14,6 +14,7 @@ import (
 
 // Readers reads pages, counts and summaries of the events of a sandbox.
 type Readers interface {
+	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
 	FieldsKept(ctx context.Context, sandboxID string) error
@@ -102,7 +103,7 @@ func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Eve
 	if !ok {
 		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
 	}
-	e, err := a.deps.EventLog.Event(ctx, in.SandboxID, sequence)
+	e, err := a.deps.Readers.Event(ctx, in.SandboxID, sequence)
 	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {
 		err = a.deps.Readers.FieldsKept(ctx, in.SandboxID)
 	}

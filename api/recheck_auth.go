@@ -19,13 +19,7 @@ func (a *API) still(r *http.Request, sandboxID string, want access) func(context
 		return func(context.Context) error { return nil }
 	}
 	return func(ctx context.Context) error {
-		_, err := a.logins.ask(ctx, l, func(ctx context.Context, l login) (caller, error) {
-			who, err := a.identify(ctx, l)
-			if err == nil && who.sandbox != "" {
-				err = a.deps.Identities.TokenLives(ctx, who.sandbox)
-			}
-			return who, err
-		})
+		_, err := a.logins.ask(ctx, l, a.identifyActive)
 		return err
 	}
 }

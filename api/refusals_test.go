@@ -11,13 +11,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 )
 
-func TestWhatIsBehindAGzipIsNamed(t *testing.T) {
+func TestGzip_TrailingBytesAreRefused(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	whole := packed([]byte(`{"event_type":"x","event_data":{}}`))
 	for _, rest := range []string{"x", "\n", "more than ten bytes of it", "\x00\x00\x00\x00"} {
-		said := w.call(http.MethodPost, wire+"b/events", append(bytes.Clone(whole), rest...), "Content-Encoding", "gzip")
-		require.Contains(t, said.refused(http.StatusBadRequest, "").Detail, "behind the end of its gzip", "%q", rest)
+		w.call(http.MethodPost, wire+"b/events", append(bytes.Clone(whole), rest...), "Content-Encoding", "gzip").refused(http.StatusBadRequest, "")
 	}
 	for _, torn := range [][]byte{whole[:len(whole)-3], append(bytes.Clone(whole), whole[:5]...)} {
 		said := w.call(http.MethodPost, wire+"b/events", torn, "Content-Encoding", "gzip")

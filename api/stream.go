@@ -34,7 +34,6 @@ type feed struct {
 	read  func(ctx context.Context) (stretch, error) // the next events; it moves the place
 	done  func(ctx context.Context) (bool, error)    // nothing more will come
 	id    func(e ingest.StoredEvent) string          // asked once of each event, in order
-	full  bool                                       // large fields too
 	lost  string                                     // the place that was asked for and is not here; empty: none
 	// access is what the route asks for; by it still judges whether the reader may go on.
 	access access
@@ -113,7 +112,7 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 			continue
 		}
 		events := found.events
-		if err := a.show(ctx, f, p, events); err != nil {
+		if err := out.events(events); err != nil {
 			return err
 		}
 		switch {
@@ -135,32 +134,6 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 			return err
 		}
 	}
-}
-
-// show writes events. Those with large fields are fetched one by one where they are wanted,
-// so that a page of them is never in memory.
-func (a *API) show(ctx context.Context, f feed, p *pulse, events []ingest.StoredEvent) error {
-	out := p.out
-	for f.full {
-		n := slices.IndexFunc(events, func(e ingest.StoredEvent) bool { return len(e.Omitted) > 0 })
-		if n < 0 {
-			break
-		}
-		if err := out.events(events[:n]); err != nil {
-			return err
-		}
-		whole, err := patiently(ctx, p, func(ctx context.Context) (ingest.StoredEvent, error) {
-			return a.deps.EventLog.Event(ctx, events[n].SandboxID, events[n].Sequence)
-		})
-		if err != nil {
-			return err
-		}
-		if err := out.events([]ingest.StoredEvent{whole}); err != nil {
-			return err
-		}
-		events = events[n+1:]
-	}
-	return out.events(events)
 }
 
 // pause waits after an error of the store; it ends the stream of something that is not there any more.

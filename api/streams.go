@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -22,7 +23,6 @@ type EventLog interface {
 	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
 	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
 	EventsKept(ctx context.Context, sandboxID string) error
-	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
 }
 
 const eventStream = "text/event-stream"
@@ -39,19 +39,13 @@ func (a *API) registerStreams() {
 	}, a.taskStream)
 }
 
-// Resuming is where a stream begins, and how much it shows.
+// Resuming is where a stream begins. Streams leave large fields out, and name them in omitted.
 type Resuming struct {
 	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that was seen; goes before after. If no such event is stored here, the first frame is event: reset, and all follow from the beginning"`
 	After       string `query:"after" doc:"Likewise; empty: from the beginning"`
-	Full        bool   `query:"full" doc:"1: large fields too, which are otherwise left out and named in omitted"`
 }
 
-func (r Resuming) place() string {
-	if r.LastEventID != "" {
-		return r.LastEventID
-	}
-	return r.After
-}
+func (r Resuming) place() string { return cmp.Or(r.LastEventID, r.After) }
 
 type sandboxStreamIn struct {
 	SandboxPath
@@ -74,7 +68,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if err != nil {
 		return nil, err
 	}
-	f := feed{kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), full: in.Full, access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	f := feed{kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
 	f.read = func(ctx context.Context) (stretch, error) {
 		found, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(found.events); n > 0 {
@@ -143,7 +137,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	if err != nil {
 		return nil, err
 	}
-	f := feed{kind: kindTask, lost: lost, topic: live.Task(in.ID), full: in.Full, access: accessRead, done: done}
+	f := feed{kind: kindTask, lost: lost, topic: live.Task(in.ID), access: accessRead, done: done}
 	shown := after
 	f.id = func(e ingest.StoredEvent) string {
 		shown = shown.Past(e)

@@ -117,7 +117,7 @@ type busReader struct {
 	conn   *websocket.Conn
 	filter busFilter
 	who    ingest.BusReader
-	only   string // the sandbox that asks for itself; empty: a person
+	only   string // the sandbox that asks for itself; empty: a user
 	place  ingest.BusPlace
 	boxes  boxes
 
@@ -195,36 +195,22 @@ func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 	return nil
 }
 
-// identify says who reads, if the credential is still good.
+// identify says who reads, if the credential is still good. A sandbox follows itself: the entity_ids of the query must name it.
 func (b *busReader) identify(ctx context.Context) error {
-	switch {
-	case b.api.cfg.Open:
+	if b.api.cfg.Open {
 		b.who.OrganizationID, b.who.Bare = b.api.cfg.Organization, true
 		return nil
-	case token.Looks(b.credential):
-		return b.identifySandbox(ctx)
 	}
-	who, err := b.api.admitPerson(ctx, b.credential)
-	if err != nil {
-		return err
+	l := login{b.credential, b.only, accessRead}
+	if token.Looks(b.credential) {
+		if l.want = accessInspect; b.only == "" {
+			return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only: name it in entity_ids.")
+		}
 	}
-	b.who.OrganizationID = who.organization
-	return enough(who, accessRead)
-}
-
-// identifySandbox lets a sandbox follow itself: the entity_ids of the query must name it.
-func (b *busReader) identifySandbox(ctx context.Context) error {
-	if b.only == "" {
-		return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only: name it in entity_ids.")
+	who, err := b.api.identifyActive(ctx, l)
+	if err == nil {
+		b.who.OrganizationID, err = b.api.organizationOf(ctx, who)
 	}
-	if err := b.api.deps.Tokens.Verify(b.credential, b.only); err != nil {
-		return err
-	}
-	if err := b.api.deps.Identities.TokenLives(ctx, b.only); err != nil {
-		return err
-	}
-	var err error
-	b.who.OrganizationID, _, err = b.api.deps.Identities.SandboxOwner(ctx, b.only)
 	return err
 }
 
