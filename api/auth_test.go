@@ -133,7 +133,7 @@ func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
 	bearer := "Bearer " + w.ring.Mint(box)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer), http.StatusOK)
 	ok[client.SandboxTask](w.call(http.MethodGet, wire+box+"/task", nil, authorization, bearer), http.StatusOK)
-	ok[[]client.Message](w.call(http.MethodGet, wire+box+"/messages", nil, authorization, bearer), http.StatusOK)
+	ok[[]client.LeasedMessage](w.call(http.MethodGet, wire+box+"/messages", nil, authorization, bearer), http.StatusOK)
 	ok[client.TaskCompleted](w.call(http.MethodPost, wire+box+"/task-complete", map[string]any{"task_id": made.ID}, authorization, bearer), http.StatusOK)
 	ok[client.Sandbox](w.call(http.MethodGet, wire+box, nil, authorization, bearer), http.StatusOK)
 

@@ -7,17 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// beyond reports whether no event of a sandbox has the number of a place, or a later one. Who
-// reads on from there waits for events, and never sees those before.
-func (a *API) beyond(ctx context.Context, sandboxID string, after int64) (bool, error) {
-	if after == 0 {
-		return false, nil
-	}
-	head, err := a.deps.EventLog.SandboxHead(ctx, sandboxID)
-	return err == nil && after > head, err
-}
-
-// beyondTask likewise, of the attempts of a task.
+// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that goes on from there would wait for
+// events, and never see those before.
 func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor) (bool, error) {
 	if after == (ingest.Cursor{}) {
 		return false, nil
@@ -26,21 +17,25 @@ func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor
 	return err == nil && !after.Within(heads), err
 }
 
-// knownCursor is the number of the event that a cursor names; 0, as without one, if that cannot
-// be here.
+// reached refuses a cursor beyond all that is stored. Streams say event: reset instead.
+func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
+	far, err := a.beyondTask(ctx, in.ID, after)
+	if far {
+		return task.Invalid("after", "The place after %q lies beyond all that is stored here: it is of another server, or the database was restored since. Ask without after, and forget what you have.",
+			clip(in.After))
+	}
+	return err
+}
+
+// knownCursor returns the number of the event that a cursor names; 0, as without one, if no such event can be stored here.
 func (a *API) knownCursor(ctx context.Context, sandboxID, cursor string) (int64, error) {
 	sequence, ok := ingest.ParseEventID(sandboxID, cursor)
-	if !ok {
+	if !ok || sequence == 0 {
 		return 0, nil
 	}
-	if far, err := a.beyond(ctx, sandboxID, sequence); far || err != nil {
+	head, err := a.deps.EventLog.SandboxHead(ctx, sandboxID)
+	if err != nil || sequence > head {
 		return 0, err
 	}
 	return sequence, nil
-}
-
-// errBeyond is for routes that have no word but a refusal for it; streams say event: reset.
-func errBeyond(after string) error {
-	return task.Invalid("after", "The place after %q lies beyond all that is stored here: it is of another server, or the database was restored since. Ask without after, and forget what you have.",
-		clip(after))
 }

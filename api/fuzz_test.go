@@ -143,11 +143,11 @@ func FuzzMessage(f *testing.F) {
 		}
 		want := memberOf(said)
 		require.Equal(t, "queued", ok[client.QueuedMessage](got, http.StatusOK).Status)
-		taken := ok[[]client.Message](box.get("/messages"), http.StatusOK)
+		taken := ok[[]client.LeasedMessage](box.get("/messages"), http.StatusOK)
 		require.Len(t, taken, 1)
 		require.Equal(t, text(want["content"]), taken[0].Content)
 		require.Equal(t, orElse(text(want["message_type"]), ingest.MessageUser), taken[0].Type)
-		require.Empty(t, ok[[]client.Message](box.get("/messages"), http.StatusOK), "one lease at a time")
+		require.Empty(t, ok[[]client.LeasedMessage](box.get("/messages"), http.StatusOK), "one lease at a time")
 	})
 }
 

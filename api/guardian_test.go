@@ -238,7 +238,7 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	withdraw := guardianRoutes + "/interventions/" + step.ID + "/withdraw"
 	ok[client.Intervention](w.call(http.MethodPost, withdraw, nil), http.StatusOK)
 	require.Equal(t, []any{"withdrawn", "expired"}, []any{list().State, list().MessageState})
-	require.Empty(t, ok[[]client.Message](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/messages", nil), http.StatusOK), "nobody is told")
+	require.Empty(t, ok[[]client.LeasedMessage](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/messages", nil), http.StatusOK), "nobody is told")
 	w.call(http.MethodPost, withdraw, nil).refused(http.StatusConflict, "")
 
 	w.exec(`UPDATE interventions SET state = 'sent'`)

@@ -21,9 +21,9 @@ func (w *world) say(box, content string, headers ...string) string {
 }
 
 // take fetches what waits for a sandbox.
-func (w *world) take(box, query string, headers ...string) []client.Message {
+func (w *world) take(box, query string, headers ...string) []client.LeasedMessage {
 	w.t.Helper()
-	return ok[[]client.Message](w.call(http.MethodGet, wire+box+"/messages"+query, nil, headers...), http.StatusOK)
+	return ok[[]client.LeasedMessage](w.call(http.MethodGet, wire+box+"/messages"+query, nil, headers...), http.StatusOK)
 }
 
 func (w *world) win(box, id, taker string, headers ...string) bool {
@@ -52,7 +52,7 @@ func TestMessagesOverEachBus(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, patient, func(t *testing.T, w twins) {
 		t.Helper()
-		polled := soon(func() []client.Message { return w.other.take("b", "?wait=50s") })
+		polled := soon(func() []client.LeasedMessage { return w.other.take("b", "?wait=50s") })
 		id := w.one.say("b", "now")
 		got := <-polled
 		require.Len(t, got, 1)
@@ -77,7 +77,7 @@ func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
 	quick := func(c *api.Config) { c.Open, c.PollEvery, c.MaxWait = true, 20*time.Millisecond, time.Minute }
 	onEachBus(t, quick, func(t *testing.T, w twins) {
 		t.Helper()
-		polled := soon(func() []client.Message { return w.other.take("b", "?wait=50s") })
+		polled := soon(func() []client.LeasedMessage { return w.other.take("b", "?wait=50s") })
 		w.kill()
 		id := w.one.say("b", "anyway")
 		got := <-polled
@@ -145,7 +145,7 @@ func TestReceiptsOfMessages(t *testing.T) {
 	path := "/messages/" + id
 	got := w.receipt(path)
 	require.Equal(t, client.MessageReceipt{
-		ID: id, SandboxID: box, TaskID: made.ID, Type: "user_message", Content: "hello", SenderKind: "person", SenderID: "open",
+		ID: id, SandboxID: box, TaskID: made.ID, Kind: "user_message", Content: "hello", SenderKind: "person", SenderID: "open",
 		State: client.MessageAccepted, AcceptedAt: got.AcceptedAt,
 	}, got)
 	require.Equal(t, got, w.receipt("/sandboxes/"+box+path))

@@ -54,14 +54,5 @@ func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Mess
 			return m.Settled(), err
 		})
 	}
-	return body(receiptOf(m), err)
-}
-
-func receiptOf(m ingest.Message) client.MessageReceipt {
-	return client.MessageReceipt{
-		ID: m.ID, SandboxID: m.SandboxID, TaskID: m.TaskID, Type: m.Kind, Content: m.Content,
-		SenderKind: m.SenderKind, SenderID: m.SenderID, State: m.State, Reason: m.Reason,
-		AcceptedAt: m.AcceptedAt, DeliveredAt: m.DeliveredAt, Deliveries: m.Deliveries,
-		SettledAt: m.SettledAt, AnsweredAt: m.AnsweredAt,
-	}
+	return body(m, err)
 }

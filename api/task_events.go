@@ -41,15 +41,6 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client
 	return body(page, err)
 }
 
-// reached refuses a cursor that nobody can have been given here.
-func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
-	far, err := a.beyondTask(ctx, in.ID, after)
-	if far {
-		err = errBeyond(in.After)
-	}
-	return err
-}
-
 // eventPage reads the standing before the events: what is stored before a task is done is
 // seen before the page says so.
 func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.EventPage, error) {

@@ -149,7 +149,7 @@ type takeMessagesIn struct {
 }
 
 type takeMessagesOut struct {
-	Body []client.Message `nullable:"false"`
+	Body []client.LeasedMessage `nullable:"false"`
 }
 
 // takeMessages leases what waits: a bare array, interrupts first.
@@ -158,7 +158,7 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	if err != nil {
 		return nil, err
 	}
-	out := &takeMessagesOut{Body: []client.Message{}}
+	out := &takeMessagesOut{Body: []client.LeasedMessage{}}
 	taking := ingest.Taking{
 		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll, Legacy: in.Wait == "" && in.Poll == "",
 	}
@@ -173,8 +173,8 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 }
 
 // messageTo is a message as its agent is given it. What no person said names its sender.
-func messageTo(m ingest.Message) client.Message {
-	given := client.Message{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt}
+func messageTo(m ingest.Message) client.LeasedMessage {
+	given := client.LeasedMessage{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt}
 	if m.SenderKind != ingest.SenderPerson {
 		given.SenderKind, given.SenderID = m.SenderKind, m.SenderID
 	}

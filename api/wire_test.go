@@ -192,11 +192,11 @@ func TestMessagesKeepTheirWireForm(t *testing.T) {
 func TestLongPollEndsWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
-	got := make(chan []client.Message, 1)
+	got := make(chan []client.LeasedMessage, 1)
 	go func() {
-		var messages []client.Message
+		var messages []client.LeasedMessage
 		defer func() { got <- messages }()
-		messages = ok[[]client.Message](w.call(http.MethodGet, wire+"b/messages?wait=50s", nil), http.StatusOK)
+		messages = ok[[]client.LeasedMessage](w.call(http.MethodGet, wire+"b/messages?wait=50s", nil), http.StatusOK)
 	}()
 	ok[client.QueuedMessage](w.call(http.MethodPost, wire+"b/messages", `{"content":"now"}`), http.StatusOK)
 	require.Len(t, <-got, 1)

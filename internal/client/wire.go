@@ -6,6 +6,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/feedback"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -218,13 +219,8 @@ type Readiness struct {
 	Dependencies []Dependency `json:"dependencies" nullable:"false"`
 }
 
-// Message kinds of [NewMessage].
-const (
-	MessageUser      = "user_message"
-	MessageInterrupt = "interrupt"
-	MessageNudge     = "guardian_nudge"
-	MessageSystem    = "system"
-)
+// MessageInterrupt is a message type of [NewMessage].
+const MessageInterrupt = ingest.MessageInterrupt
 
 // NewMessage is the body of POST /api/v1/sandboxes/{id}/messages.
 type NewMessage struct {
@@ -239,8 +235,8 @@ type QueuedMessage struct {
 	SandboxID string `json:"sandbox_id"`
 }
 
-// Message is one element of GET /api/v1/sandboxes/{id}/messages, leased to the taker for 60 s.
-type Message struct {
+// LeasedMessage is one element of GET /api/v1/sandboxes/{id}/messages, leased to the taker for 60 s.
+type LeasedMessage struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
 	Type      string    `json:"message_type"`

@@ -60,25 +60,27 @@ type MessageKey struct {
 	BodyHash []byte
 }
 
-// Message is a message and its receipt.
+// Message is a message with its delivery status.
 type Message struct {
-	ID          string     `json:"id"`
-	SandboxID   string     `json:"sandbox_id"`
-	Kind        string     `json:"message_type"`
-	Content     string     `json:"content"`
-	SenderKind  string     `json:"sender_kind"`
-	SenderID    string     `json:"sender_id"`
+	ID         string `json:"id"`
+	SandboxID  string `json:"sandbox_id"`
+	TaskID     string `json:"task_id"` // empty: the sandbox belongs to none. Set by reads of one message alone
+	Kind       string `json:"message_type"`
+	Content    string `json:"content"`
+	SenderKind string `json:"sender_kind"` // person, guardian, system, agent
+	SenderID   string `json:"sender_id"`   // the name of a key, or the sandbox of an agent
+	// State is accepted, delivered, taken_up, answered, expired or refused; Reason says why of the last two, and why a message
+	// that is settled stays delivered.
 	State       string     `json:"state"`
-	Reason      string     `json:"reason"` // why it was refused, has expired, or stays delivered
+	Reason      string     `json:"reason"`
 	AcceptedAt  time.Time  `json:"accepted_at"`
-	DeliveredAt *time.Time `json:"delivered_at"` // newest delivery
+	DeliveredAt *time.Time `json:"delivered_at"` // the newest of the deliveries
 	Deliveries  int        `json:"deliveries"`
-	Taker       string     `json:"taker"`      // name of the taker that has won it; may be empty
 	SettledAt   *time.Time `json:"settled_at"` // taken up, expired or refused
 	AnsweredAt  *time.Time `json:"answered_at"`
 
-	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Receipts only
-	TaskID         string `json:"-"` // likewise
+	Taker          string `json:"-"` // name of the taker that has won it; may be empty
+	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Set as TaskID
 }
 
 // Settled reports whether nobody is given the message any more. One that a legacy worker never confirmed is settled as delivered.

@@ -622,7 +622,7 @@ type Organization struct {
 	ID   string
 	Name string
 	Plan string
-	// Concurrency limit of the plan (task.PlanSlots), written with the plan. Null: no limit.
+	// Concurrency limit of the plan (client.PlanSlots), written with the plan. Null: no limit.
 	PlanSlots *int32
 	// Concurrency limit that replaces that of the plan. Null: none. 0: admits no task.
 	MaxSlots *int32
@@ -1045,7 +1045,7 @@ type TaskOutbox struct {
 	Error string
 }
 
-// One work item of a user: one or more tasks, of which its status follows (task.TicketStatus).
+// One work item of a user: one or more tasks, of which its status follows (ticket.Status).
 type Ticket struct {
 	ID          string
 	ProjectID   string
