@@ -24,7 +24,7 @@ type Tokens interface {
 // Identities resolves credentials to callers, and sandboxes to their organizations.
 type Identities interface {
 	KeyBySecret(ctx context.Context, secret string) (client.Key, error)
-	// UserOfLogin answers the user of that name, made if need be.
+	// UserOfLogin returns the user of that name, made if need be.
 	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
 	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
@@ -207,7 +207,7 @@ func enough(who caller, want access) error {
 	return nil
 }
 
-// ownsSandbox answers [task.CodeNotFound] for sandboxes of others, so that ids cannot be tried out.
+// ownsSandbox returns [task.CodeNotFound] for sandboxes of others, so that ids cannot be tried out.
 func (a *API) ownsSandbox(ctx context.Context, who caller, id string) error {
 	owner, _, err := a.deps.Identities.SandboxOwner(ctx, id)
 	if err == nil && owner != who.organization {

@@ -17,7 +17,7 @@ import (
 type Branches interface {
 	StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error)
 	FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error)
-	// MergeBranch answers the commit, and what was left undone; or that there are conflicts, and where.
+	// MergeBranch returns the commit, and what was left undone; or that there are conflicts, and where.
 	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit, left string, conflict bool, err error)
 	BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error)
 }

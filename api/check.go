@@ -63,7 +63,7 @@ func modeOf(taskType string) string {
 // isID reports whether s has the form of a UUID; ids of other forms name nothing.
 func isID(s string) bool { return uuidForm.MatchString(s) }
 
-// knownID answers [task.CodeNotFound] for what cannot be an id.
+// knownID returns [task.CodeNotFound] for what cannot be an id.
 func knownID(kind, id string) error {
 	if isID(id) {
 		return nil
@@ -110,7 +110,7 @@ func checkText(field, text string, longest int) error {
 	return nil
 }
 
-// oneOf answers value, or fallback if it is empty; [task.CodeInvalid] if it is not among allowed.
+// oneOf returns value, or fallback if it is empty; [task.CodeInvalid] if it is not among allowed.
 func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	if value == "" {
 		return fallback, nil
@@ -132,7 +132,7 @@ func offered(field, value string, wire, here []string) (string, error) {
 	return "", task.Invalid(field, "This installation has no %s %s; it has %s.", field, value, strings.Join(here, ", "))
 }
 
-// checkIDs answers ids in the form of UUIDs, each once.
+// checkIDs returns ids in the form of UUIDs, each once.
 func checkIDs(field string, ids []string) ([]string, error) {
 	known := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -147,7 +147,7 @@ func checkIDs(field string, ids []string) ([]string, error) {
 	return known, nil
 }
 
-// checkObject answers raw if it is a JSON object that the database can keep; nil for nothing.
+// checkObject returns raw if it is a JSON object that the database can keep; nil for nothing.
 func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

@@ -256,7 +256,7 @@ func (a *API) draftPlace(ctx context.Context, d *task.Draft, in client.NewTask) 
 	return err
 }
 
-// checkRepo answers the repository in the one form under which it is known.
+// checkRepo returns the repository in the one form under which it is known.
 func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if repo == "" {
 		return "", nil

@@ -69,7 +69,7 @@ func idPart(path, param string) string {
 	return before[strings.LastIndexByte(before, '/')+1:]
 }
 
-// checkIDs is the middleware that answers [task.CodeNotFound] for what cannot be an ID.
+// checkIDs is the middleware that returns [task.CodeNotFound] for what cannot be an ID.
 func (a *API) checkIDs(path string) func(huma.Context, func(huma.Context)) {
 	found := idInPath.FindAllStringSubmatch(path, -1)
 	return func(ctx huma.Context, next func(huma.Context)) {

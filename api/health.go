@@ -17,7 +17,7 @@ import (
 type Probe struct {
 	Name     string // database, temporal, relay, redis
 	Required bool   // without it the server is not ready
-	// Check answers nil if it works; its error's public message is shown. A nil Check means
+	// Check returns nil if it works; its error's public message is shown. A nil Check means
 	// that the dependency is not configured: off.
 	Check func(ctx context.Context) error
 	// Tell says more of one that works; nil: there is nothing to say.

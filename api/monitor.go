@@ -15,7 +15,7 @@ import (
 type Monitored interface {
 	Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error)
 	ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error)
-	// Resolve answers the active sandbox that an id of a sandbox, an agent or a task speaks of.
+	// Resolve returns the active sandbox that an id of a sandbox, an agent or a task speaks of.
 	Resolve(ctx context.Context, organizationID, id string) (string, error)
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error)
 	Cycles(ctx context.Context) (guardian.Cycles, error)

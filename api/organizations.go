@@ -11,7 +11,7 @@ import (
 
 // Organizations stores organizations and their plans.
 type Organizations interface {
-	// Organizations answers all, or the one of that id.
+	// Organizations returns all, or the one of that id.
 	Organizations(ctx context.Context, id string) ([]client.Organization, error)
 	ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error)
 }

@@ -20,7 +20,7 @@ type Projects interface {
 	CreateProject(ctx context.Context, p client.Project) (client.Project, error)
 	Project(ctx context.Context, organizationID, id string) (client.Project, error)
 	Projects(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[client.Project], error)
-	// ProjectOf answers the id of a repository's project; empty if it has none yet.
+	// ProjectOf returns the id of a repository's project; empty if it has none yet.
 	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
 	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
 	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)

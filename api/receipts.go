@@ -20,14 +20,14 @@ type sandboxMessageIn struct {
 	MessagePath
 }
 
-// sandboxMessage answers the receipt of what was said to the agent of a sandbox, or by it.
+// sandboxMessage returns the receipt of what was said to the agent of a sandbox, or by it.
 func (a *API) sandboxMessage(ctx context.Context, in *sandboxMessageIn) (*bodyOut[client.MessageReceipt], error) {
 	return a.receipt(ctx, in.MessagePath, func(m ingest.Message) bool {
 		return m.SandboxID == in.SandboxID || m.SenderKind == ingest.SenderAgent && m.SenderID == in.SandboxID
 	})
 }
 
-// getMessage answers the receipt of a message in the caller's organization.
+// getMessage returns the receipt of a message in the caller's organization.
 func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.MessageReceipt], error) {
 	who := callerOf(ctx)
 	return a.receipt(ctx, *in, func(m ingest.Message) bool {

@@ -37,7 +37,7 @@ type sandboxLogIn struct {
 	Wait  string `query:"wait" doc:"Wait until there is more: as 20s"`
 }
 
-// sandboxLog answers what is printed behind after. While the sandbox lives, a worker that can
+// sandboxLog returns what is printed behind after. While the sandbox lives, a worker that can
 // reach it is asked to look; who has read all that is stored waits for that.
 func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client.SandboxLog], error) {
 	wait, err := a.waitOf(in.Wait)

@@ -18,7 +18,7 @@ import (
 type EventLog interface {
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
 	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
-	// SandboxHead answers the number of the newest event, TaskHeads that of each attempt.
+	// SandboxHead returns the number of the newest event, TaskHeads that of each attempt.
 	SandboxHead(ctx context.Context, sandboxID string) (int64, error)
 	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
 	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
@@ -111,7 +111,7 @@ func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor
 	return after, lost, err
 }
 
-// eventsAfter answers the next events of a sandbox; readers at one place share the look.
+// eventsAfter returns the next events of a sandbox; readers at one place share the look.
 func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (stretch, error) {
 	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) (stretch, error) {
 		events, err := a.deps.EventLog.EventsAfter(ctx, at.id, at.after, streamBatch)
@@ -153,7 +153,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	return a.stream(f), nil //nolint:contextcheck // likewise
 }
 
-// taskEventsAfter answers the next events of a task; readers at one place share the look.
+// taskEventsAfter returns the next events of a task; readers at one place share the look.
 func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor) (ingest.TaskPage, error) {
 	return a.taskLooks.ask(ctx, taskPlace{taskID, after}, func(ctx context.Context, at taskPlace) (ingest.TaskPage, error) {
 		page, err := a.deps.EventLog.TaskEventsAfter(ctx, at.id, at.after, streamBatch)

@@ -16,7 +16,7 @@ type taskEventsIn struct {
 	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data"`
 }
 
-// taskEvents answers what a task's sandboxes reported, oldest first. While there is nothing
+// taskEvents returns what a task's sandboxes reported, oldest first. While there is nothing
 // new it waits, also for a change of the task's status.
 func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.EventPage], error) {
 	after, err := ingest.ParseCursor(in.After)

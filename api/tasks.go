@@ -25,9 +25,9 @@ import (
 // Repos looks at repositories.
 type Repos interface {
 	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
-	// answers the one name under which the repository is known.
+	// returns the one name under which the repository is known.
 	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
-	// Name answers the one name under which a repository is known, and asks nobody.
+	// Name returns the one name under which a repository is known, and asks nobody.
 	Name(repo string) string
 	// Diff writes it as a unified diff.
 	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
@@ -89,7 +89,7 @@ func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*madeOut[
 	return out, nil
 }
 
-// readTask answers a task with the sentence that says why it stands where it stands.
+// readTask returns a task with the sentence that says why it stands where it stands.
 func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
 	t, err := a.deps.Tasks.Task(ctx, callerOf(ctx).organization, id)
 	return explained(t), err

@@ -12,7 +12,7 @@ import (
 
 // Visits records access sessions.
 type Visits interface {
-	// BeginVisit writes down that a person goes into a sandbox, and answers its labels.
+	// BeginVisit writes down that a person goes into a sandbox, and returns its labels.
 	BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error)
 	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
 }

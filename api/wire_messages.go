@@ -15,10 +15,10 @@ type Messages interface {
 	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
 	MessageOfKey(ctx context.Context, once ingest.MessageKey) (ingest.Message, bool, error)
 	LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error)
-	// AckMessage answers whether the taker has won the message: only then may it be used.
+	// AckMessage reports whether the taker has won the message: only then may it be used.
 	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
 	Message(ctx context.Context, id string) (ingest.Message, error)
-	// MessageBetween answers the sandbox of the agent that another one may write to.
+	// MessageBetween returns the sandbox of the agent that another one may write to.
 	MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error)
 }
 

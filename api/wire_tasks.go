@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// sandboxTask answers the task whose attempt runs or ran in the sandbox.
+// sandboxTask returns the task whose attempt runs or ran in the sandbox.
 func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*bodyOut[client.SandboxTask], error) {
 	organization, taskID, err := a.deps.Identities.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && task.CodeOf(err) != task.CodeNotFound {

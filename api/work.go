@@ -24,7 +24,7 @@ type SavedWork interface {
 	SavedWork(ctx context.Context, organizationID, taskID string) ([]savedwork.SavedWork, error)
 	// BranchKept is [task.CodeGone] if retention has dealt with the branch of a task.
 	BranchKept(ctx context.Context, taskID string) error
-	// SavedPiece answers a piece of a text, counted from 0; an empty one is behind the end.
+	// SavedPiece returns a piece of a text, counted from 0; an empty one is behind the end.
 	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
 }
 

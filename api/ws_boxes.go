@@ -140,7 +140,7 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 	}
 }
 
-// placeOf answers the newest event of a sandbox that was told; of a sandbox that is new to
+// placeOf returns the newest event of a sandbox that was told; of a sandbox that is new to
 // the reader, the newest before it began to read.
 func (b *busReader) placeOf(ctx context.Context, id string) (int64, error) {
 	if place, known := b.boxes.places[id]; known {

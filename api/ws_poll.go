@@ -19,7 +19,7 @@ type busPage struct {
 	next   ingest.BusPlace
 }
 
-// busAfter answers the next entries of the bus; readers at one place share the look.
+// busAfter returns the next entries of the bus; readers at one place share the look.
 func (a *API) busAfter(ctx context.Context, who ingest.BusReader, after ingest.BusPlace) ([]ingest.BusEvent, ingest.BusPlace, error) {
 	page, err := a.bulletins.ask(ctx, busStand{who.OrganizationID, who.Bare, after}, func(ctx context.Context, at busStand) (busPage, error) {
 		reader := ingest.BusReader{OrganizationID: at.organization, Bare: at.bare}

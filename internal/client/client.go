@@ -47,7 +47,7 @@ type call struct {
 	body   any
 }
 
-// do sends a call and decodes the answer into out, unless that is nil. It answers the
+// do sends a call and decodes the answer into out, unless that is nil. It returns the
 // HTTP status; every status from 400 is an error.
 func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
 	res, err := c.send(ctx, in)
@@ -119,7 +119,7 @@ func when(holds bool, text string) string {
 	return ""
 }
 
-// send answers a response of success, whose body the caller closes.
+// send returns a response of success, whose body the caller closes.
 func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	req, err := c.request(ctx, in)
 	if err != nil {

@@ -196,12 +196,12 @@ func (c *Client) Withdraw(ctx context.Context, id string) (Intervention, error) 
 	return answer[Intervention](ctx, c, call{method: http.MethodPost, path: item("guardian/interventions", id, "withdraw")})
 }
 
-// MonitorStatus answers how the guardian runs.
+// MonitorStatus returns how the guardian runs.
 func (c *Client) MonitorStatus(ctx context.Context) (MonitorStatus, error) {
 	return answer[MonitorStatus](ctx, c, call{path: prefix + "/monitor/intelligent/status"})
 }
 
-// MonitorHealth answers how the agents at work are thought of.
+// MonitorHealth returns how the agents at work are thought of.
 func (c *Client) MonitorHealth(ctx context.Context) (MonitorHealth, error) {
 	return answer[MonitorHealth](ctx, c, call{path: prefix + "/monitor/intelligent/health"})
 }

@@ -40,7 +40,7 @@ type refusedError struct{ messageID string }
 
 func (e *refusedError) Error() string { return "message " + e.messageID + " is refused" }
 
-// RefusedMessage answers the id of the message whose refusal err tells, if it does.
+// RefusedMessage returns the id of the message whose refusal err tells, if it does.
 func RefusedMessage(err error) (id string, ok bool) {
 	refused, ok := errors.AsType[*refusedError](err)
 	if !ok {

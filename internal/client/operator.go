@@ -12,7 +12,7 @@ import (
 // TaskReceipt proves what became of the sandboxes of a task.
 type TaskReceipt = receipt.DeletionReceipt
 
-// Receipt answers what became of every sandbox of a task.
+// Receipt returns what became of every sandbox of a task.
 func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error) {
 	return answer[TaskReceipt](ctx, c, call{path: item("tasks", taskID, "receipt")})
 }
@@ -62,12 +62,12 @@ type Installation struct {
 	ID string `json:"id"`
 }
 
-// Installation answers the server's own; it needs the scope admin, and so do visits.
+// Installation returns the server's own; it needs the scope admin, and so do visits.
 func (c *Client) Installation(ctx context.Context) (Installation, error) {
 	return answer[Installation](ctx, c, call{path: prefix + "/installation"})
 }
 
-// BeginVisit writes down that a person goes into a sandbox, and answers where it is.
+// BeginVisit writes down that a person goes into a sandbox, and returns where it is.
 func (c *Client) BeginVisit(ctx context.Context, sandboxID string, in NewVisit) (BegunVisit, error) {
 	return answer[BegunVisit](ctx, c, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in})
 }
@@ -78,7 +78,7 @@ func (c *Client) EndVisit(ctx context.Context, sandboxID, visitID, outcome strin
 	return err
 }
 
-// SandboxLog answers what a sandbox's agent printed behind after, and waits for it if there is
+// SandboxLog returns what a sandbox's agent printed behind after, and waits for it if there is
 // nothing, 25 s at most.
 func (c *Client) SandboxLog(ctx context.Context, sandboxID string, after int64, wait time.Duration) (SandboxLog, error) {
 	q := query("after", strconv.FormatInt(after, 10), "wait", patience(wait))

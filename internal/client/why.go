@@ -29,7 +29,7 @@ type OrganizationPatch struct {
 	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
 }
 
-// Organizations answers the caller's own; all of them for admins of the installation.
+// Organizations returns the caller's own; all of them for admins of the installation.
 func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
 	return answer[[]Organization](ctx, c, call{path: prefix + "/organizations"})
 }

@@ -17,7 +17,7 @@ func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {
 	return page.Items, err
 }
 
-// WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and answers its length.
+// WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and returns its length.
 func (c *Client) WriteWork(ctx context.Context, taskID string, attempt int, w io.Writer) (int64, error) {
 	return c.download(ctx, item("tasks", taskID, "work", strconv.Itoa(attempt)), w)
 }

@@ -7,7 +7,7 @@ import (
 
 // Committer stores what many callers sent in one transaction.
 type Committer interface {
-	// CommitEvents answers one outcome for each request, in their order. An error is about
+	// CommitEvents returns one outcome for each request, in their order. An error is about
 	// the whole transaction, of which nothing was stored, or nothing is known; it carries
 	// [ErrData] if the data of one request caused it.
 	CommitEvents(ctx context.Context, c Commit) ([]Outcome, error)

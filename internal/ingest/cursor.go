@@ -88,7 +88,7 @@ func (c Cursor) places() []cursorPlace {
 	return places
 }
 
-// In answers how far an attempt was read, and whether the cursor says so.
+// In returns how far an attempt was read, and whether the cursor says so.
 func (c Cursor) In(attempt int) (sequence int64, known bool) {
 	for _, p := range c.places() {
 		if p.attempt == attempt {

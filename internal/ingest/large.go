@@ -34,7 +34,7 @@ type Large struct {
 	Transcript *SessionTranscript
 }
 
-// Parts answers the data as it is stored: in the event's row, and beside it.
+// Parts returns the data as it is stored: in the event's row, and beside it.
 func (e Event) Parts() []json.RawMessage {
 	if e.Large == nil {
 		return []json.RawMessage{e.Data}

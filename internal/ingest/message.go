@@ -114,10 +114,10 @@ func Refused(code task.Code, m Message) *RefusedError {
 
 func (e *RefusedError) Error() string { return e.err.Error() }
 
-// Unwrap answers the error with its code.
+// Unwrap returns the error with its code.
 func (e *RefusedError) Unwrap() error { return e.err }
 
-// RefusedOf answers the id of the message whose refusal err tells, if it does.
+// RefusedOf returns the id of the message whose refusal err tells, if it does.
 func RefusedOf(err error) (messageID string, ok bool) {
 	refused, ok := errors.AsType[*RefusedError](err)
 	if !ok {

@@ -35,7 +35,7 @@ type RelayStore interface {
 type RelayLeases interface {
 	// LeaseRelays leases at most limit tasks that have something due and that nobody has leased.
 	LeaseRelays(ctx context.Context, owner string, limit int, p Pace) ([]Unit, error)
-	// SettleRelay gives a unit back, unless its lease is lost, and answers whether something is due at once.
+	// SettleRelay gives a unit back, unless its lease is lost, and reports whether something is due at once.
 	SettleRelay(ctx context.Context, u Unit, s Settled, p Pace) (again bool, err error)
 	// EndRelayPauses makes tasks due that pause after a failure.
 	EndRelayPauses(ctx context.Context) error
