@@ -23,19 +23,11 @@ type Conducting interface {
 func (a *API) registerConductor() {
 	const get, conductor = http.MethodGet, "/api/v1/conductor"
 	add(a, route{method: get, path: conductor + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
-	add(a, route{method: get, path: conductor + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, a.listDuplicates)
+	add(a, route{method: get, path: conductor + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, listed(a.deps.Conducting.Duplicates))
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
 	return body(a.deps.Conducting.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request()))
-}
-
-func (a *API) listDuplicates(ctx context.Context, in *guardianListIn) (*pageOut[client.Duplicate], error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, err
-	}
-	return body(a.deps.Conducting.Duplicates(ctx, callerOf(ctx).organization, q))
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.

@@ -34,8 +34,8 @@ const tagGuardian = "guardian"
 func (a *API) registerGuardian() {
 	const get, post, guardian = http.MethodGet, http.MethodPost, "/api/v1/guardian"
 	const act, actions = guardian + "/intervention", guardian + "/actions"
-	add(a, route{method: get, path: guardian + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, a.listJudgements)
-	add(a, route{method: get, path: guardian + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, a.listInterventions)
+	add(a, route{method: get, path: guardian + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, listed(a.deps.Guardian.Judgements))
+	add(a, route{method: get, path: guardian + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, listed(a.deps.Guardian.Interventions))
 	add(a, route{method: post, path: guardian + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Take an intervention back that the agent was not given yet", access: accessWrite}, a.withdraw)
 	wrong := []int{http.StatusBadRequest}
 	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Declare a task failed and stop its sandbox", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
@@ -53,24 +53,14 @@ type guardianListIn struct {
 	Paging
 }
 
-func (in *guardianListIn) query() (client.GuardianQuery, error) {
-	return client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}, filterIDs("task", in.TaskIDs)
-}
-
-func (a *API) listJudgements(ctx context.Context, in *guardianListIn) (*pageOut[client.GuardianAnalysis], error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, err
+// listed makes the handler of a list that is filtered by task.
+func listed[T any](list func(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[T], error)) func(context.Context, *guardianListIn) (*pageOut[T], error) {
+	return func(ctx context.Context, in *guardianListIn) (*pageOut[T], error) {
+		if err := filterIDs("task", in.TaskIDs); err != nil {
+			return nil, err
+		}
+		return body(list(ctx, callerOf(ctx).organization, client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}))
 	}
-	return body(a.deps.Guardian.Judgements(ctx, callerOf(ctx).organization, q))
-}
-
-func (a *API) listInterventions(ctx context.Context, in *guardianListIn) (*pageOut[client.Intervention], error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, err
-	}
-	return body(a.deps.Guardian.Interventions(ctx, callerOf(ctx).organization, q))
 }
 
 func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Intervention], error) {
@@ -107,12 +97,17 @@ func authority(who caller, said client.Authorship) (guardian.Call, error) {
 	return call, nil
 }
 
+// act reads the body of an action, of which who are the authors, and returns what its caller may do.
+func act(ctx context.Context, in *rawIn, said any, who *client.Authorship) (guardian.Call, error) {
+	if err := decode(in.RawBody, said); err != nil {
+		return guardian.Call{}, err
+	}
+	return authority(callerOf(ctx), *who)
+}
+
 func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.CancelAction
-	if err := decode(in.RawBody, &said); err != nil {
-		return nil, err
-	}
-	call, err := authority(callerOf(ctx), said.Authorship)
+	call, err := act(ctx, in, &said, &said.Authorship)
 	if err == nil {
 		err = knownID("task", said.TaskID)
 	}
@@ -126,10 +121,7 @@ func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.Gu
 
 func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.PriorityAction
-	if err := decode(in.RawBody, &said); err != nil {
-		return nil, err
-	}
-	call, err := authority(callerOf(ctx), said.Authorship)
+	call, err := act(ctx, in, &said, &said.Authorship)
 	if err == nil {
 		err = knownID("task", said.TaskID)
 	}
@@ -140,16 +132,12 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 	if !slices.Contains(priorities(), priority) {
 		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.", clip(said.Priority), joined(priorities()))
 	}
-	done, err := a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority)
-	return body(done, err)
+	return body(a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority))
 }
 
 func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.ReallocateAction
-	if err := decode(in.RawBody, &said); err != nil {
-		return nil, err
-	}
-	call, err := authority(callerOf(ctx), said.Authorship)
+	call, err := act(ctx, in, &said, &said.Authorship)
 	switch {
 	case err != nil:
 		return nil, err
@@ -160,7 +148,7 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 	if task.CodeOf(err) == task.CodeExhausted {
 		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
 	}
-	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	a.deps.Bus.Wake(live.Relay) // tasks may have been admitted
 	return body(done, err)
 }
 

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -34,13 +32,13 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.As
 		if err := checkText("reason", reason, maxReason); err != nil {
 			return nil, err
 		}
-		said := map[string]string{"reason": reason}
+		said := map[string]any{"reason": reason}
 		if trace := traceparent(ctx); trace != "" {
 			said["traceparent"] = trace
 		}
-		args, err := json.Marshal(said)
+		args, err := wireArgs(said)
 		if err != nil {
-			return nil, fmt.Errorf("encode the command: %w", err)
+			return nil, err
 		}
 		who := callerOf(ctx)
 		return a.askAndWait(ctx, task.Ask{

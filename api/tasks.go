@@ -64,20 +64,10 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 	if d.BodyHash, err = hashOf(in.Body); err != nil {
 		return nil, err
 	}
-	if in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates && !in.Body.ForceCreate {
-		if err := a.refuseAlike(ctx, d, in.Body.SimilarityThreshold); err != nil {
-			return nil, err
-		}
-	}
-	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
+	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold, !in.Body.ForceCreate && in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates)
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Relay)
-	return a.taskAnswer(ctx, accepted)
-}
-
-func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*madeOut[client.Task], error) {
 	t, err := a.readTask(ctx, accepted.TaskID)
 	if err != nil {
 		return nil, err
@@ -87,6 +77,18 @@ func (a *API) taskAnswer(ctx context.Context, accepted task.Accepted) (*madeOut[
 		out.Status = http.StatusOK
 	}
 	return out, nil
+}
+
+// accept stores a task, unless work like it is open in the project and checkDuplicates is set.
+func (a *API) accept(ctx context.Context, d task.Draft, threshold *float64, checkDuplicates bool) (task.Accepted, error) {
+	if checkDuplicates {
+		if err := a.refuseAlike(ctx, d, threshold); err != nil {
+			return task.Accepted{}, err
+		}
+	}
+	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
+	a.deps.Bus.Wake(live.Relay)
+	return accepted, err
 }
 
 // readTask returns a task with the sentence that says why it stands where it stands.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -29,16 +28,10 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[cl
 	}
 	who := callerOf(ctx)
 	d.OrganizationID, d.UserID, d.Sender, d.Trace = who.organization, who.user, who.name, traceparent(ctx)
-	if (in.Body.CheckDuplicates == nil || *in.Body.CheckDuplicates) && !in.Body.ForceCreate {
-		if err := a.refuseAlike(ctx, d, in.Body.SimilarityThreshold); err != nil {
-			return nil, err
-		}
-	}
-	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
+	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold, !in.Body.ForceCreate && (in.Body.CheckDuplicates == nil || *in.Body.CheckDuplicates))
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Relay)
 	made, err := a.deps.Tickets.Ticket(ctx, who.organization, accepted.TicketID)
 	return &madeOut[client.Ticket]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
 }

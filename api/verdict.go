@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -24,11 +22,11 @@ func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.Asked
 	if err := checkVerdict(said); err != nil {
 		return nil, err
 	}
-	args, err := json.Marshal(map[string]any{
+	args, err := wireArgs(map[string]any{
 		"ok": said.Passed, "passed": said.Passed, "feedback": said.Feedback, "recommendations": said.Recommendations,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode the verdict: %w", err)
+		return nil, err
 	}
 	who := callerOf(ctx)
 	return a.askAndWait(ctx, task.Ask{

@@ -1,5 +1,12 @@
 package ingest
 
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
 // mostExponent is that of the largest double. The database writes numbers out, digit by
 // digit: six bytes 1e99999 would come back as a hundred thousand, and a page of them not at all.
 const mostExponent = 308
@@ -17,28 +24,19 @@ func HasHugeNumber(data []byte) bool {
 
 // insideNoText is HasHugeNumber that knows where texts begin and end.
 func insideNoText(data []byte) bool {
-	for at := 1; at < len(data); at++ {
-		switch {
-		case data[at] == '"':
-			at += textEnd(data[at:])
-		case data[at]|0x20 == 'e' && isDigit(data[at-1]) && huge(data[at+1:]):
+	tokens := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		t, err := tokens.ReadToken()
+		if err != nil {
+			return false // the end
+		}
+		if t.Kind() != '0' {
+			continue
+		}
+		if _, exponent, found := strings.Cut(strings.ToLower(t.String()), "e"); found && huge([]byte(exponent)) {
 			return true
 		}
 	}
-	return false
-}
-
-// textEnd is the place of the quote that ends the text which begins with data.
-func textEnd(data []byte) int {
-	for at := 1; at < len(data); at++ {
-		switch data[at] {
-		case '\\':
-			at++
-		case '"':
-			return at
-		}
-	}
-	return len(data)
 }
 
 // huge reports whether the exponent with which text begins is beyond the most.
