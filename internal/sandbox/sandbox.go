@@ -170,6 +170,8 @@ type Readier interface {
 // Provider makes, watches and removes sandboxes. Every method is idempotent and safe to
 // repeat after a lost answer. A sandbox is named by its labels: delete and adopt act only
 // where name and all labels agree.
+//
+//nolint:interfacebloat // the one exception: a provider is one thing, and the conformance suite holds all of it
 type Provider interface {
 	// Name is the provider's word on the wire: local, docker, daytona, external.
 	Name() string
