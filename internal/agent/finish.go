@@ -63,8 +63,8 @@ type ending struct {
 }
 
 // finish reports the end and waits until all is acknowledged: as long as it takes, or for
-// what is left of the grace time once the program was asked to stop.
-func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending) int {
+// what is left of the grace time once the program was asked to stop, at whose end late ends.
+func (s *session) finish(ctx, late context.Context, e ending) int {
 	code := 0
 	if !e.res.ExitNow {
 		s.keepTranscript(ctx)
@@ -90,7 +90,7 @@ func (s *session) finish(ctx context.Context, stopped func() time.Time, e ending
 		s.keepTranscript(ctx) // if it could not be sent before, the API is there now
 		return code
 	}
-	limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), stopped().Add(s.cfg.Grace))
+	limit, cancel := context.WithTimeout(late, s.cfg.Grace)
 	defer cancel()
 	if err := s.report.Flush(limit); err != nil {
 		s.deps.Log.WarnContext(ctx, "not everything was acknowledged; it stays in the spool", slog.Any("error", err))

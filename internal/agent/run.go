@@ -26,6 +26,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Deps is what [Run] works with.
@@ -108,7 +109,8 @@ type session struct {
 func (s *session) run(ctx context.Context) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	stopped := stoppedAt(ctx)
+	late, over := wait.Outlast(ctx, s.cfg.Grace)
+	defer over()
 	sending, silence := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -131,26 +133,7 @@ func (s *session) run(ctx context.Context) int {
 	deaf()
 	killed, left := s.deps.Procs.KillAll()
 	still()
-	return s.finish(ctx, stopped, ending{res: res, err: err, killed: killed, left: left})
-}
-
-// stoppedAt tells later when ctx ended, since the grace time runs from there.
-func stoppedAt(ctx context.Context) func() time.Time {
-	var mu sync.Mutex
-	var at time.Time
-	context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		at = time.Now()
-	})
-	return func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		if at.IsZero() {
-			return time.Now()
-		}
-		return at
-	}
+	return s.finish(ctx, late, ending{res: res, err: err, killed: killed, left: left})
 }
 
 func (s *session) started(notResumed error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -59,7 +60,7 @@ func (t *talk) words(end *turn) string {
 		}
 	}
 	if tail := strings.TrimSpace(end.exit.Output); tail != "" {
-		parts = append(parts, strings.ToValidUTF8(tail[max(len(tail)-2000, 0):], "?"))
+		parts = append(parts, textcut.Last(tail, 2000))
 	}
 	if unread := t.rec.now().unread; unread != "" && end.result == nil {
 		parts = append(parts, "It printed what omoi cannot read: "+clip(unread, 500))

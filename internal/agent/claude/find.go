@@ -22,12 +22,8 @@ const versionWait = time.Minute
 // Install is the command that installs the newest tested version for all users.
 const Install = "npm install --prefix /usr/local -g @anthropic-ai/claude-code@2.1.328"
 
-// variables are the environment of the agent's program by name; the last one of a name counts.
-type variables map[string]string
-
-func variablesOf(environ []string) variables {
-	return agent.Variables(environ)
-}
+// variables are the environment of the agent's program by name.
+type variables = map[string]string
 
 // find answers the path of Claude Code, and its version.
 func find(ctx context.Context, env agent.Env, vars variables) (path, version string, err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/stdio"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 // program is one process of Claude Code.
@@ -48,7 +49,7 @@ func (p *program) over() bool {
 func (p *program) read(out io.Reader, take func(*line)) {
 	lines, unread := bufio.NewReaderSize(out, 64<<10), 0
 	for {
-		raw, full, err := readLine(lines)
+		raw, full, err := textcut.ReadLine(lines, maxLine, headBytes)
 		l := lineOf(raw, full)
 		if l != nil && l.Type == lineUnread {
 			unread++

@@ -57,7 +57,7 @@ func firstPrompt(env agent.Env, place *place) string {
 	if cfg.Title != "" && !strings.HasPrefix(text, cfg.Title) {
 		text = cfg.Title + "\n\n" + text
 	}
-	if vars := variablesOf(env.Environ); vars["INITIAL_PROMPT"] != "" && cfg.Description == "" {
+	if vars := agent.Variables(env.Environ); vars["INITIAL_PROMPT"] != "" && cfg.Description == "" {
 		text = vars["INITIAL_PROMPT"]
 	}
 	switch {

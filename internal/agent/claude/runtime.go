@@ -23,7 +23,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if env.Done {
 		return agent.Result{}, nil
 	}
-	vars := variablesOf(env.Environ)
+	vars := agent.Variables(env.Environ)
 	if vars[Bin] == "" {
 		vars[Bin] = env.Config.ClaudeBin
 	}

@@ -1,10 +1,8 @@
 package claude
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 )
@@ -49,19 +47,4 @@ func leftOut(head []byte, full int) *line {
 func made(fields map[string]any) *line {
 	text, _ := json.Marshal(fields) //nolint:errchkjson // plain
 	return parse(text)
-}
-
-// readLine reads a line; of one that is too long it keeps the beginning.
-func readLine(in *bufio.Reader) (raw []byte, full int, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if full += len(part); full <= maxLine {
-			raw = append(raw, part...)
-		} else if len(raw) > headBytes {
-			raw = bytes.Clone(raw[:headBytes])
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return raw, full, err
-		}
-	}
 }

@@ -2,8 +2,9 @@ package command
 
 import (
 	"io"
-	"strings"
 	"sync"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 const (
@@ -39,9 +40,5 @@ func (o *output) text(hide func(string) string) string {
 	if hide != nil {
 		text = hide(text)
 	}
-	return tail(text)
-}
-
-func tail(text string) string {
-	return strings.ToValidUTF8(text[max(len(text)-maxTail, 0):], "?")
+	return textcut.Last(text, maxTail)
 }

@@ -49,7 +49,7 @@ type recorder struct {
 func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous.Limits) *recorder {
 	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
 	return &recorder{
-		env: env, limits: limits, place: p, full: make(chan string, 1), told: make(chan struct{}, 1),
+		env: env, limits: limits, place: p,
 		log: transcript.Log{Path: filepath.Join(env.Config.Dir, "transcript.jsonl")}, files: map[string]bool{}, own: map[string]bool{},
 		changes: func(limit int) ([]diff.Change, int, []string) { return watch(whole, limit) },
 	}
@@ -199,14 +199,7 @@ func (r *recorder) again() {
 	if r.env.Config.Continuous {
 		r.turns = r.place.Turn
 	}
-	select {
-	case <-r.full:
-	default:
-	}
-	select {
-	case <-r.told:
-	default:
-	}
+	r.full, r.told = make(chan string, 1), make(chan struct{}, 1)
 }
 
 // tell takes the output for what a program said that has no words of its own.

@@ -13,7 +13,7 @@ import (
 // history looks whether there is a commit on top of the one that the task began with, and answers the commit that is to be
 // the task's branch: where that stands, or HEAD where it goes on from there, as the work is collected.
 func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Repo) (seen Work, tip string) {
-	head, tip := commit(ctx, git, "HEAD"), commit(ctx, git, "refs/heads/"+repo.Branch)
+	head, tip := git.Commit(ctx, "HEAD"), git.Commit(ctx, "refs/heads/"+repo.Branch)
 	switch {
 	case tip == "" || head == tip || head != "" && goesOn(ctx, git, tip, head):
 		tip = head
@@ -36,11 +36,6 @@ func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Rep
 func beside(ctx context.Context, git gitcmd.Git, tip string) (id string, ok bool) {
 	id, err := git.Run(ctx, "rev-list", "--max-count=1", "--branches", "--glob=refs/stash*", "--not", tip)
 	return id, err == nil
-}
-
-func commit(ctx context.Context, git gitcmd.Git, name string) string {
-	id, _ := git.Run(ctx, "rev-parse", "--verify", "--quiet", name+"^{commit}")
-	return id
 }
 
 // goesOn reports whether a commit has another one among its ancestors. What cannot be known, as where the history between them is cut

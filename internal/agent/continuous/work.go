@@ -72,7 +72,7 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 		w.Wrong = append(w.Wrong, leftOver(left))
 	}
 	w, tip := w.history(ctx, git, repo)
-	if w.Pushed = tip != "" && tip == commit(ctx, git, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
+	if w.Pushed = tip != "" && tip == git.Commit(ctx, "refs/remotes/origin/"+repo.Branch); !w.Pushed && asks.Pushed {
 		w.Wrong = append(w.Wrong, "Not pushed: origin does not have the last commit of "+repo.Branch+". Run git push origin HEAD.")
 	}
 	return w

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 // Git runs git in one folder. The zero value of each field is its default.
@@ -34,8 +36,10 @@ type Git struct {
 type Error struct {
 	Command  string
 	ExitCode int
-	Stderr   string // at most 2 KiB
+	Stderr   string // its end
 }
+
+const maxStderr = 2 << 10
 
 // Error says which command failed and what git said.
 func (e *Error) Error() string {
@@ -55,6 +59,12 @@ func (g Git) Run(ctx context.Context, args ...string) (string, error) {
 		return "", err
 	}
 	return strings.TrimSuffix(out.String(), "\n"), nil
+}
+
+// Commit returns the commit that a name stands for; empty if there is none.
+func (g Git) Commit(ctx context.Context, name string) string {
+	id, _ := g.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
+	return id
 }
 
 // Stream runs a git command between in and out; either may be nil.
@@ -81,7 +91,7 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 		return fmt.Errorf("git %s: %w", args[0], err)
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return &Error{Command: args[0], ExitCode: exit.ExitCode(), Stderr: shorten(stderr.String())}
+		return &Error{Command: args[0], ExitCode: exit.ExitCode(), Stderr: textcut.Last(strings.TrimSpace(stderr.String()), maxStderr)}
 	}
 	return fmt.Errorf("git %s: %w", args[0], err)
 }
@@ -114,12 +124,4 @@ func (g Git) environ() []string {
 		}
 	}
 	return append(env, g.Env...)
-}
-
-func shorten(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > 2048 {
-		text = text[len(text)-2048:]
-	}
-	return strings.ToValidUTF8(text, "?")
 }

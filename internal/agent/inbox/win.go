@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // lastWord is how long the answer to a question that is under way is waited for once nobody
@@ -40,7 +42,7 @@ func undecided(status int) bool {
 // ask posts the plain receipt under this taker's name. Status 0: omoi has not answered; a
 // refusal without its code, or what cannot be read, is of something on the way.
 func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
-	ctx, cancel := outlast(ctx, lastWord)
+	ctx, cancel := wait.Outlast(ctx, lastWord)
 	defer cancel()
 	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
 	switch {
@@ -56,14 +58,4 @@ func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
 		return 0, false
 	}
 	return answer.Status, said.Settled == nil || *said.Settled
-}
-
-// outlast is a context that ends some time after ctx.
-func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(d, cancel)
-		context.AfterFunc(longer, func() { timer.Stop() })
-	})
-	return longer, func() { stop(); cancel() }
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // patience is how long one request may take: a long poll and then some.
@@ -121,7 +123,7 @@ func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 		f.mu.Lock()
 		b.busy, b.done = false, done
 		f.mu.Unlock()
-		notify(f.news)
+		wait.Notify(f.news)
 	}()
 	if b.answer == nil {
 		answer, err := f.ask(ctx, ask)
@@ -142,13 +144,6 @@ func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 func (f *Forwarder) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		f.route.Log.WarnContext(ctx, "the post of a sandbox waits", slog.String("route", f.route.Own), slog.Any("error", err))
-	}
-}
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // ErrGone is what [Reporter.Run] ends with when the API says that the sandbox is over.
@@ -111,9 +112,9 @@ func (r *Reporter) append(eventType string, body []byte) {
 		return
 	}
 	r.count++
-	notify(r.wake)
+	wait.Notify(r.wake)
 	if needed {
-		notify(r.urgent)
+		wait.Notify(r.urgent)
 	}
 }
 
@@ -165,7 +166,7 @@ func (r *Reporter) Flush(ctx context.Context) error {
 	r.mu.Lock()
 	r.reportDropped()
 	r.mu.Unlock()
-	notify(r.urgent)
+	wait.Notify(r.urgent)
 	target := r.spool.Last()
 	for {
 		r.mu.Lock()
@@ -193,11 +194,4 @@ func (r *Reporter) announce(over error) {
 	}
 	close(r.acked)
 	r.acked = make(chan struct{})
-}
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

@@ -24,7 +24,7 @@ func (c *collector) cutWhere(ctx context.Context) string {
 		return ""
 	}
 	c.cut = made
-	if head := c.commit(ctx, "HEAD"); head != "" {
+	if head := c.look().Commit(ctx, "HEAD"); head != "" {
 		if _, err := c.look().Run(ctx, "rev-list", "--count", head); err != nil {
 			return ""
 		}

@@ -180,9 +180,9 @@ func (c *collector) heads(ctx context.Context) {
 		c.withoutRepository(ctx)
 		return
 	}
-	c.head = c.commit(ctx, "HEAD")
+	c.head = c.look().Commit(ctx, "HEAD")
 	if c.repo.Branch != "" {
-		c.branch = c.commit(ctx, "refs/heads/"+c.repo.Branch)
+		c.branch = c.look().Commit(ctx, "refs/heads/"+c.repo.Branch)
 	}
 	if c.branch == "" {
 		c.branch = c.pushed(ctx)
@@ -209,15 +209,6 @@ func (c *collector) withoutRepository(ctx context.Context) {
 	c.head, c.res.Head, c.res.Commits = c.branch, c.branch, c.count(ctx)
 }
 
-// commit reads a name in the workspace's repository; empty if it names no commit that is there.
-func (c *collector) commit(ctx context.Context, name string) string {
-	id, err := c.look().Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
-	if err != nil {
-		return ""
-	}
-	return id
-}
-
 // pushed looks at the bare origin beside the workspace, for an agent that removed its branch.
 func (c *collector) pushed(ctx context.Context) string {
 	if c.repo.Branch == "" {
@@ -238,10 +229,7 @@ func (c *collector) base(ctx context.Context) string {
 		return ""
 	}
 	if c.from == nil {
-		id, err := c.git.Run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", c.repo.Base+"^{commit}")
-		if err != nil {
-			id = ""
-		}
+		id := c.git.Commit(ctx, c.repo.Base)
 		c.from = &id
 	}
 	return *c.from

@@ -60,34 +60,31 @@ type run struct {
 	taken string // id of a message whose step is not over
 }
 
-// interruption is the cause with which a message ends a run's context.
-type interruption struct{ message inbox.Message }
-
-func (i *interruption) Error() string { return "interrupted: " + i.message.Content }
+// errInterrupted is the cause with which a message ends a run's context.
+var errInterrupted = errors.New("interrupted by a message")
 
 // work follows the script and listens for an interrupt beside it.
 func (r *run) work(ctx context.Context, script Script) (agent.Result, error) {
 	inner, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	heard := make(chan *interruption, 1)
+	heard := make(chan inbox.Message, 1)
 	listen, deaf := context.WithCancel(ctx)
 	go func() {
 		defer close(heard)
 		if m, err := r.env.Inbox.TakeInterrupt(listen); err == nil {
-			i := &interruption{message: m}
-			heard <- i
-			stop(i)
+			heard <- m
+			stop(errInterrupted)
 		}
 	}()
 	err := r.follow(inner, script)
 	r.save()
 	deaf()
-	i := <-heard
-	if i == nil || ctx.Err() != nil {
+	m, ok := <-heard
+	if !ok || ctx.Err() != nil {
 		return r.res, err
 	}
-	r.interrupted(i.message)
-	if _, ours := errors.AsType[*interruption](context.Cause(inner)); ours && errors.Is(err, context.Canceled) {
+	r.interrupted(m)
+	if errors.Is(context.Cause(inner), errInterrupted) && errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	return r.res, err

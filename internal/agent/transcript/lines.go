@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
@@ -38,21 +39,14 @@ func read(f *os.File, at int64, secrets *redact.Hider) (piece []byte, raw int64,
 
 // readLine returns a line without its end, and its length with it.
 func readLine(in *bufio.Reader) (line []byte, n int64, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		n += int64(len(part))
-		if n <= maxLine {
-			line = append(line, part...)
-		}
-		switch {
-		case err == nil && n > maxLine:
-			return fmt.Appendf(nil, `{"type":"omoi_line_left_out","bytes":%d}`, n), n, nil
-		case err == nil:
-			return line[:len(line)-1], n, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, 0, err
-		}
+	line, full, err := textcut.ReadLine(in, maxLine, 0)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case full > maxLine:
+		return fmt.Appendf(nil, `{"type":"omoi_line_left_out","bytes":%d}`, full), int64(full), nil
 	}
+	return line[:len(line)-1], int64(full), nil
 }
 
 // find looks for the place that the API names. The start of the file is the answer where it

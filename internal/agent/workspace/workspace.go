@@ -93,18 +93,15 @@ func ensureBranch(ctx context.Context, git gitcmd.Git, bundle string, repo *agen
 	if repo.Base == "" {
 		return fmt.Errorf("the bundle does not hold the branch %q", repo.Branch)
 	}
-	if _, err := git.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "HEAD"); err != nil && !isGitError(err) {
-		return err // a bundle without HEAD is fine if it has the base
+	if _, err := git.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "HEAD"); err != nil {
+		if _, refused := errors.AsType[*gitcmd.Error](err); !refused {
+			return err
+		} // a bundle without HEAD is fine if it has the base
 	}
 	if _, err := git.Run(ctx, "update-ref", ref, repo.Base); err != nil {
 		return fmt.Errorf("the bundle holds neither the branch %q nor its base: %w", repo.Branch, err)
 	}
 	return nil
-}
-
-func isGitError(err error) bool {
-	_, ok := errors.AsType[*gitcmd.Error](err)
-	return ok
 }
 
 // checkout fills the workspace, which may be a mount point that cannot be replaced. Each
