@@ -389,7 +389,7 @@ func (r *fakeRuns) StartCleanup(_ context.Context, in contract.CleanupInput) err
 	return r.call("cleanup " + in.SandboxID)
 }
 
-func (r *fakeRuns) SignalLook(_ context.Context, _ string, look contract.CheckSignal) error {
+func (r *fakeRuns) SignalCheck(_ context.Context, _ string, look contract.CheckSignal) error {
 	return r.call("look " + look.SandboxID)
 }
 

@@ -122,8 +122,8 @@ type Runs interface {
 	// StartCleanup starts the cleanup of a sandbox; one that runs is success.
 	StartCleanup(ctx context.Context, in contract.CleanupInput) error
 	PauseSchedule(ctx context.Context, id, note string) error
-	// SignalLook asks a task's workflow to look at a sandbox that seems to have ended.
-	SignalLook(ctx context.Context, taskID string, look contract.CheckSignal) error
+	// SignalCheck asks a task's workflow to check a sandbox that seems to have ended.
+	SignalCheck(ctx context.Context, taskID string, in contract.CheckSignal) error
 	// WakeReaper unpauses the reaper's schedule and triggers it.
 	WakeReaper(ctx context.Context) error
 }

@@ -47,7 +47,7 @@ func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (
 // hint has the task's workflow look at a sandbox that has ended. Where it cannot be told, its own
 // timers notice.
 func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
-	err := a.deps.Runs.SignalLook(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
+	err := a.deps.Runs.SignalCheck(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
 	if err != nil && task.CodeOf(err) != task.CodeGone {
 		a.log.WarnContext(ctx, "end of a sandbox not told", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -193,34 +193,26 @@ func (a *Activities) ReconcileTasks(ctx context.Context) (contract.ReconcileTask
 	if err != nil {
 		return contract.ReconcileTasksResult{}, fmt.Errorf("list open tasks: %w", err)
 	}
-	left := make(chan string, len(ids))
-	for _, id := range ids {
-		left <- id
-	}
-	close(left)
 	var abandoned atomic.Int64
-	var all sync.WaitGroup
-	for range min(asking, len(ids)) {
-		all.Go(func() { abandoned.Add(a.repairAll(ctx, left)) })
+	var group errgroup.Group
+	group.SetLimit(asking)
+	for _, id := range ids {
+		group.Go(func() error {
+			done, err := a.repair(ctx, id)
+			if err != nil {
+				a.log.WarnContext(ctx, "reconcile task failed", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
+			}
+			if done {
+				abandoned.Add(1)
+			}
+			return nil
+		})
 	}
-	all.Wait()
+	_ = group.Wait() // none fails
 	return contract.ReconcileTasksResult{Abandoned: int(abandoned.Load())}, ctx.Err()
 }
 
-// repairAll answers how many of those that are left it wrote off.
-func (a *Activities) repairAll(ctx context.Context, left <-chan string) (abandoned int64) {
-	for id := range left {
-		done, err := a.repair(ctx, id)
-		if err != nil {
-			a.log.WarnContext(ctx, "task not repaired", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
-		}
-		if done {
-			abandoned++
-		}
-	}
-	return abandoned
-}
-
+// repair writes a task off if its workflow is closed, and reports whether it did.
 func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	_, open, err := a.deps.Runs.CurrentRun(ctx, taskID)
 	switch {

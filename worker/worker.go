@@ -51,8 +51,7 @@ type Config struct {
 	HostBeat    time.Duration // between heartbeats of the host; default [HostHeartbeat]
 	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
 
-	// StickyCache is how many workflows are kept in memory, in the whole process; 0: the
-	// SDK's default of 10,000; below zero: none, every workflow task replays.
+	// StickyCache is how many workflows are kept in memory, in the whole process; 0: every workflow task replays.
 	StickyCache int
 }
 
@@ -169,9 +168,7 @@ func unreachable(err error) bool {
 
 // start starts one SDK worker a queue; stop ends them side by side.
 func (w *Worker) start(fail context.CancelCauseFunc) (stop func(), err error) {
-	if w.cfg.StickyCache != 0 {
-		worker.SetStickyWorkflowCacheSize(max(w.cfg.StickyCache, 0))
-	}
+	worker.SetStickyWorkflowCacheSize(w.cfg.StickyCache)
 	var running []worker.Worker
 	stop = func() { stopAll(running) }
 	for _, one := range w.queues(fail) {
@@ -181,7 +178,7 @@ func (w *Worker) start(fail context.CancelCauseFunc) (stop func(), err error) {
 		}
 		running = append(running, one)
 	}
-	w.log.Info("worker polls", slog.String("host_id", w.cfg.HostID), slog.Int("queues", len(running)))
+	w.log.Info("worker started", slog.String("host_id", w.cfg.HostID), slog.Int("task_queues", len(running)))
 	return stop, nil
 }
 

@@ -90,7 +90,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	c := devServer(t)
 	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
 	w := worker.New(
-		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond, StickyCache: -1},
+		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond},
 		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s},
 	)
 	ctx, stop := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestWorkerWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	said := make(lines, 100)
-	w := worker.New(worker.Config{HostID: "h2", StickyCache: -1}, worker.Deps{
+	w := worker.New(worker.Config{HostID: "h2"}, worker.Deps{
 		Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}),
 		Hosts: &hosts{seen: make(chan string, 1)}, Schedules: &schedules{}, Log: slog.New(slog.NewTextHandler(said, nil)),
 	})
@@ -137,7 +137,7 @@ func TestWorkerWaitsForAServerThatIsNotThereYet(t *testing.T) {
 	require.Contains(t, said.next(t, done), `step="start worker"`)
 
 	devServerAt(t, address)
-	for line := ""; !strings.Contains(line, "worker polls"); {
+	for line := ""; !strings.Contains(line, "worker started"); {
 		line = said.next(t, done)
 	}
 	stop()

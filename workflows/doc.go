@@ -31,6 +31,6 @@
 //
 // # Changing this package
 //
-// Histories are frozen (docs/decisions/0073-frozen-forms.md). Every change of the order of commands needs a version gate, and a history
+// Histories are frozen (docs/decisions/0075-frozen-forms.md). Every change of the order of commands needs a version gate, and a history
 // that is recorded with it (make record). replay_test.go replays all of testdata/histories.
 package workflows

@@ -30,14 +30,14 @@ func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
-	var parked bool
+	var suspended bool
 	for _, p := range s.projects {
-		parked = parked || (p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot && p.SandboxID == "")
+		suspended = suspended || (p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot && p.SandboxID == "")
 	}
-	require.True(t, parked)
+	require.True(t, suspended)
 }
 
-func TestPassedVerdictOnAParkedTaskPublishes(t *testing.T) {
+func TestPassedVerdictOnASuspendedTaskPublishes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {

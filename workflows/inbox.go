@@ -72,19 +72,14 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 			b.takeCommand(ctx, cmd, r)
 		}
 		s := workflow.NewNamedSelector(ctx, "inbox")
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalSandboxEvents), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveDigests(ctx, c, r)
-		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCommand), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveCommand(ctx, c, r)
-		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalCheck), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveCheck(c, r)
-		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalSandboxDeleted), func(c workflow.ReceiveChannel, _ bool) {
-			b.receiveDeleted(c)
-		})
-		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
+		on := func(signal string, receive func(workflow.ReceiveChannel)) {
+			s.AddReceive(workflow.GetSignalChannel(ctx, signal), func(c workflow.ReceiveChannel, _ bool) { receive(c) })
+		}
+		on(contract.SignalSandboxEvents, func(c workflow.ReceiveChannel) { b.receiveDigests(ctx, c, r) })
+		on(contract.SignalCommand, func(c workflow.ReceiveChannel) { b.receiveCommand(ctx, c, r) })
+		on(contract.SignalCheck, func(c workflow.ReceiveChannel) { b.receiveCheck(c, r) })
+		on(contract.SignalSandboxDeleted, b.receiveDeleted)
+		on(contract.SignalAdmitted, func(c workflow.ReceiveChannel) {
 			c.Receive(ctx, nil)
 			b.signals++
 			b.admitted = true

@@ -26,19 +26,19 @@ func redo() error {
 	})
 }
 
-// parked is the projection with which the task gave its slot back.
-func (s *stage) parked() contract.Projection {
+// suspended is the projection with which the task gave its slot back.
+func (s *stage) suspended() contract.Projection {
 	s.t.Helper()
 	for _, p := range s.projects {
 		if p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot {
 			return p
 		}
 	}
-	s.t.Fatal("the task was never parked")
+	s.t.Fatal("the task was never suspended")
 	return contract.Projection{}
 }
 
-func TestALimitBeforeTheBranchParksTheTask(t *testing.T) {
+func TestALimitBeforeTheBranchSuspendsTheTask(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -48,13 +48,13 @@ func TestALimitBeforeTheBranchParksTheTask(t *testing.T) {
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, "feature/x", result.Branch)
-	require.Equal(t, "GitHub's rate limit is reached.", s.parked().Reason)
+	require.Equal(t, "GitHub's rate limit is reached.", s.suspended().Reason)
 	require.Equal(t, 3, s.count(contract.EnsureBranch))
 	require.Len(t, s.begun, 1, "no attempt without its branch")
 	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
 }
 
-func TestALimitBeforeThePullRequestParksTheTaskAndItsWork(t *testing.T) {
+func TestALimitBeforeThePullRequestSuspendsTheTaskAndItsWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -62,14 +62,14 @@ func TestALimitBeforeThePullRequestParksTheTaskAndItsWork(t *testing.T) {
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
-	require.Equal(t, task.ClassPublish, s.parked().Class, "a run that is loaded meanwhile publishes as well")
-	require.Equal(t, task.StatusPending, s.parked().Status)
+	require.Equal(t, task.ClassPublish, s.suspended().Class, "a run that is loaded meanwhile publishes as well")
+	require.Equal(t, task.StatusPending, s.suspended().Status)
 	require.Len(t, s.begun, 1, "the work is not done again")
 	require.Equal(t, 1, s.count(contract.CollectWork))
 	require.Equal(t, 2, s.count(contract.OpenPullRequest))
 }
 
-func TestCancelWhileParkedBeforeThePullRequest(t *testing.T) {
+func TestCancelWhileSuspendedBeforeThePullRequest(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()

@@ -135,14 +135,14 @@ func playValidationLimit(tr *troupe) {
 	reviewedByUser(tr.stage, contract.CommandVerdict, "no")
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
-	require.Len(tr.t, tr.parkedFor(task.BlockedReview), 1)
+	require.Len(tr.t, tr.suspendedFor(task.BlockedReview), 1)
 }
 
 func playValidationError(tr *troupe) {
 	failedValidator(tr.stage)
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation"}, tr.kinds())
-	require.Len(tr.t, tr.parkedFor(task.BlockedReview), 1)
+	require.Len(tr.t, tr.suspendedFor(task.BlockedReview), 1)
 }
 
 // The verdict comes while the agent is being started, which only the next attempt gets to.

@@ -161,14 +161,14 @@ func reviewedByUser(s *stage, kind, said string) {
 	})
 }
 
-// parkedFor are the projections of a task that waits for a reason.
-func (s *stage) parkedFor(why task.BlockedReason) (parked []contract.Projection) {
+// suspendedFor are the projections of a task that waits for a reason.
+func (s *stage) suspendedFor(why task.BlockedReason) (suspended []contract.Projection) {
 	for _, p := range s.projects {
 		if p.Blocked == why && p.Ended != nil {
-			parked = append(parked, p)
+			suspended = append(suspended, p)
 		}
 	}
-	return parked
+	return suspended
 }
 
 func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
@@ -189,10 +189,10 @@ func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, task.StatusCompleted, result.Status)
 			require.Equal(t, c.kinds, s.kinds())
-			parked := s.parkedFor(task.BlockedReview)
-			require.Len(t, parked, 1)
-			require.True(t, parked[0].ReleaseSlot)
-			require.Equal(t, task.ClassStopped, parked[0].Ended.Class)
+			suspended := s.suspendedFor(task.BlockedReview)
+			require.Len(t, suspended, 1)
+			require.True(t, suspended[0].ReleaseSlot)
+			require.Equal(t, task.ClassStopped, suspended[0].Ended.Class)
 			require.Equal(t, task.ReceiptCarriedOut, s.receipts()["v1"])
 			if c.said == "no" {
 				require.Equal(t, "feedback-v1", s.begun[2].FeedbackID)
@@ -209,9 +209,9 @@ func TestValidatorError_WaitsForAUsersReview(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.StatusCompleted, result.Status)
 	require.Equal(t, []string{"first", "validation"}, s.kinds())
-	parked := s.parkedFor(task.BlockedReview)
-	require.Len(t, parked, 1)
-	require.Equal(t, task.ClassCredentials, parked[0].Ended.Class)
+	suspended := s.suspendedFor(task.BlockedReview)
+	require.Len(t, suspended, 1)
+	require.Equal(t, task.ClassCredentials, suspended[0].Ended.Class)
 }
 
 // failedValidator has the validator report a permanent error, and a user accept the work afterwards.
@@ -232,7 +232,7 @@ func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	validated(s, func(int, string) { s.after(20*time.Minute, func() { s.command(contract.CommandVerdict, "v1", "ok") }) })
 	_, err := s.run()
 	require.NoError(t, err)
-	require.Len(t, s.parkedFor(task.BlockedReview), 1)
+	require.Len(t, s.suspendedFor(task.BlockedReview), 1)
 }
 
 // Without a validator of its own, the task takes verdicts from outside: three revisions, and then the end.
@@ -432,8 +432,8 @@ func TestWorkThatCannotBeHandedInIsDoneAgain(t *testing.T) {
 	require.Equal(t, []string{"first", "retry", "validation"}, s.kinds())
 }
 
-// Work that was parked on its way to its branch is not there: no validator may look for it.
-func TestWorkThatWasParkedWhileHandedInIsDoneAgain(t *testing.T) {
+// Work that was suspended on its way to its branch is not there: no validator may look for it.
+func TestWorkThatWasSuspendedWhileHandedInIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))

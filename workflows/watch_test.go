@@ -24,7 +24,7 @@ func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 	require.Less(t, s.count(contract.CheckAgent), 60, "asked again with backoff")
 }
 
-func TestUnknownForTheLongestDurationParks(t *testing.T) {
+func TestUnknownForTheLongestDurationSuspends(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.observe = func(contract.CheckAgentInput) contract.Observation {

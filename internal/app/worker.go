@@ -95,14 +95,9 @@ func (c *core) newWorker() (*worker.Worker, error) {
 		Tokens: c.ring, Credentials: c.credentials, API: c.inlet.way(), Agents: agents{c.cfg.Agent.Binary}.open, Logs: c.logs, Guardian: c.guardian, Conductor: c.conductor, Retention: c.store,
 		Wake: func(taskID string) { c.bus.Wake(live.Task(taskID)) }, CutOff: c.metrics.ActivityCutOff, Log: c.log,
 	})
-	w := c.cfg.Worker
-	sticky := w.StickyCacheSize
-	if sticky == 0 {
-		sticky = -1 // the worker's word for none
-	}
 	return worker.New(worker.Config{
-		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: w.MaxSandboxes, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
-		StickyCache: sticky,
+		HostID: host, Providers: found.hostBound(), Agents: c.runnableAgents(), Capacity: c.cfg.Worker.MaxSandboxes, StopTimeout: c.shutdown.worker, HostBeat: c.cfg.Test.HostHeartbeat,
+		StickyCache: c.cfg.Worker.StickyCacheSize,
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }
 

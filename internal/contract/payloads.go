@@ -53,14 +53,13 @@ type WatchState struct {
 	Frozen time.Duration `json:"frozen,omitempty"` // by which the attempt may last longer; see [LoadedSandbox]
 }
 
-// CheckSignal is the payload of [SignalCheck]: whoever sees that a sandbox or its agent has ended asks for a
-// look at it, which is what decides.
+// CheckSignal is the payload of [SignalCheck]: the sandbox or its agent seems to have ended. The check decides.
 type CheckSignal struct {
 	SandboxID string `json:"sandbox_id"`
 }
 
-// SandboxDeletedSignal is the payload of [SignalSandboxDeleted]: its work is saved as far as it can be, and its provider has nothing of the sandbox any more.
-// A second look is still to come.
+// SandboxDeletedSignal is the payload of [SignalSandboxDeleted]: the work is saved as far as possible, and the provider no longer has the
+// sandbox. The second absence check is still to come.
 type SandboxDeletedSignal struct {
 	SandboxID string `json:"sandbox_id"`
 }
@@ -86,7 +85,7 @@ type LoadedTask struct {
 	// Reset is true if another run of the same chain wrote the task last: signals and
 	// a cancel that are already there were re-applied and are dropped.
 	Reset bool `json:"reset,omitempty"`
-	// HoldsSlot is true if the gate has let the task in.
+	// HoldsSlot is true if the task was admitted.
 	HoldsSlot bool `json:"holds_slot,omitempty"`
 
 	Title    string `json:"title,omitempty"` // scrubbed, at most 120 bytes
@@ -136,7 +135,7 @@ type LiveAttempt struct {
 	Assigned     bool   `json:"assigned,omitempty"`
 	Started      bool   `json:"started,omitempty"`
 	Pulled       bool   `json:"pulled,omitempty"`    // see [SpawnedSandbox]
-	Validates    bool   `json:"validates,omitempty"` // it judges the work of those before it, and does none
+	Validates    bool   `json:"validates,omitempty"` // it validates the work of earlier attempts
 }
 
 // Projection is the input of [SaveTaskState]: what the task's row shall say from now on. It is
@@ -182,7 +181,7 @@ type AttemptEnd struct {
 
 // Why an attempt was ended whose agent did nothing, in the words of the wire contract.
 const (
-	IdleStuck   = "stuck_running" // it beat and did no work
+	IdleStuck   = "stuck_running" // it sent heartbeats and did no work
 	IdleTimeout = "idle_timeout"  // it waited for a message that did not come
 )
 
@@ -197,7 +196,7 @@ type Settlement struct {
 type Projected struct {
 	// Fenced is true if another run, or a later projection, owns the task. The caller ends.
 	Fenced bool `json:"fenced,omitempty"`
-	// HoldsSlot answers RequestSlot: the gate may have let the task in at once.
+	// HoldsSlot answers RequestSlot: the task may have been admitted at once.
 	HoldsSlot bool `json:"holds_slot,omitempty"`
 }
 
@@ -351,13 +350,13 @@ type CheckAgentInput struct {
 
 // Answers of [CheckAgent].
 const (
-	ObservedWorking = "working" // nothing is wrong; look again after Next
+	ObservedWorking = "working" // nothing is wrong; check again after Next
 	ObservedIdle    = "idle"    // waits for messages longer than allowed
-	ObservedStuck   = "stuck"   // beats without working
-	ObservedSilent  = "silent"  // the provider has it, and it has said nothing for too long
-	ObservedExited  = "exited"  // the agent's process has ended without saying so
-	ObservedGone    = "gone"    // the provider says that it is gone
-	ObservedUnknown = "unknown" // nothing can be said; ask again
+	ObservedStuck   = "stuck"   // sends heartbeats without working
+	ObservedSilent  = "silent"  // exists at the provider, and has reported nothing for too long
+	ObservedExited  = "exited"  // the agent's process has ended without reporting it
+	ObservedGone    = "gone"    // the provider no longer has it
+	ObservedUnknown = "unknown" // cannot be determined; ask again
 )
 
 // Observation is the answer of [CheckAgent].
@@ -365,7 +364,7 @@ type Observation struct {
 	Seen         string            `json:"seen"`
 	Class        task.FailureClass `json:"class,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
-	Next         time.Duration     `json:"next,omitempty"`          // when to look again, by the database's clock
+	Next         time.Duration     `json:"next,omitempty"`          // when to check again, by the database's clock
 	LastSequence int64             `json:"last_sequence,omitempty"` // stored; more than applied means: read the events first
 	// EndReason is the condition that Reason renders: why the attempt is over, or why that is unknown.
 	EndReason task.Reason `json:"end_reason,omitzero"`
@@ -409,9 +408,9 @@ type LoadedSandbox struct {
 	// LongestCreate is how late a lost create may still appear; zero if the provider fences it.
 	LongestCreate time.Duration `json:"longest_create,omitempty"`
 	SalvageWindow time.Duration `json:"salvage_window"` // default 5 min
-	// Lost is true if a person has declared the machine of the sandbox lost.
+	// Lost is true if an operator has declared the host of the sandbox lost.
 	Lost bool `json:"lost,omitempty"`
-	// Pickup is how long work may lie on Queue before the sandbox is loaded anew; default 30 s.
+	// Pickup is how long work may lie on Queue before the sandbox is loaded again; default 30 s.
 	Pickup time.Duration `json:"pickup,omitempty"`
 	Pulled bool          `json:"pulled,omitempty"` // see [SpawnedSandbox]
 	// Frozen is how long the sandbox was frozen since its attempt was assigned.

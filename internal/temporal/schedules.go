@@ -116,13 +116,13 @@ func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 func (c *Client) wanted() []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		periodic(c.cfg.ReaperPeriod, contract.ScheduleReaper, client.ScheduleWorkflowAction{
-			ID: "reaper", Workflow: contract.ReaperWorkflow, StaticSummary: "find sandboxes that nobody owns",
+			ID: "reaper", Workflow: contract.ReaperWorkflow, StaticSummary: "find orphaned sandboxes",
 		}),
 		c.supervising(c.cfg.GuardianPeriod, contract.ScheduleGuardian, client.ScheduleWorkflowAction{
-			ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "judge agents at work",
+			ID: "guardian", Workflow: contract.GuardianWorkflow, StaticSummary: "analyze active agents",
 		}),
 		c.supervising(c.cfg.ConductorPeriod, contract.ScheduleConductor, client.ScheduleWorkflowAction{
-			ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "look at agents at work together",
+			ID: "conductor", Workflow: contract.ConductorWorkflow, StaticSummary: "analyze the active agents of each organization",
 		}),
 		periodic(c.cfg.RetentionPeriod, contract.ScheduleRetention, client.ScheduleWorkflowAction{
 			ID: "retention", Workflow: contract.RetentionWorkflow, StaticSummary: "remove expired data of ended tasks",

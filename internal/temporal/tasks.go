@@ -90,9 +90,9 @@ func (c *Client) SignalAdmitted(ctx context.Context, taskID string) error {
 	return c.signal(ctx, taskID, contract.SignalAdmitted, nil)
 }
 
-// SignalLook asks a task to look at a sandbox that seems to have ended.
-func (c *Client) SignalLook(ctx context.Context, taskID string, look contract.CheckSignal) error {
-	return c.signal(ctx, taskID, contract.SignalCheck, look)
+// SignalCheck asks a task to check a sandbox that seems to have ended.
+func (c *Client) SignalCheck(ctx context.Context, taskID string, in contract.CheckSignal) error {
+	return c.signal(ctx, taskID, contract.SignalCheck, in)
 }
 
 func (c *Client) signal(ctx context.Context, taskID, name string, payload any) error {

@@ -10,12 +10,12 @@ import (
 )
 
 // playPaused is stopped with its project while the agent works, and goes on when a person resumes it.
-func playPaused(tr *troupe) { playParked(tr, contract.CommandPause, task.BlockedPaused) }
+func playPaused(tr *troupe) { playSuspended(tr, contract.CommandPause, task.BlockedPaused) }
 
 // playBudget spends its budget, and goes on when that is raised.
-func playBudget(tr *troupe) { playParked(tr, contract.CommandBudget, task.BlockedBudget) }
+func playBudget(tr *troupe) { playSuspended(tr, contract.CommandBudget, task.BlockedBudget) }
 
-func playParked(tr *troupe, kind string, why task.BlockedReason) {
+func playSuspended(tr *troupe, kind string, why task.BlockedReason) {
 	tr.spawned = func(n int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		if n == 1 {
@@ -31,14 +31,14 @@ func playParked(tr *troupe, kind string, why task.BlockedReason) {
 	require.Len(tr.t, tr.cleaned, 2)
 	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["p1"])
 	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["r1"])
-	parked := 0
+	suspended := 0
 	for _, p := range tr.projects {
 		if p.Blocked == why && p.Ended != nil {
-			parked++
+			suspended++
 			require.True(tr.t, p.ReleaseSlot)
 			require.Equal(tr.t, "suspended", p.Ended.Outcome)
 			require.Zero(tr.t, p.Retries)
 		}
 	}
-	require.Equal(tr.t, 1, parked)
+	require.Equal(tr.t, 1, suspended)
 }
