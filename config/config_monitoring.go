@@ -25,7 +25,6 @@ type Monitoring struct {
 	Cooldown          time.Duration `key:"cooldown" default:"10m" min:"1ms" max:"24h" doc:"Minimum time between two interventions in one attempt."`
 	MaxInterventions  int           `key:"max_interventions" default:"4" min:"1" max:"100" doc:"Maximum number of interventions in one attempt."`
 	AnalysisCache     time.Duration `key:"analysis_cache" default:"5m" min:"0s" max:"24h" zero:"analyze in every cycle" doc:"Minimum age of an analysis before the guardian makes the next one."`
-	Retention         time.Duration `key:"retention" default:"336h" min:"1h" max:"8760h" doc:"Age at which analyses without an intervention are deleted."`
 	MaxAnalyses       int           `key:"max_concurrent_analyses" env:"MONITORING_MAX_CONCURRENT_ANALYSES" default:"5" min:"1" max:"100" doc:"Maximum number of concurrent model analyses."`
 	LLMAnalysis       bool          `key:"llm_analysis" env:"MONITORING_LLM_ANALYSIS_ENABLED" default:"true" doc:"Use a model, if a key and a model are configured."`
 	Model             string        `key:"model" zero:"anthropic.model; without it, no model is used" doc:"Model of guardian and conductor, at anthropic.base_url with the key of the group anthropic."`

@@ -1,7 +1,6 @@
 package config
 
 import (
-	_ "embed" // for base.yaml
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,18 +17,11 @@ const (
 	originParameter   = "parameter"
 	originEnvironment = "environment"
 	originDefault     = "default"
-	originBuiltIn     = "base.yaml (built in)"
-	originProduction  = "production.yaml (built in)"
+	originProduction  = "the environment production"
 
 	envLocal      = "local"
 	envProduction = "production"
 )
-
-//go:embed base.yaml
-var builtIn []byte
-
-//go:embed production.yaml
-var production []byte
 
 // layer is one place where settings are looked for: variables, or dotted keys.
 type layer struct {
@@ -71,7 +63,7 @@ func environment(environ []string) layer {
 	return l
 }
 
-// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in ones. Of the environments without a file
+// yamlLayers reads <env>.yaml and base.yaml of dir. Of the environments without a file
 // only local and production mean something.
 func yamlLayers(dir, name string) ([]layer, error) {
 	if !regexp.MustCompile(`^[\w-]+$`).MatchString(name) {
@@ -94,20 +86,10 @@ func yamlLayers(dir, name string) ([]layer, error) {
 			return nil, fmt.Errorf("configuration: env: there is no %s. Create it, or set OMOI_ENV to local or production", path)
 		}
 	}
-	return builtInLayers(layers, name)
-}
-
-// builtInLayers appends the layers that every binary has.
-func builtInLayers(layers []layer, name string) ([]layer, error) {
-	if name == envProduction {
-		over, err := yamlLayer(originProduction, production)
-		if err != nil {
-			return nil, err
-		}
-		layers = append(layers, over)
+	if name == envProduction { // where programs read the log
+		layers = append(layers, layer{name: originProduction, values: map[string]string{"log.format": "json"}})
 	}
-	base, err := yamlLayer(originBuiltIn, builtIn)
-	return append(layers, base), err
+	return layers, nil
 }
 
 func yamlLayer(name string, content []byte) (layer, error) {

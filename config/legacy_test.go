@@ -33,7 +33,7 @@ func TestLegacyEnvironment_IsHonored(t *testing.T) {
 	}})
 	require.Equal(t, []any{"daytona", "https://omoi.example.com", "production", "json"},
 		[]any{loaded.Task.Provider, loaded.API.CallbackURL, loaded.Env, loaded.Log.Format})
-	require.Equal(t, "production.yaml (built in)", origin(t, loaded, "log.format"))
+	require.Equal(t, "the environment production", origin(t, loaded, "log.format"))
 	require.Empty(t, loaded.Warnings)
 }
 
@@ -62,7 +62,7 @@ func TestProduction_IsReadBelowTheFilesOfTheInstallation(t *testing.T) {
 	home := t.TempDir()
 	src := config.Source{Environ: []string{"OMOI_HOME=" + home, "OMOI_ENV=production"}}
 	require.Equal(t, "json", load(t, src).Log.Format)
-	require.Equal(t, "ai-agent-dev-light", load(t, src).Sandbox.Snapshot, "base.yaml is read too")
+	require.Equal(t, "ai-agent-dev-light", load(t, src).Sandbox.Snapshot, "defaults stay")
 	write(t, filepath.Join(home, "config", "production.yaml"), "log: {format: text}\n")
 	require.Equal(t, "text", load(t, src).Log.Format)
 }

@@ -18,7 +18,7 @@ func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
 	}
 	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
 	return conductor.New(conductor.Config{
-		Fresh: max(least, cycles*m.AnalysisCache), Keep: m.Retention, Parallel: m.MaxAnalyses,
+		Fresh: max(least, cycles*m.AnalysisCache), Parallel: m.MaxAnalyses,
 	}, deps)
 }
 

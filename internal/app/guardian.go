@@ -57,7 +57,7 @@ func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 		fresh = -1 // the guardian's word for not at all
 	}
 	return guardian.New(guardian.Config{
-		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval, Keep: m.Retention,
+		AutoSteering: m.AutoSteering, Fresh: fresh, Stale: 2 * m.GuardianInterval,
 		Asked: m.MaxAnalyses, Ladder: ladder, Rules: rulesOf(c.cfg),
 	}, guardian.Deps{
 		Store: c.store, Model: makes, Counter: c.metrics, Log: c.log,
