@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,12 +37,7 @@ type Finding struct {
 
 // Sick reports whether something failed.
 func Sick(findings []Finding) bool {
-	for _, f := range findings {
-		if f.Status == FindingFail {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == FindingFail })
 }
 
 // Checkup looks for what could keep omoi dev from working on this machine. It changes
@@ -134,10 +130,8 @@ func checkDatabase(ctx context.Context, cfg *config.Loaded) Finding {
 	if err != nil {
 		return Finding{Check: name, Status: FindingFail, Detail: firstLine(err), Next: "correct DATABASE_URL, or unset it"}
 	}
-	for _, step := range steps {
-		if step.AppliedAt.IsZero() {
-			return Finding{Check: name, Status: FindingWarn, Detail: "the database of DATABASE_URL has an older schema", Next: "omoi migrate up"}
-		}
+	if outdated(steps) {
+		return Finding{Check: name, Status: FindingWarn, Detail: "the database of DATABASE_URL has an older schema", Next: "omoi migrate up"}
 	}
 	return Finding{Check: name, Status: FindingOK, Detail: "the server of DATABASE_URL, schema up to date"}
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -109,17 +108,11 @@ func agentsRights(active []string) string {
 
 // isolation answers the parts that a sandbox would have, and why bubblewrap is none of them.
 func isolation(cfg config.Loaded) (active []string, why string, err error) {
-	here := place(&cfg)
-	beside := existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes")))
-	dir, err := os.MkdirTemp(beside, ".doctor-")
+	dir, err := besideSandboxes(&cfg)
 	if err != nil {
-		return nil, "", errors.New("no sandbox can be tried: " + unwritable(beside, err))
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
-		return nil, "", fmt.Errorf("open that folder: %w", err)
-	}
-	cfg.Sandbox.Dir = filepath.Join(dir, "sandboxes")
 	if cfg.API.Socket != "" {
 		cfg.API.Socket = filepath.Join(dir, "api", "api.sock") // its own folder may not be made yet
 		if err := makeSocketDir(cfg.API.Socket); err != nil {

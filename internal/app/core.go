@@ -157,10 +157,8 @@ func migratedSchema(ctx context.Context, database string) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range steps {
-		if step.AppliedAt.IsZero() {
-			return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
-		}
+	if outdated(steps) {
+		return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package app
 
 import (
 	"context"
-	"time"
+	"slices"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -11,46 +11,35 @@ import (
 )
 
 // Step is one step of the schema.
-type Step struct {
-	Version   int64      `json:"version"`
-	Name      string     `json:"name"`
-	AppliedAt *time.Time `json:"applied_at"` // null: not applied
-}
+type Step = postgres.Migration
 
-// Migration does something to the schema and answers its steps afterwards.
+// Migration does something to the schema and returns its steps afterwards.
 type Migration func(ctx context.Context, cfg *config.Loaded) ([]Step, error)
 
 // MigrateUp brings the schema to the newest version.
 func MigrateUp(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
-	return migrated(ctx, cfg, postgres.Migrate)
-}
-
-// MigrateStatus changes nothing.
-func MigrateStatus(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
-	return migrated(ctx, cfg, func(context.Context, string) error { return nil })
-}
-
-func migrated(ctx context.Context, cfg *config.Loaded, do func(ctx context.Context, url string) error) ([]Step, error) {
 	url, err := databaseURL(cfg)
 	if err != nil {
 		return nil, err
 	}
-	if err := do(ctx, url); err != nil {
+	if err := postgres.Migrate(ctx, url); err != nil {
 		return nil, err
 	}
-	found, err := postgres.Status(ctx, url)
+	return postgres.Status(ctx, url)
+}
+
+// MigrateStatus changes nothing.
+func MigrateStatus(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
+	url, err := databaseURL(cfg)
 	if err != nil {
 		return nil, err
 	}
-	steps := make([]Step, 0, len(found))
-	for _, m := range found {
-		step := Step{Version: m.Version, Name: m.Name}
-		if !m.AppliedAt.IsZero() {
-			step.AppliedAt = &m.AppliedAt
-		}
-		steps = append(steps, step)
-	}
-	return steps, nil
+	return postgres.Status(ctx, url)
+}
+
+// outdated reports whether a schema is older than this binary.
+func outdated(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.AppliedAt == nil })
 }
 
 // databaseURL is the configured database, else that of a running omoi dev.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -40,7 +41,7 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err 
 			online++
 		case h.LostAt == nil && h.Live+h.Unverified > 0:
 			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s",
-				contract.QueueHost(h.ID), hostName(h), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
+				contract.QueueHost(h.ID), cmp.Or(h.Name, h.ID), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
 			next = "start its worker, or omoi host list"
 		}
 	}
@@ -57,19 +58,11 @@ func (c *core) workersOnline(ctx context.Context) string {
 	online := []string{}
 	for _, h := range hosts {
 		if h.Beats {
-			online = append(online, fmt.Sprintf("%s, version %s, polls %s, %s and %s", hostName(h), h.Version,
+			online = append(online, fmt.Sprintf("%s, version %s, polls %s, %s and %s", cmp.Or(h.Name, h.ID), h.Version,
 				contract.QueueTasks, contract.QueueSandboxes, contract.QueueHost(h.ID)))
 		}
 	}
 	return strings.Join(online, "; ")
-}
-
-// hostName is what people call a host.
-func hostName(h client.Host) string {
-	if h.Name == "" {
-		return h.ID
-	}
-	return h.Name
 }
 
 // watchWorkers raises an alert when two looks in turn find a queue without a worker, and takes it back. One look

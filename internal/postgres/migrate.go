@@ -24,9 +24,9 @@ const versionTable = "omoi_schema_version"
 
 // Migration is one step of the schema.
 type Migration struct {
-	Version   int64
-	Name      string
-	AppliedAt time.Time // zero: not applied
+	Version   int64      `json:"version"`
+	Name      string     `json:"name"`
+	AppliedAt *time.Time `json:"applied_at"` // null: not applied
 }
 
 // Migrate brings the schema to the newest version and makes the partitions of this and
@@ -47,7 +47,11 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	err := withProvider(ctx, url, func(p *goose.Provider, _ *sql.DB) error {
 		steps, err := p.Status(ctx)
 		for _, step := range steps {
-			found = append(found, Migration{Version: step.Source.Version, Name: step.Source.Path, AppliedAt: step.AppliedAt})
+			m := Migration{Version: step.Source.Version, Name: step.Source.Path}
+			if step.State == goose.StateApplied {
+				m.AppliedAt = &step.AppliedAt
+			}
+			found = append(found, m)
 		}
 		return translate("read the state of the schema", err)
 	})

@@ -33,7 +33,7 @@ func TestTenProcessesMigrateAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, status)
 	for _, step := range status {
-		require.False(t, step.AppliedAt.IsZero(), "%s is not applied", step.Name)
+		require.NotNil(t, step.AppliedAt, "%s is not applied", step.Name)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestMigrate_AcceptsADatabaseOfANewerBuild(t *testing.T) {
 	status, err := postgres.Status(t.Context(), url)
 	require.NoError(t, err)
 	for _, step := range status {
-		require.False(t, step.AppliedAt.IsZero(), "%s is not applied", step.Name)
+		require.NotNil(t, step.AppliedAt, "%s is not applied", step.Name)
 	}
 }
 
