@@ -24,5 +24,5 @@ func TestFrozenFilesStayAsTheyAre(t *testing.T) {
 		t.Skip("SKIPPED: FROZEN is not committed yet")
 	}
 	require.Empty(t, git("diff", "--diff-filter=a", "--name-status", since, "--", "migrations/*.sql", "workflows/testdata/histories", "internal/contract/testdata"),
-		"frozen files were changed or removed; add a new one instead (docs/decisions/0073-frozen-forms.md)")
+		"frozen files were changed or removed; add a new one instead (docs/decisions/0075-frozen-forms.md)")
 }
