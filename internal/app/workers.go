@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api"
-	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"

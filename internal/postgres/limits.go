@@ -16,7 +16,7 @@ import (
 
 // How long a credential sleeps whose provider did not say when its limit resets, and how far apart tasks go on after it.
 const (
-	limitWait = 5 * time.Minute
+	limitWait  = 5 * time.Minute
 	limitApart = 2 * time.Second
 )
 

@@ -90,7 +90,7 @@ func TestStatusBeforeTheFirstMigration(t *testing.T) {
 	t.Parallel()
 	status, err := postgres.Status(t.Context(), pgtest.EmptyURL(t))
 	require.NoError(t, err)
-	require.True(t, status[0].AppliedAt.IsZero())
+	require.Nil(t, status[0].AppliedAt)
 }
 
 func TestMigrateMakesThePartitionsOfThisAndTheNextMonth(t *testing.T) {
