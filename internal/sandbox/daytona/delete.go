@@ -26,7 +26,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 	case task.CodeConflict: // a stranger's is not ours
 		return nil
 	default:
-		return err
+		return unasked(err)
 	}
 }
 
@@ -108,7 +108,7 @@ func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 var _ sandbox.Surveyor = (*Provider)(nil)
 
 func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbox.Sandbox, error) {
-	if err := p.asked(); err != nil {
+	if err := unasked(p.Ready()); err != nil {
 		return nil, err
 	}
 	items, err := p.client.list(ctx, filter)

@@ -2,7 +2,6 @@ package daytona
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -89,7 +88,7 @@ func (p *Provider) checked(box *apiclient.Sandbox, spec sandbox.Spec) (*apiclien
 func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
 	box, err := p.find(ctx, labels)
 	if err != nil {
-		return nil, forMaking(err)
+		return nil, err
 	}
 	switch stateOf(box) {
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
@@ -103,14 +102,6 @@ func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient
 	default:
 		return box, nil
 	}
-}
-
-// forMaking gives a refused key its own meaning back: nothing will be made with it.
-func forMaking(err error) error {
-	if cause := errors.Unwrap(err); task.CodeOf(cause) == task.CodeForbidden {
-		return cause
-	}
-	return err
 }
 
 // awaitStarted waits for a sandbox to run. Only one that was stopped before is started.

@@ -52,14 +52,6 @@ func (p *Provider) Ready() error {
 	return nil
 }
 
-// asked is Ready where a sandbox exists already: without a key nothing can be said of it.
-func (p *Provider) asked() error {
-	if err := p.Ready(); err != nil {
-		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked: %s", task.MessageOf(err)).WithCause(err)
-	}
-	return nil
-}
-
 // unasked turns a refused key into what it means for a sandbox that exists: it cannot be asked.
 func unasked(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
@@ -74,13 +66,13 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 	if err := labels.Check(); err != nil {
 		return nil, err
 	}
-	if err := p.asked(); err != nil {
+	if err := p.Ready(); err != nil {
 		return nil, err
 	}
 	box, err := p.client.get(ctx, task.SandboxName(labels.SandboxID))
 	switch {
 	case err != nil:
-		return nil, unasked(err)
+		return nil, err
 	case !agree(box.Labels, labels):
 		return nil, sandbox.ErrNameTaken
 	case stateOf(box) == apiclient.SANDBOXSTATE_DESTROYED:
@@ -94,7 +86,7 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 func (p *Provider) running(ctx context.Context, labels sandbox.Labels) error {
 	box, err := p.find(ctx, labels)
 	if err != nil || stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
-		return err
+		return unasked(err)
 	}
 	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: what ran in it has ended", labels.SandboxID, stateOf(box))
 }
@@ -111,7 +103,7 @@ func stateOf(box *apiclient.Sandbox) apiclient.SandboxState {
 func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox, error) {
 	box, err := p.find(ctx, labels)
 	if err != nil {
-		return nil, err
+		return nil, unasked(err)
 	}
 	if stateOf(box) != apiclient.SANDBOXSTATE_STARTED {
 		if box, err = p.wake(ctx, box); err != nil {
