@@ -23,18 +23,10 @@ func (p Process) IsStopped() bool { return p.State == 'T' || p.State == 't' }
 
 // IDs lists the processes of this machine; nil where they cannot be read.
 func IDs() []int {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close() //nolint:errcheck // only read
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil
-	}
+	entries, _ := os.ReadDir("/proc")
 	var ids []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			ids = append(ids, pid)
 		}
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -64,15 +65,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, task.Invalid("root", "the folder %q has no absolute path", c.Root).WithCause(err)
 	}
 	c.Root = root
-	if c.Network == "" {
-		c.Network = sandbox.NetworkHost
-	}
-	if c.Isolation == "" {
-		c.Isolation = IsolationAuto
-	}
-	if c.UIDDir == "" {
-		c.UIDDir = "/var/lib/omoi/uids"
-	}
+	c.Network, c.Isolation = cmp.Or(c.Network, sandbox.NetworkHost), cmp.Or(c.Isolation, IsolationAuto)
+	c.UIDDir = cmp.Or(c.UIDDir, "/var/lib/omoi/uids")
 	c.Limits = c.Limits.Or(sandbox.Limits{Processes: 1024}).Or(sandbox.DefaultLimits())
 	return c, c.check()
 }

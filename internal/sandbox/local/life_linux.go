@@ -29,16 +29,7 @@ var (
 	spanAll   = span{start: byteAgent, length: byteExec + 1}
 )
 
-// holdAgent takes the command's byte; false: another has it.
-func holdAgent(file *os.File) (bool, error) {
-	return hold(file, unix.F_WRLCK, byteAgent)
-}
-
-// holdExec takes the byte of Exec, which many share.
-func holdExec(file *os.File) (bool, error) {
-	return hold(file, unix.F_RDLCK, byteExec)
-}
-
+// hold takes one byte; false: another has it.
 func hold(file *os.File, kind int16, start int64) (bool, error) {
 	lock := unix.Flock_t{Type: kind, Start: start, Len: 1}
 	err := unix.FcntlFlock(file.Fd(), unix.F_SETLK, &lock)

@@ -98,11 +98,11 @@ func (s *minder) take() (bool, error) {
 		return false, err
 	}
 	s.life = file // open until this process ends: a close would drop the lock
-	hold := holdAgent
+	kind, at := int16(unix.F_WRLCK), int64(byteAgent)
 	if s.kind == kindExec {
-		hold = holdExec
+		kind, at = unix.F_RDLCK, byteExec
 	}
-	got, err := hold(file)
+	got, err := hold(file, kind, at)
 	if err != nil {
 		return false, err
 	}

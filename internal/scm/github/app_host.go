@@ -16,30 +16,22 @@ type pass struct {
 // pass finds the token for a repository: what people have set for themselves, their project or organization; else that
 // of the App, where it is installed there; else that of the server.
 func (h *Host) pass(ctx context.Context, owner, name string) (pass, error) {
-	if h.cfg.App == nil {
-		token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
-		return pass{token: token}, err
+	var missing error // of an App that is not installed there
+	if h.cfg.App != nil {
+		own, ours, err := h.cfg.App.cfg.Owners.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
+		if err != nil || own != "" {
+			return pass{token: own}, err
+		}
+		if ours {
+			token, err := h.cfg.App.Token(ctx, owner, name)
+			if !errors.Is(err, errNotInstalled) { // one that is suspended, or cannot log in, is no reason to work with another's token
+				return pass{token: token, app: true}, err
+			}
+			missing = err
+		}
 	}
-	own, ours, err := h.cfg.App.cfg.Owners.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
-	if err != nil || own != "" {
-		return pass{token: own}, err
-	}
-	if !ours { // there is nothing for them; this says so
-		token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
-		return pass{token: token}, err
-	}
-	token, err := h.cfg.App.Token(ctx, owner, name)
-	if errors.Is(err, errNotInstalled) {
-		return h.instead(ctx, err)
-	}
-	return pass{token: token, app: true}, err
-}
-
-// instead is the server's own token where the App is not installed. Where there is none, the App is what is amiss. One
-// that is suspended, or cannot log in, is no reason to work with another's token.
-func (h *Host) instead(ctx context.Context, missing error) (pass, error) {
 	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
-	if task.CodeOf(err) == task.CodeUnauthorized {
+	if missing != nil && task.CodeOf(err) == task.CodeUnauthorized { // there is none: the App is what is amiss
 		return pass{}, missing
 	}
 	return pass{token: token}, err

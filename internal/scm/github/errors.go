@@ -101,7 +101,7 @@ func pauseOf(err error) (time.Duration, bool) {
 		return max(time.Until(e.Rate.Reset.Time), time.Second), true
 	}
 	if e, ok := errors.AsType[*gh.AbuseRateLimitError](err); ok {
-		return max(e.GetRetryAfter(), secondaryAfter(e), time.Second), true
+		return max(cmp.Or(e.GetRetryAfter(), secondaryPause), time.Second), true
 	}
 	e, ok := errors.AsType[*gh.ErrorResponse](err)
 	if !ok || e.Response == nil || (e.Response.StatusCode != http.StatusTooManyRequests && e.Response.StatusCode != http.StatusForbidden) {
@@ -112,11 +112,4 @@ func pauseOf(err error) (time.Duration, bool) {
 		return 0, false
 	}
 	return cmp.Or(time.Duration(seconds)*time.Second, secondaryPause), true
-}
-
-func secondaryAfter(e *gh.AbuseRateLimitError) time.Duration {
-	if e.RetryAfter != nil {
-		return 0
-	}
-	return secondaryPause
 }
