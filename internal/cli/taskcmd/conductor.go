@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -30,11 +29,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 		return s.printJSON(c)
 	}
 	s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))
-	s.row("Every", seconds(status.Config.ConductorInterval))
-	s.row("Last cycle", conductorAge(c.LastRunAge))
-	if c.Schedule.NextRun != nil {
-		s.row("Next", c.Schedule.NextRun.Local().Format("15:04:05"))
-	}
+	s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
 	if c.Last == nil {
 		s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")
 		return nil
@@ -64,13 +59,6 @@ func coherenceWord(a client.ConductorAnalysis) string {
 		return fmt.Sprintf("unknown, at most %.2f", a.AtMost)
 	}
 	return fmt.Sprintf("%.2f", *a.Coherence)
-}
-
-func conductorAge(age *float64) string {
-	if age == nil {
-		return "none yet"
-	}
-	return seconds(math.Round(*age)) + " ago"
 }
 
 func (s *session) conductorDuplicates() *cobra.Command {

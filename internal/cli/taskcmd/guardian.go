@@ -48,12 +48,8 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
 	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.Resting))
-	s.row("Every", seconds(status.Config.GuardianInterval))
+	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
 	s.row("Acts", steers(status.Config))
-	s.row("Last cycle", lastCycle(status))
-	if status.Timing.NextRun != nil {
-		s.row("Next", status.Timing.NextRun.Local().Format("15:04:05"))
-	}
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
 	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
@@ -88,25 +84,17 @@ func steers(c client.MonitorConfig) string {
 	return "only where a project allows it (omoi project update <project> --auto-steering true); elsewhere in shadow mode"
 }
 
-func lastCycle(status client.MonitorStatus) string {
-	c, ended := status.LastCycle, status.Timing.LastRunAge
-	switch {
-	case c == nil && ended != nil:
-		return seconds(math.Round(*ended)) + " ago; what it counted is for admins"
-	case c == nil:
-		return "none yet"
+// cycles prints when guardian or conductor run.
+func (s *session) cycles(interval float64, age *float64, next *time.Time) {
+	s.row("Every", seconds(interval))
+	last := "none yet"
+	if age != nil {
+		last = seconds(math.Round(*age)) + " ago"
 	}
-	text := fmt.Sprintf("%s: %d analyzed", moment(&c.StartedAt), c.Judged)
-	if c.Standing > 0 {
-		text += fmt.Sprintf(", %d as before", c.Standing)
+	s.row("Last cycle", last)
+	if next != nil {
+		s.row("Next", next.Local().Format("15:04:05"))
 	}
-	if c.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", c.Failed)
-	}
-	if c.EndedAt == nil {
-		text += ", under way"
-	}
-	return text
 }
 
 func seconds(n float64) string { return time.Duration(n * float64(time.Second)).String() }
