@@ -17,10 +17,10 @@ import (
 const checkTime = 5 * time.Minute
 
 const checkHelp = `
-It asks the server as any client does, and gives real tasks to the scripted agent, which has no model and costs nothing but its
-sandboxes. What it makes it ends: its tasks, their sandboxes, which are seen to be gone, and in its own repository their branches.
-That holds also for Ctrl-C and where a step fails; what a check that was killed has left ends within --timeout. Projects named
-omoi-check stay, for the next time. omoi ps --all shows the tasks.
+The check is a client of the API and runs real tasks of the scripted agent, which has no model. At its end, after Ctrl-C and
+after a failed step too, it cancels its tasks, verifies that their sandboxes are deleted, and removes their branches from its
+own repository. Tasks of a check that was killed end within --timeout. Projects named omoi-check stay. omoi ps --all lists
+the tasks.
 
 Exit code 0: no step says FAIL. 1: one does. 3: no server answers. 4: something is not allowed. 130: interrupted.`
 

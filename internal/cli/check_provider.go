@@ -17,12 +17,12 @@ func newCheckProvider(g *globals) *cobra.Command {
 	var parallel int
 	cmd := &cobra.Command{
 		Use: "provider <name>", Short: "Run the conformance checks of a sandbox provider",
-		Long: `Run the conformance checks of a sandbox provider: creates real sandboxes with this machine's settings,
-keys included, and removes them. Where sandboxes cost money, so does this: some fifty short ones.
-What they are labelled with is made up for each promise, so that sandboxes of work are not touched.
+		Long: `Run the conformance checks of a sandbox provider: creates about fifty sandboxes with this machine's settings
+and keys, and deletes them; a provider may charge for them. Each check has labels of its own, so that other sandboxes are
+not changed.
 
-Exit code 0: every promise that could be tried is kept. 1: one is broken. 3: the provider does not answer.
-130: interrupted by Ctrl-C; what it made is removed, and what it was trying is not judged.`,
+Exit code 0: no check failed. 1: one failed. 3: the provider does not answer. 130: interrupted by Ctrl-C; its sandboxes are
+deleted.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("%s takes the name of one provider, as local or docker", cmd.CommandPath())

@@ -142,7 +142,7 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
 		s.err, s.Detail = errLate, fmt.Sprintf("Not within %s. %s", k.Timeout, k.why(ctx))
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
 		s.Verdict, s.Detail, s.Next = Skip, "Interrupted.", ""
 	case known:
 		s.Verdict, s.Next = stop.verdict, stop.next

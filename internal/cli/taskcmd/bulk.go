@@ -100,7 +100,7 @@ func (s *session) showCancelled(rows []cancelled) error {
 		return s.printJSON(rows)
 	}
 	if len(rows) == 0 {
-		s.hint("No open task is meant; those that have ended are never touched.")
+		s.hint("No open task matches; ended tasks are never changed.")
 		return nil
 	}
 	table := [][]string{{"TASK", "STATUS", "TITLE", "OUTCOME"}}
@@ -117,13 +117,12 @@ func (s *session) sandboxesCleanup() *cobra.Command {
 	cmd := s.verb("cleanup [sandbox ...]", "Delete sandboxes by cancelling their tasks", cobra.ArbitraryArgs, func(ctx context.Context, api *client.Client, args []string) error {
 		return s.cleanup(ctx, api, args, all, b)
 	})
-	cmd.Long = `End sandboxes by cancelling the tasks that work in them: what they have done is saved, and the sandbox is deleted and
-seen to be gone. Name sandboxes, or give --all or --older-than, and --yes; without them it lists what is there and what
-would be done. Tasks that have ended are never touched, and sandboxes whose work is over are on their way out by
-themselves.`
+	cmd.Long = `Delete sandboxes by cancelling the tasks that run in them. Work is saved, and each deletion is verified. Name sandboxes,
+or give --all or --older-than, and --yes; without --yes the command lists what it would do. Ended tasks are not changed:
+the cleanup of their sandboxes runs already.`
 	cmd.Example = `  omoi sandbox cleanup                          (a list; nothing is done)
   omoi sandbox cleanup --older-than 24h --yes`
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes in which a task works")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes with a running task")
 	b.flags(cmd, "sandboxes")
 	return cmd
 }

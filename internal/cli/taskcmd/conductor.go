@@ -14,7 +14,7 @@ import (
 func newConductor(s *session) *cobra.Command {
 	return noun("conductor", "Show coherence and duplicate work across agents",
 		s.verb("status", "Show how the conductor runs, and its last analysis", NoArgs, s.conductorStatus), s.conductorDuplicates(),
-		s.scheduleAsk("conductor", "run", "Run the conductor now, after the run that is in progress"),
+		s.scheduleAsk("conductor", "run", "Run the conductor now, after a run in progress"),
 		s.scheduleAsk("conductor", "pause", "Pause the conductor until it is resumed"),
 		s.scheduleAsk("conductor", "resume", "Resume a paused conductor"))
 }

@@ -15,7 +15,7 @@ import (
 
 func (s *session) credentialsTest() *cobra.Command {
 	of := whose{}
-	cmd := s.verb("test [kind]", "Test the credentials that a task of yours would use; without a kind, each", cobra.MaximumNArgs(1),
+	cmd := s.verb("test [kind]", "Test the credentials that your tasks would use; without a kind, all", cobra.MaximumNArgs(1),
 		func(ctx context.Context, api *client.Client, kinds []string) error {
 			_, id, err := of.place(ctx, api)
 			if err == nil && len(kinds) == 0 {

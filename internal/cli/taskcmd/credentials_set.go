@@ -22,7 +22,7 @@ func oneKind(cmd *cobra.Command, args []string) error {
 func (s *session) credentialsSet() *cobra.Command {
 	var in client.NewCredential
 	var of whose
-	cmd := s.verb("set <kind>", "Set a credential; its value is asked for, or read from standard input", oneKind,
+	cmd := s.verb("set <kind>", "Set a credential; type its value, or pipe it in", oneKind,
 		func(ctx context.Context, api *client.Client, args []string) (err error) {
 			if in.Scope, in.ProjectID, err = of.place(ctx, api); err != nil {
 				return err

@@ -22,7 +22,7 @@ func newEvents(s *session) *cobra.Command {
 
 func (s *session) sandboxEvents() *cobra.Command {
 	f := client.EventFilter{}
-	cmd := s.boxVerb("events", "List the newest events of a sandbox as they are stored, oldest of them first",
+	cmd := s.boxVerb("events", "List the newest stored events of a sandbox, oldest first",
 		func(ctx context.Context, api *client.Client, box client.Sandbox) error {
 			return s.events(ctx, api, box.ID, f)
 		})

@@ -21,7 +21,7 @@ func newGuardian(s *session) *cobra.Command {
 	return noun("guardian", "Supervise running agents: status, analyses, interventions, scores",
 		s.verb("status", "Show how the guardian runs, and its view of the running agents", NoArgs, s.guardianStatus),
 		s.guardianAnalyses(), s.guardianAnalyze(), s.guardianInterventions(), s.guardianWithdraw(),
-		s.scheduleAsk("guardian", "run", "Run the guardian now, after the run that is in progress"),
+		s.scheduleAsk("guardian", "run", "Run the guardian now, after a run in progress"),
 		s.scheduleAsk("guardian", "pause", "Pause the guardian until it is resumed"),
 		s.scheduleAsk("guardian", "resume", "Resume a paused guardian"),
 		s.guardianScore(), noun("corpus", "Manage labelled trajectories", s.corpusAdd()))
@@ -173,7 +173,7 @@ func (s *session) verdictWord(verdict string) string {
 
 func (s *session) guardianAnalyze() *cobra.Command {
 	var force bool
-	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, with what follows from it as in every cycle", func(ctx context.Context, api *client.Client, t client.Task) error {
+	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, and act on the analysis as a cycle does", func(ctx context.Context, api *client.Client, t client.Task) error {
 		a, err := api.Analyze(ctx, t.ID, force)
 		if err != nil {
 			return err

@@ -23,13 +23,13 @@ func (s *session) guardianScore() *cobra.Command {
 	var dir, name string
 	cmd := &cobra.Command{
 		Use:   "score",
-		Short: "Replay recorded trajectories and say how often the guardian is right",
-		Long: `Replay the recorded trajectories, each of which a person has labelled, and say how often the guardian is right:
-precision is the part of what it says that is so, recall the part of what is so that it says. No server is needed.
+		Short: "Replay recorded trajectories and print precision and recall",
+		Long: `Replay the recorded trajectories, which users have labelled, and print precision (the share of findings that are
+right) and recall (the share of faults that are found). No server is needed.
 
-Without --model the rules are scored: each trajectory is judged while it grows, and the first call for steering counts.
-With it a model is, at the end of each trajectory; that asks it once or more for each and costs what it costs. It is
-asked at ANTHROPIC_BASE_URL with ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.`,
+Without --model the rules are scored: each trajectory is analyzed while it grows, and the first call for steering counts.
+With --model a model is scored at the end of each trajectory, with one or more calls for each, at ANTHROPIC_BASE_URL with
+ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.`,
 		Args: NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.score(cmd.Context(), dir, name) },
 	}
