@@ -24,7 +24,7 @@ type Runtimes interface {
 
 // draftAgent chooses the agent of a task that names none: what its sandbox or script implies, the operator's default,
 // else the first runtime that works. Without one it sets NoAgent.
-func (a *API) draftAgent(ctx context.Context, d *task.Draft, in client.NewTask) error {
+func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.NewTask) error {
 	_, execution, err := executionOf(in)
 	switch {
 	case err != nil:

@@ -26,8 +26,8 @@ func wireProviders() []string {
 
 // draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
 // first field that stands against it.
-func (a *API) draft(ctx context.Context, in client.NewTask) (task.Draft, error) {
-	d := task.Draft{TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots}
+func (a *API) draft(ctx context.Context, in client.NewTask) (task.NewTask, error) {
+	d := task.NewTask{TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots}
 	for _, step := range []func() error{
 		func() error { return draftText(&d, in) },
 		func() error { return draftWords(&d, in) },
@@ -40,13 +40,13 @@ func (a *API) draft(ctx context.Context, in client.NewTask) (task.Draft, error) 
 			return d, err
 		}
 	}
-	d.Ticket = task.TicketDraft{
+	d.Ticket = task.NewTicket{
 		Title: d.Title, Description: d.Description, TicketType: "feature", PhaseID: d.PhaseID, Priority: d.Priority,
 	}
 	return d, nil
 }
 
-func draftText(d *task.Draft, in client.NewTask) error {
+func draftText(d *task.NewTask, in client.NewTask) error {
 	d.Title, d.Description = in.Title, in.Description
 	if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Description) == "" {
 		return task.Invalid("title", "Give a title or a description: a task needs one of them.")
@@ -82,7 +82,7 @@ func titleFrom(description string) string {
 	return cut + "..."
 }
 
-func draftWords(d *task.Draft, in client.NewTask) error {
+func draftWords(d *task.NewTask, in client.NewTask) error {
 	if !wordForm.MatchString(d.TaskType) {
 		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(d.TaskType))
 	}
@@ -95,7 +95,7 @@ func draftWords(d *task.Draft, in client.NewTask) error {
 
 // draftRunner settles who does the work and where. An agent from outside and a sandbox
 // that is no machine of ours belong together unless the caller says otherwise.
-func (a *API) draftRunner(ctx context.Context, d *task.Draft, in client.NewTask) error {
+func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTask) error {
 	var errs [2]error
 	d.Agent, errs[0] = offered("agent", in.Agent, wireAgents(), a.cfg.Agents)
 	d.Provider, errs[1] = offered("sandbox", in.Sandbox, wireProviders(), a.cfg.Providers)
@@ -117,7 +117,7 @@ func (a *API) draftRunner(ctx context.Context, d *task.Draft, in client.NewTask)
 	return nil
 }
 
-func (a *API) draftExecution(d *task.Draft, in client.NewTask) error {
+func (a *API) draftExecution(d *task.NewTask, in client.NewTask) error {
 	raw, execution, err := executionOf(in)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func sentenceCase(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + strings.TrimSuffix(text[min(1, len(text)):], ".") + "."
 }
 
-func draftLimits(d *task.Draft, in client.NewTask) error {
+func draftLimits(d *task.NewTask, in client.NewTask) error {
 	if in.MaxRetries != nil {
 		d.MaxRetries = *in.MaxRetries
 	}
@@ -233,7 +233,7 @@ func checkTime(field string, at time.Time) (*time.Time, error) {
 }
 
 // draftPlace says where the task belongs, and asks whether its repository can be worked on.
-func (a *API) draftPlace(ctx context.Context, d *task.Draft, in client.NewTask) error {
+func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.NewTask) error {
 	given := 0
 	for _, place := range []string{in.TicketID, in.ProjectID, in.Repo} {
 		if place != "" {

@@ -29,7 +29,7 @@ func (e *alikeError) Unwrap() error { return e.err }
 
 // refuseAlike is an error where work like that of a draft is open in its project. It is a look and
 // no lock: of two who ask at the same moment both may be told that there is none.
-func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64) error {
+func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float64) error {
 	report, err := a.alike(ctx, d, threshold)
 	if err != nil || !report.IsDuplicate {
 		return err
@@ -42,7 +42,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.Draft, threshold *float64)
 }
 
 // alike compares a draft with the open work of its project, by counting words.
-func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64) (client.DuplicateReport, error) {
+func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
 	open, err := a.deps.Conducting.OpenWork(ctx, conductor.WorkQuery{
 		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
@@ -60,7 +60,7 @@ func (a *API) alike(ctx context.Context, d task.Draft, threshold *float64) (clie
 }
 
 // compare names all who are alike by least or more, the most alike first.
-func compare(report *client.DuplicateReport, d task.Draft, open []conductor.OpenWork, least float64) {
+func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.OpenWork, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
 	for _, o := range open {
 		theirs := supervise.WorkOf(o.Title, o.Description)

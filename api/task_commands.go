@@ -11,7 +11,7 @@ import (
 
 // Commands stores commands on tasks.
 type Commands interface {
-	AskTask(ctx context.Context, a task.Ask) (task.Asked, error)
+	AskTask(ctx context.Context, a task.CommandRequest) (task.CommandResult, error)
 	Command(ctx context.Context, organizationID, id string) (task.Command, error)
 }
 
@@ -41,14 +41,14 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.As
 			return nil, err
 		}
 		who := callerOf(ctx)
-		return a.askAndWait(ctx, task.Ask{
+		return a.askAndWait(ctx, task.CommandRequest{
 			OrganizationID: who.organization, TaskID: in.ID, Kind: kind, Reason: reason, Sender: who.name, Args: args,
 		})
 	}
 }
 
 // askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
-func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*madeOut[client.Asked], error) {
+func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut[client.Asked], error) {
 	asked, err := a.give(ctx, ask)
 	if err != nil {
 		return nil, err
@@ -75,9 +75,9 @@ func (a *API) askAndWait(ctx context.Context, ask task.Ask) (*madeOut[client.Ask
 
 // give gives a command. A retry of what seems to run is looked at twice: the run may have been
 // ended behind our back, and then the task begins again in one go.
-func (a *API) give(ctx context.Context, ask task.Ask) (task.Asked, error) {
+func (a *API) give(ctx context.Context, ask task.CommandRequest) (task.CommandResult, error) {
 	asked, err := a.deps.Commands.AskTask(ctx, ask)
-	if task.CodeOf(err) != task.CodeConflict || ask.Kind != task.AskRetry || a.deps.WriteOff == nil {
+	if task.CodeOf(err) != task.CodeConflict || ask.Kind != task.CommandRetry || a.deps.WriteOff == nil {
 		return asked, err
 	}
 	if off, looked := a.deps.WriteOff(ctx, ask.TaskID); looked != nil || !off {

@@ -39,7 +39,7 @@ type BranchDiff struct{ Repo, Base, Branch string }
 // Tasks stores tasks. Errors of all ports carry the domain's codes; an id of another organization is
 // [task.CodeNotFound].
 type Tasks interface {
-	AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error)
+	AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error)
 	Task(ctx context.Context, organizationID, id string) (task.Task, error)
 	Tasks(ctx context.Context, organizationID string, q client.TaskQuery) (client.Page[task.Task], error)
 	ChangeTask(ctx context.Context, organizationID, id string, c client.TaskChange) error
@@ -80,7 +80,7 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 }
 
 // accept stores a task, unless work like it is open in the project and checkDuplicates is set.
-func (a *API) accept(ctx context.Context, d task.Draft, threshold *float64, checkDuplicates bool) (task.Accepted, error) {
+func (a *API) accept(ctx context.Context, d task.NewTask, threshold *float64, checkDuplicates bool) (task.Accepted, error) {
 	if checkDuplicates {
 		if err := a.refuseAlike(ctx, d, threshold); err != nil {
 			return task.Accepted{}, err

@@ -36,7 +36,7 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[cl
 	return &madeOut[client.Ticket]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
 }
 
-func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.Draft, error) {
+func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.NewTask, error) {
 	d, err := a.draft(ctx, firstTask(in))
 	if err != nil {
 		return d, err

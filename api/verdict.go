@@ -29,8 +29,8 @@ func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.Asked
 		return nil, err
 	}
 	who := callerOf(ctx)
-	return a.askAndWait(ctx, task.Ask{
-		OrganizationID: who.organization, TaskID: in.ID, Kind: task.AskVerdict, OK: said.Passed, Sender: who.name, Args: args,
+	return a.askAndWait(ctx, task.CommandRequest{
+		OrganizationID: who.organization, TaskID: in.ID, Kind: task.CommandVerdict, OK: said.Passed, Sender: who.name, Args: args,
 	})
 }
 
@@ -50,7 +50,7 @@ func checkVerdict(said client.PersonVerdict) error {
 
 // draftValidation settles whether the work is validated, as far as the task and its type say so, and
 // whether its validator has what it needs.
-func (a *API) draftValidation(d *task.Draft, in client.NewTask, execution task.Execution) error {
+func (a *API) draftValidation(d *task.NewTask, in client.NewTask, execution task.Execution) error {
 	v := execution.Validator
 	if v.Rounds < 0 || v.Rounds > maxRounds {
 		return task.Invalid("execution_config.validator.rounds", "The execution_config.validator.rounds %d is not one of 1 to %d.", v.Rounds, maxRounds)
@@ -60,7 +60,7 @@ func (a *API) draftValidation(d *task.Draft, in client.NewTask, execution task.E
 		rounds = a.cfg.ValidationRounds
 	}
 	wrong := a.checkValidator(d, v)
-	d.Validation = task.ValidationDraft{
+	d.Validation = task.NewValidation{
 		Asked: in.Validate, ByType: slices.Contains(a.cfg.ValidatedTypes, d.TaskType), Able: wrong == nil, Rounds: rounds,
 	}
 	switch {
@@ -73,7 +73,7 @@ func (a *API) draftValidation(d *task.Draft, in client.NewTask, execution task.E
 }
 
 // checkValidator says what the agent lacks that is to validate.
-func (a *API) checkValidator(d *task.Draft, v task.Validator) error {
+func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	agent := v.Agent
 	if agent == "" {
 		agent = d.Agent

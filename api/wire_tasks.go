@@ -61,8 +61,8 @@ func (a *API) taskComplete(ctx context.Context, in *sandboxRawIn) (*bodyOut[clie
 	}
 	success := said.Success == nil || *said.Success
 	args := map[string]any{"ok": success, "success": success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
-	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{
-		TaskID: said.TaskID, Kind: task.AskComplete, OK: success, Reason: said.ErrorMessage,
+	asked, err := a.askWire(ctx, in.SandboxID, task.CommandRequest{
+		TaskID: said.TaskID, Kind: task.CommandComplete, OK: success, Reason: said.ErrorMessage,
 	}, args)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 		"ok": *said.Passed, "passed": *said.Passed, "feedback": *said.Feedback, "evidence": said.Evidence,
 		"recommendations": said.Recommendations, "sandbox_id": in.SandboxID,
 	}
-	asked, err := a.askWire(ctx, in.SandboxID, task.Ask{TaskID: said.TaskID, Kind: task.AskVerdict, OK: *said.Passed}, args)
+	asked, err := a.askWire(ctx, in.SandboxID, task.CommandRequest{TaskID: said.TaskID, Kind: task.CommandVerdict, OK: *said.Passed}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -105,20 +105,20 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 }
 
 // askWire gives a command in the old wire form: too late is an answer there.
-func (a *API) askWire(ctx context.Context, sandboxID string, ask task.Ask, args map[string]any) (task.Asked, error) {
+func (a *API) askWire(ctx context.Context, sandboxID string, ask task.CommandRequest, args map[string]any) (task.CommandResult, error) {
 	if ask.TaskID == "" {
-		return task.Asked{}, task.Invalid("task_id", "The task_id must be given.")
+		return task.CommandResult{}, task.Invalid("task_id", "The task_id must be given.")
 	}
 	if err := knownID("task", ask.TaskID); err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	who := callerOf(ctx)
 	var err error
 	if ask.OrganizationID, err = a.organizationOf(ctx, who); err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	if ask.Args, err = wireArgs(args); err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	ask.SandboxID, ask.Sender, ask.Wire, ask.Own = sandboxID, who.name, true, who.sandbox != ""
 	asked, err := a.deps.Commands.AskTask(ctx, ask)

@@ -27,7 +27,7 @@ func TestHider_FailsWhileTheEnvCannotBeDecrypted(t *testing.T) {
 		return c
 	}
 	mine := with()
-	made, err := mine.store.AcceptTask(t.Context(), task.Draft{
+	made, err := mine.store.AcceptTask(t.Context(), task.NewTask{
 		OrganizationID: org, ProjectID: project, Title: "t", Description: "d", Agent: "claude", Provider: "external", Priority: "MEDIUM",
 		Execution: []byte(`{"env": {"TOKEN": "planted-in-the-env"}}`),
 	})

@@ -26,7 +26,7 @@ var errKeyTaken = errors.New("the idempotency key is taken")
 //
 // [task.CodeInvalid] names the field of an unknown ticket, project or dependency;
 // [task.CodeConflict] is an idempotency key that another body has used.
-func (s *Store) AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, error) {
+func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error) {
 	found, err := s.repeated(ctx, d)
 	if err != nil || found.Repeated {
 		return found, err
@@ -45,7 +45,7 @@ func (s *Store) AcceptTask(ctx context.Context, d task.Draft) (task.Accepted, er
 }
 
 // repeated answers the task that the draft's idempotency key made before, if it did.
-func (s *Store) repeated(ctx context.Context, d task.Draft) (task.Accepted, error) {
+func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, error) {
 	if d.IdempotencyKey == "" {
 		return task.Accepted{}, nil
 	}
@@ -65,7 +65,7 @@ func (s *Store) repeated(ctx context.Context, d task.Draft) (task.Accepted, erro
 	return task.Accepted{TaskID: row.TaskID, Repeated: true}, nil
 }
 
-func acceptTask(ctx context.Context, q *db.Queries, d task.Draft) (task.Accepted, error) {
+func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accepted, error) {
 	made := task.Accepted{TaskID: task.NewID()}
 	if err := cmp.Or(d.NoAgent, ahead(d.DeadlineAt)); err != nil {
 		return made, err
@@ -97,7 +97,7 @@ func ahead(deadline *time.Time) error {
 
 // startTask writes what makes the relay start the workflow, and runs the gate last: it
 // locks the organization.
-func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID, projectID string) error {
+func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, projectID string) error {
 	args, err := startArgs(d)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func startTask(ctx context.Context, q *db.Queries, d task.Draft, taskID, project
 }
 
 // startArgs is an object; the request's trace goes on in the workflow.
-func startArgs(d task.Draft) (json.RawMessage, error) {
+func startArgs(d task.NewTask) (json.RawMessage, error) {
 	if d.Trace == "" {
 		return json.RawMessage(`{}`), nil
 	}
@@ -127,7 +127,7 @@ func startArgs(d task.Draft) (json.RawMessage, error) {
 }
 
 // place finds or makes the project and the ticket of a task.
-func place(ctx context.Context, q *db.Queries, d task.Draft) (projectID, ticketID string, err error) {
+func place(ctx context.Context, q *db.Queries, d task.NewTask) (projectID, ticketID string, err error) {
 	if d.TicketID != "" {
 		row, err := q.TicketByID(ctx, d.OrganizationID, d.TicketID)
 		return row.Ticket.ProjectID, d.TicketID, unknown(err, "ticket_id", "ticket", d.TicketID)
@@ -143,7 +143,7 @@ func place(ctx context.Context, q *db.Queries, d task.Draft) (projectID, ticketI
 	return projectID, ticket.ID, err
 }
 
-func placeProject(ctx context.Context, q *db.Queries, d task.Draft) (string, error) {
+func placeProject(ctx context.Context, q *db.Queries, d task.NewTask) (string, error) {
 	if d.ProjectID != "" {
 		row, err := q.ProjectByID(ctx, d.OrganizationID, d.ProjectID)
 		return row.ID, unknown(err, "project_id", "project", d.ProjectID)
@@ -172,7 +172,7 @@ func openProject(ctx context.Context, q *db.Queries, id string) error {
 	return err
 }
 
-func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTaskParams) error {
+func insertTask(ctx context.Context, q *db.Queries, d task.NewTask, p db.InsertTaskParams) error {
 	if err := openProject(ctx, q, p.ProjectID); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func insertTask(ctx context.Context, q *db.Queries, d task.Draft, p db.InsertTas
 }
 
 // claimKey takes the idempotency key; two that come at once wait for each other here.
-func claimKey(ctx context.Context, q *db.Queries, d task.Draft, taskID string) error {
+func claimKey(ctx context.Context, q *db.Queries, d task.NewTask, taskID string) error {
 	if d.IdempotencyKey == "" {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 // speaks was never the task's; [task.CodeConflict]: the task's state does not allow it. In the
 // wire form a late ask is stored with its receipt instead. Asking for the same cancel,
 // fail or retry again while one is under way answers that one.
-func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
-	asked, err := txResult(ctx, s, func(q *db.Queries) (task.Asked, error) {
+func (s *Store) AskTask(ctx context.Context, a task.CommandRequest) (task.CommandResult, error) {
+	asked, err := txResult(ctx, s, func(q *db.Queries) (task.CommandResult, error) {
 		asked, _, err := askTask(ctx, q, a)
 		return asked, err
 	})
@@ -26,10 +26,10 @@ func (s *Store) AskTask(ctx context.Context, a task.Ask) (task.Asked, error) {
 }
 
 // askTask is [Store.AskTask] within a transaction; it answers also what the task was before.
-func askTask(ctx context.Context, q *db.Queries, a task.Ask) (task.Asked, db.Task, error) {
+func askTask(ctx context.Context, q *db.Queries, a task.CommandRequest) (task.CommandResult, db.Task, error) {
 	row, err := q.LockTask(ctx, a.OrganizationID, a.TaskID)
 	if err != nil {
-		return task.Asked{}, row, missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
+		return task.CommandResult{}, row, missing(translate("lock the task", err), "There is no task %s.", a.TaskID)
 	}
 	asked, err := judgeAsk(ctx, q, a, row)
 	if err == nil && row.QueuedAt != nil { // a gate that ran meanwhile has passed over our locked row
@@ -38,34 +38,34 @@ func askTask(ctx context.Context, q *db.Queries, a task.Ask) (task.Asked, db.Tas
 	return asked, row, err
 }
 
-func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task.Asked, error) {
+func judgeAsk(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.Task) (task.CommandResult, error) {
 	attempts, err := q.ReadAttempts(ctx, a.TaskID)
 	if err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	if err := ownSandbox(&a, row, attempts); err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	if asked, before, err := spokenBefore(ctx, q, a, row, newestOf(attempts)); err != nil || before {
 		return asked, err
 	}
 	success, err := q.SuccessAccepted(ctx, a.TaskID)
 	if err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	effects, err := task.Judge(judgedState(row, success, newestOf(attempts)), a)
 	if err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
 	if asked, before, err := failedBefore(ctx, q, a, effects.Receipt); err != nil || before {
 		return asked, err
 	}
-	if a.Kind == task.AskRetry {
+	if a.Kind == task.CommandRetry {
 		if err := openProject(ctx, q, row.ProjectID); err != nil {
-			return task.Asked{}, err
+			return task.CommandResult{}, err
 		}
 	}
-	asked := task.Asked{Status: effects.Leads}
+	asked := task.CommandResult{Status: effects.Leads}
 	if asked.Command, err = storeCommand(ctx, q, a, effects.Receipt); err != nil {
 		return asked, err
 	}
@@ -78,7 +78,7 @@ func judgeAsk(ctx context.Context, q *db.Queries, a task.Ask, row db.Task) (task
 // ownSandbox refuses what comes from a sandbox which never was the task's. A verdict may
 // come from elsewhere where a person's key or an open server vouches for it; where a validator is
 // asked for, of the task's own sandboxes only a validator's may give one.
-func ownSandbox(a *task.Ask, row db.Task, attempts []db.ReadAttemptsRow) error {
+func ownSandbox(a *task.CommandRequest, row db.Task, attempts []db.ReadAttemptsRow) error {
 	if a.SandboxID == "" {
 		return nil
 	}
@@ -86,13 +86,13 @@ func ownSandbox(a *task.Ask, row db.Task, attempts []db.ReadAttemptsRow) error {
 		if r.Attempt.SandboxID != a.SandboxID {
 			continue
 		}
-		a.Attempt = a.Kind == task.AskVerdict
+		a.Attempt = a.Kind == task.CommandVerdict
 		if a.Attempt && row.ValidationRounds > 0 && !validates(r.Attempt) {
 			return task.Errorf(task.CodeForbidden, "Sandbox %s did the work of task %s; a verdict on it is for its validator to give.", a.SandboxID, a.TaskID)
 		}
 		return nil
 	}
-	if a.Kind == task.AskVerdict && !a.Own {
+	if a.Kind == task.CommandVerdict && !a.Own {
 		return nil
 	}
 	return task.Errorf(task.CodeForbidden, "Task %s does not belong to sandbox %s.", a.TaskID, a.SandboxID)
@@ -107,7 +107,7 @@ func newestOf(attempts []db.ReadAttemptsRow) *db.Attempt {
 }
 
 // storeCommand writes the command to be relayed, or the receipt of one that comes to nothing.
-func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt) (task.Command, error) {
+func storeCommand(ctx context.Context, q *db.Queries, a task.CommandRequest, r task.Receipt) (task.Command, error) {
 	if r == task.ReceiptTooLate || r == task.ReceiptRefused {
 		return storeSettled(ctx, q, a, r, "the task's state did not allow it any more")
 	}
@@ -123,7 +123,7 @@ func storeCommand(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 	return commandRecord(row), q.MakeRelayDue(ctx, a.TaskID)
 }
 
-func storeSettled(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt, reason string) (task.Command, error) {
+func storeSettled(ctx context.Context, q *db.Queries, a task.CommandRequest, r task.Receipt, reason string) (task.Command, error) {
 	row, err := q.InsertSettledCommand(ctx, db.InsertSettledCommandParams{
 		ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender, State: string(r), Reason: reason,
 	})
@@ -132,8 +132,8 @@ func storeSettled(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 
 // failedBefore returns the failure that the sandbox has reported before, until the workflow applies it. A repeated failure is
 // answered by that command; a success is too late.
-func failedBefore(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt) (asked task.Asked, before bool, err error) {
-	if a.Kind != task.AskComplete || r != task.ReceiptCarriedOut {
+func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r task.Receipt) (asked task.CommandResult, before bool, err error) {
+	if a.Kind != task.CommandComplete || r != task.ReceiptCarriedOut {
 		return asked, false, nil
 	}
 	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
@@ -145,7 +145,7 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 	case saysOK(row), readObject(row.Args).text("sandbox_id") != a.SandboxID:
 		return asked, false, nil
 	}
-	asked = task.Asked{Command: commandRecord(row), Status: task.StatusFailed}
+	asked = task.CommandResult{Command: commandRecord(row), Status: task.StatusFailed}
 	if a.OK {
 		asked.Command, err = storeSettled(ctx, q, a, task.ReceiptTooLate, "The sandbox reported a failure before.")
 	}
@@ -153,7 +153,7 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.Ask, r task.Receipt
 }
 
 // openCommand answers the command that says the same, if one is under way.
-func openCommand(ctx context.Context, q *db.Queries, a task.Ask) (open task.Command, under bool, err error) {
+func openCommand(ctx context.Context, q *db.Queries, a task.CommandRequest) (open task.Command, under bool, err error) {
 	if a.Wire {
 		return open, false, nil
 	}

@@ -107,8 +107,8 @@ func TestTheOwnerOfATaskIsWhoAskedForIt(t *testing.T) {
 	known, err := w.store.KeyBySecret(t.Context(), secret)
 	require.NoError(t, err)
 	require.Equal(t, key.UserID, known.UserID)
-	made, err := w.store.AcceptTask(t.Context(), task.Draft{
-		OrganizationID: w.org, UserID: known.UserID, ProjectID: w.project(1), Ticket: task.TicketDraft{Title: "t", TicketType: "feature"}, Title: "t",
+	made, err := w.store.AcceptTask(t.Context(), task.NewTask{
+		OrganizationID: w.org, UserID: known.UserID, ProjectID: w.project(1), Ticket: task.NewTicket{Title: "t", TicketType: "feature"}, Title: "t",
 		TaskType: "implementation", PhaseID: "PHASE_IMPLEMENTATION", Priority: "MEDIUM", Mode: "implementation", Agent: "scripted", Provider: "external",
 	})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ func TestTaskEnv_IsEncryptedAtRestAndGivenToTheAgent(t *testing.T) {
 	ring, err := credential.ParseRing(credential.NewKey())
 	require.NoError(t, err)
 	w := newWorld(t, postgres.Config{Ring: ring})
-	made, err := w.store.AcceptTask(t.Context(), task.Draft{
+	made, err := w.store.AcceptTask(t.Context(), task.NewTask{
 		OrganizationID: w.org, ProjectID: w.project(5), Title: "t", Description: "d", Agent: "claude", Provider: "external", Priority: "MEDIUM",
 		Execution: []byte(`{"env": {"ANTHROPIC_API_KEY": "planted-key", "MODE": "planted too"}, "setup": "login planted-key"}`),
 	})

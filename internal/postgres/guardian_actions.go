@@ -89,8 +89,8 @@ func (s *Store) CancelByGuardian(ctx context.Context, call guardian.Call, taskID
 		if err != nil {
 			return nil, nil, nil, "", err
 		}
-		asked, row, err := askTask(ctx, a.q, task.Ask{
-			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskFail, Reason: reason, Sender: call.By, Args: args,
+		asked, row, err := askTask(ctx, a.q, task.CommandRequest{
+			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandFail, Reason: reason, Sender: call.By, Args: args,
 		})
 		if err != nil {
 			return nil, nil, nil, "", err
@@ -266,8 +266,8 @@ func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID
 	if err != nil {
 		return guardian.RevertedAction{}, err
 	}
-	_, _, err = askTask(ctx, q, task.Ask{
-		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.AskRetry, Reason: call.Reason, Sender: call.By, Args: args,
+	_, _, err = askTask(ctx, q, task.CommandRequest{
+		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandRetry, Reason: call.Reason, Sender: call.By, Args: args,
 	})
 	if err != nil {
 		return guardian.RevertedAction{}, err

@@ -127,15 +127,15 @@ func tellSteering(ctx context.Context, q *db.Queries, iv guardian.Intervention) 
 }
 
 // askReplace gives the command that ends the attempt and begins the next one.
-func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (task.Asked, error) {
+func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (task.CommandResult, error) {
 	args, err := json.Marshal(map[string]string{
 		"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
 	})
 	if err != nil {
-		return task.Asked{}, err
+		return task.CommandResult{}, err
 	}
-	asked, _, err := askTask(ctx, q, task.Ask{
-		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.AskReplace, SandboxID: iv.SandboxID,
+	asked, _, err := askTask(ctx, q, task.CommandRequest{
+		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.CommandReplace, SandboxID: iv.SandboxID,
 		Reason: "replaced by the guardian", Sender: ingest.SenderGuardian, Args: args,
 	})
 	return asked, err

@@ -19,7 +19,7 @@ func TestDeleteProject_RacesWithNewTasks(t *testing.T) {
 		var deleted, accepted error
 		wait.Go(func() { deleted = w.store.DeleteProject(t.Context(), w.org, project) })
 		wait.Go(func() {
-			_, accepted = w.store.AcceptTask(t.Context(), task.Draft{
+			_, accepted = w.store.AcceptTask(t.Context(), task.NewTask{
 				OrganizationID: w.org, ProjectID: project, Title: "t", Description: "d", Agent: "external", Provider: "external",
 				TaskType: "implementation", PhaseID: "PHASE_IMPLEMENTATION", Priority: "MEDIUM", Mode: "implementation",
 			})
@@ -33,7 +33,7 @@ func TestNewProject_NumbersTheNameOfItsRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for _, repo := range []string{"/a/app", "/b/app", "/c/app", "/b/app"} {
-		_, err := w.store.AcceptTask(t.Context(), task.Draft{
+		_, err := w.store.AcceptTask(t.Context(), task.NewTask{
 			OrganizationID: w.org, Repo: repo, Title: "t", Description: "d", Agent: "external", Provider: "external",
 			TaskType: "implementation", PhaseID: "PHASE_IMPLEMENTATION", Priority: "MEDIUM", Mode: "implementation", ProjectSlots: 5,
 		})

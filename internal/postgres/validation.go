@@ -15,7 +15,7 @@ import (
 
 // roundsOf is how often the work of a new task is validated at most; 0: never. What the task
 // asks for comes before its type and its project.
-func roundsOf(ctx context.Context, q *db.Queries, d task.Draft, projectID string) (int, error) {
+func roundsOf(ctx context.Context, q *db.Queries, d task.NewTask, projectID string) (int, error) {
 	v := d.Validation
 	asked := v.ByType && v.Able
 	switch {
@@ -34,10 +34,10 @@ func roundsOf(ctx context.Context, q *db.Queries, d task.Draft, projectID string
 }
 
 // spokenBefore returns the verdict that a sandbox has given already: its first one counts, however often it sends one.
-func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, row db.Task, last *db.Attempt) (asked task.Asked, before bool, err error) {
+func spokenBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, row db.Task, last *db.Attempt) (asked task.CommandResult, before bool, err error) {
 	now := task.Status(row.Status)
 	validator := a.Attempt && row.ValidationRounds > 0
-	if a.Kind != task.AskVerdict || a.SandboxID == "" || now.Final() && !validator { // a task that has ended answers others with too_late
+	if a.Kind != task.CommandVerdict || a.SandboxID == "" || now.Final() && !validator { // a task that has ended answers others with too_late
 		return asked, false, nil
 	}
 	given, err := q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt})
@@ -50,12 +50,12 @@ func spokenBefore(ctx context.Context, q *db.Queries, a task.Ask, row db.Task, l
 	if saysOK(given) && !now.Final() {
 		now = task.StatusCompleted
 	}
-	return task.Asked{Command: commandRecord(given), Status: now}, true, nil
+	return task.CommandResult{Command: commandRecord(given), Status: now}, true, nil
 }
 
 // judgesAgain reports whether a sandbox that belongs to no attempt gives a new verdict: on an attempt that began after the verdict
 // that it gave last, and in other words. A verdict that is sent again since its answer was lost has the same words.
-func judgesAgain(given db.Command, a task.Ask, last *db.Attempt) bool {
+func judgesAgain(given db.Command, a task.CommandRequest, last *db.Attempt) bool {
 	return last != nil && given.CreatedAt.Before(last.StartedAt) && !sameObject(given.Args, a.Args)
 }
 

@@ -33,13 +33,13 @@ func (w world) validator(a asked, ordinal int64) contract.LiveAttempt {
 }
 
 // says is what a validator's sandbox says by the old wire form.
-func (w world) says(a asked, box string, passed bool) (task.Asked, error) {
+func (w world) says(a asked, box string, passed bool) (task.CommandResult, error) {
 	args := `{"ok": false, "passed": false, "feedback": "add tests", "recommendations": ["one"], "sandbox_id": "` + box + `"}`
 	if passed {
 		args = `{"ok": true, "passed": true, "feedback": "good", "sandbox_id": "` + box + `"}`
 	}
-	return w.store.AskTask(w.t.Context(), task.Ask{
-		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, OK: passed, SandboxID: box, Own: true, Wire: true, Sender: "sandbox", Args: []byte(args),
+	return w.store.AskTask(w.t.Context(), task.CommandRequest{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.CommandVerdict, OK: passed, SandboxID: box, Own: true, Wire: true, Sender: "sandbox", Args: []byte(args),
 	})
 }
 
@@ -79,8 +79,8 @@ func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	a := w.task(w.project(5), "continuous = true")
-	verdict := task.Ask{
-		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, SandboxID: "outside", Wire: true,
+	verdict := task.CommandRequest{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.CommandVerdict, SandboxID: "outside", Wire: true,
 		Args: []byte(`{"ok": false, "feedback": "add tests", "sandbox_id": "outside"}`),
 	}
 	_, err := w.store.AskTask(t.Context(), verdict)
@@ -103,10 +103,10 @@ func TestLegacyVerdict_DuringStart_IsAppliedAndNamesTheAttempt(t *testing.T) {
 }
 
 // verdict is what a sandbox says of a task whose work no validator is asked for.
-func (w world) verdict(a asked, box, feedback string) task.Asked {
+func (w world) verdict(a asked, box, feedback string) task.CommandResult {
 	w.t.Helper()
-	got, err := w.store.AskTask(w.t.Context(), task.Ask{
-		OrganizationID: w.org, TaskID: a.id, Kind: task.AskVerdict, SandboxID: box, Wire: true,
+	got, err := w.store.AskTask(w.t.Context(), task.CommandRequest{
+		OrganizationID: w.org, TaskID: a.id, Kind: task.CommandVerdict, SandboxID: box, Wire: true,
 		Args: []byte(`{"ok": false, "feedback": "` + feedback + `", "sandbox_id": "` + box + `"}`),
 	})
 	require.NoError(w.t, err)
@@ -114,7 +114,7 @@ func (w world) verdict(a asked, box, feedback string) task.Asked {
 }
 
 // revise carries a failed verdict out and begins the next attempt.
-func (w world) revise(a asked, no task.Asked, number int, ordinal int64) contract.LiveAttempt {
+func (w world) revise(a asked, no task.CommandResult, number int, ordinal int64) contract.LiveAttempt {
 	w.t.Helper()
 	w.write(a, contract.Projection{
 		Ordinal: ordinal, Status: task.StatusNeedsRevision, Revisions: 1, Ended: &contract.AttemptEnd{Number: number, Outcome: "revised"},

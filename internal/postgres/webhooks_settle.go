@@ -183,18 +183,18 @@ func (w *settling) start(ctx context.Context) error {
 }
 
 // draft asks for the same kind of work by the same agent, for the same user.
-func (w *settling) draft(ctx context.Context) (task.Draft, error) {
+func (w *settling) draft(ctx context.Context) (task.NewTask, error) {
 	first, err := w.q.TaskText(ctx, w.root)
 	if err != nil {
-		return task.Draft{}, err
+		return task.NewTask{}, err
 	}
 	t := w.chain.Task
-	d := task.Draft{
+	d := task.NewTask{
 		OrganizationID: t.OrganizationID, UserID: deref(t.UserID), Sender: feedbackSender,
 		Title: feedback.ReviseTitle(first.Title), Description: feedback.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
 		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: feedback.MayChangeNothing(t.ExecutionConfig),
-		Validation: task.ValidationDraft{Asked: new(t.ValidationRounds > 0), Rounds: int(t.ValidationRounds)},
+		Validation: task.NewValidation{Asked: new(t.ValidationRounds > 0), Rounds: int(t.ValidationRounds)},
 	}
 	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {
 		return d, fmt.Errorf("read the budget: %w", err)

@@ -52,7 +52,7 @@ func (s *session) newAsk(name, short string, do asker) *cobra.Command {
 	var reason string
 	cmd := s.taskVerb(name+" <task>", short, func(ctx context.Context, api *client.Client, t client.Task) error {
 		asked, settled, err := do(api, ctx, t.ID, reason)
-		if name == task.AskCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
+		if name == task.CommandCancel && task.CodeOf(err) == task.CodeConflict && !t.Status.Final() {
 			return s.writtenOff(ctx, api, t.ID, err)
 		}
 		if err == nil {
@@ -74,7 +74,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 		return late
 	}
 	if s.json {
-		command := client.Command{TaskID: id, Kind: task.AskCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
+		command := client.Command{TaskID: id, Kind: task.CommandCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
 		return s.printJSON(client.Asked{Task: t, Command: command})
 	}
 	s.say("%s  the workflow was ended from outside, so the task is now failed (terminated)", render.Short(id))
