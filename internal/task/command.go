@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Kinds of [CommandRequest]; the commands of package contract have the same names.
+// Kinds of [CommandRequest]. The facts that they lead to and the commands of package contract have the same names.
 const (
 	CommandCancel   = "cancel"
 	CommandFail     = "fail"
@@ -44,7 +44,7 @@ func Judge(s State, a CommandRequest) (Effects, error) {
 	if a.Kind == CommandRetry {
 		return judgeRetry(s)
 	}
-	fact := Fact{Kind: factOf(a.Kind), OK: a.OK}
+	fact := Fact{Kind: FactKind(a.Kind), OK: a.OK}
 	if a.Kind == CommandComplete || a.Kind == CommandReplace || a.Attempt { // other verdicts come from another sandbox than the one they judge
 		fact.SandboxID = a.SandboxID
 	}
@@ -56,22 +56,6 @@ func Judge(s State, a CommandRequest) (Effects, error) {
 		return effects, nil
 	}
 	return effects, refusal(s, a.Kind)
-}
-
-func factOf(kind string) FactKind {
-	switch kind {
-	case CommandCancel:
-		return FactCancel
-	case CommandFail:
-		return FactFail
-	case CommandComplete:
-		return FactComplete
-	case CommandVerdict:
-		return FactVerdict
-	case CommandReplace:
-		return FactReplace
-	}
-	return ""
 }
 
 func judgeRetry(s State) (Effects, error) {

@@ -2,74 +2,34 @@ package task
 
 // DefaultReason returns the reason shown for a fact that carries none.
 func (f Fact) DefaultReason() string {
-	if f.OK {
-		return f.Kind.ofSuccess()
+	all := defaultReasons[f.Kind]
+	if f.OK && all.success != "" {
+		return all.success
 	}
-	switch f.Kind { //nolint:exhaustive // the rest do not fail
-	case FactCompleted:
-		return "The agent ended without success and did not say why."
-	case FactContinuousCompleted:
-		return "The agent ended without a passed validation and did not say why."
-	case FactComplete:
-		return "The sandbox reported a failure without a reason."
-	case FactVerdict:
-		return "The validation failed without feedback."
-	}
-	return f.Kind.ofRequest()
+	return all.reason
 }
 
-func (k FactKind) ofSuccess() string {
-	switch k { //nolint:exhaustive // the rest do not tell success
-	case FactCompleted, FactContinuousCompleted:
-		return "The agent reported success."
-	case FactComplete:
-		return "The sandbox reported success."
-	case FactVerdict:
-		return "The validation passed."
-	}
-	return k.ofRequest()
-}
+//nolint:gochecknoglobals // a table
+var defaultReasons = map[FactKind]struct{ reason, success string }{
+	FactStarted:             {reason: "The agent started."},
+	FactCompleted:           {"The agent ended without success and did not say why.", "The agent reported success."},
+	FactContinuousCompleted: {"The agent ended without a passed validation and did not say why.", "The agent reported success."},
+	FactAgentFailed:         {reason: "Task execution failed"}, // as the legacy system says it
+	FactObserved:            {reason: "The agent no longer runs."},
+	FactTooLong:             {reason: "The attempt exceeded its maximum duration."},
+	FactValidatorLimit:      {reason: "The validator ended before it gave a verdict."},
 
-// ofRequest is the reason of what users and the guardian ask for. That of a cancel follows the prefix "Task cancelled: ".
-func (k FactKind) ofRequest() string {
-	switch k { //nolint:exhaustive // the rest are omoi's own
-	case FactCancel:
-		return "no reason was given."
-	case FactFail:
-		return "Task failed by request, without a reason."
-	case FactRetry:
-		return "A retry was requested."
-	case FactReplace:
-		return "A replacement of the attempt was requested."
-	case FactPause:
-		return "The project was paused."
-	case FactBudget:
-		return "A budget is spent."
-	}
-	return k.ofStep()
-}
+	FactStepFailed:    {reason: "A step of the task failed."},
+	FactPublished:     {reason: "The work was published."},
+	FactPublishFailed: {reason: "Publish failed."},
+	FactHandedIn:      {reason: "The work was saved on its branch for validation."},
 
-// ofStep is the reason of what omoi itself does or finds.
-func (k FactKind) ofStep() string {
-	switch k { //nolint:exhaustive // the rest stand above
-	case FactAgentFailed:
-		return "Task execution failed" // as the legacy system says it
-	case FactStarted:
-		return "The agent started."
-	case FactObserved:
-		return "The agent no longer runs."
-	case FactTooLong:
-		return "The attempt exceeded its maximum duration."
-	case FactValidatorLimit:
-		return "The validator ended before it gave a verdict."
-	case FactStepFailed:
-		return "A step of the task failed."
-	case FactPublished:
-		return "The work was published."
-	case FactPublishFailed:
-		return "Publish failed."
-	case FactHandedIn:
-		return "The work was saved on its branch for validation."
-	}
-	return ""
+	FactCancel:   {reason: "no reason was given."}, // follows the prefix "Task cancelled: "
+	FactFail:     {reason: "Task failed by request, without a reason."},
+	FactComplete: {"The sandbox reported a failure without a reason.", "The sandbox reported success."},
+	FactVerdict:  {"The validation failed without feedback.", "The validation passed."},
+	FactRetry:    {reason: "A retry was requested."},
+	FactReplace:  {reason: "A replacement of the attempt was requested."},
+	FactPause:    {reason: "The project was paused."},
+	FactBudget:   {reason: "A budget is spent."},
 }

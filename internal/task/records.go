@@ -212,3 +212,21 @@ type Pulse struct {
 	// VerdictDue says that a verdict of its agent is accepted and not settled.
 	VerdictDue bool
 }
+
+// SeenAgain reports whether the sandbox was there again after it had been verified gone: what was late was taken up after its deletion.
+func (s Sandbox) SeenAgain() bool {
+	return s.AdoptedAt != nil && s.DeletedAt != nil && s.AdoptedAt.After(*s.DeletedAt)
+}
+
+// Money is an amount in a currency.
+type Money struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+// Machine reports whether a machine of ours stands behind the row: one that has to be seen gone.
+func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Provider != ProviderBare }
+
+// EnvRequireChanges is the setting by which a task may end without a commit, where its tree is clean and its branch stands where it
+// was: "false" allows it. A task that feedback began has it: what was said may be a question, or wrong.
+const EnvRequireChanges = "REQUIRE_CHANGES"

@@ -39,40 +39,25 @@ func CanMove(from, to Status) bool {
 	return from == to || slices.Contains(successors(from), to)
 }
 
-// successors is the table of legal transitions.
+// successors returns the statuses that may follow one: the table of legal transitions.
 func successors(s Status) []Status {
-	switch s {
-	case StatusPending:
-		return []Status{
-			StatusAssigned, StatusPendingValidation, StatusValidating, StatusNeedsRevision,
-			StatusCompleted, StatusFailed, StatusCancelled,
-		}
-	case StatusAssigned:
-		return []Status{
-			StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision,
-			StatusCompleted, StatusFailed, StatusCancelled,
-		}
-	case StatusRunning:
-		return []Status{
-			StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision,
-			StatusCompleted, StatusFailed, StatusCancelled,
-		}
-	case StatusPendingValidation:
-		return []Status{StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled}
-	case StatusValidating:
-		return []Status{
-			StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
-		}
-	case StatusNeedsRevision:
-		return []Status{
-			StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled,
-		}
-	case StatusFailed, StatusCancelled:
-		return []Status{StatusPending}
-	case StatusCompleted:
-		return nil
-	}
-	return nil
+	return map[Status][]Status{
+		StatusPending: {
+			StatusAssigned, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+		},
+		StatusAssigned: {
+			StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+		},
+		StatusRunning: {
+			StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+		},
+		StatusPendingValidation: {StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
+		StatusValidating:        {StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
+		StatusNeedsRevision:     {StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled},
+		StatusCompleted:         nil,
+		StatusFailed:            {StatusPending},
+		StatusCancelled:         {StatusPending},
+	}[s]
 }
 
 // BlockedReason says why a pending task is not being worked on, beyond waiting for its turn.

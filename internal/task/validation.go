@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -138,4 +139,13 @@ func (s State) waits() Status {
 		return StatusPendingValidation
 	}
 	return StatusPending
+}
+
+// Sentence joins a beginning and an optional reason, with one full stop at the end.
+func Sentence(beginning, reason string) string {
+	reason = strings.TrimRight(strings.TrimSpace(reason), ".")
+	if reason == "" {
+		return beginning + "."
+	}
+	return beginning + ": " + reason + "."
 }

@@ -16,23 +16,15 @@ const (
 
 // PhaseMoves are the phases that may follow one; staying is always allowed.
 func PhaseMoves(from string) []string {
-	switch from {
-	case PhaseBacklog:
-		return []string{PhaseRequirements, PhaseBlocked}
-	case PhaseRequirements:
-		return []string{PhaseDesign, PhaseBlocked}
-	case PhaseDesign:
-		return []string{PhaseImplementation, PhaseBlocked}
-	case PhaseImplementation:
-		return []string{PhaseTesting, PhaseBlocked}
-	case PhaseTesting:
-		return []string{PhaseDeployment, PhaseImplementation, PhaseBlocked}
-	case PhaseDeployment:
-		return []string{PhaseDone, PhaseBlocked}
-	case PhaseBlocked:
-		return []string{PhaseBacklog, PhaseRequirements, PhaseDesign, PhaseImplementation, PhaseTesting}
-	}
-	return nil
+	return map[string][]string{
+		PhaseBacklog:        {PhaseRequirements, PhaseBlocked},
+		PhaseRequirements:   {PhaseDesign, PhaseBlocked},
+		PhaseDesign:         {PhaseImplementation, PhaseBlocked},
+		PhaseImplementation: {PhaseTesting, PhaseBlocked},
+		PhaseTesting:        {PhaseDeployment, PhaseImplementation, PhaseBlocked},
+		PhaseDeployment:     {PhaseDone, PhaseBlocked},
+		PhaseBlocked:        {PhaseBacklog, PhaseRequirements, PhaseDesign, PhaseImplementation, PhaseTesting},
+	}[from]
 }
 
 // CanMove reports whether a ticket may go from one phase to another.
