@@ -24,7 +24,7 @@ import (
 // key makes an API key of an organization and answers its header.
 func (w *world) key(org string, scopes ...string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), client.KeyDraft{OrganizationID: org, Name: "test", Scopes: scopes})
+	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.NewKey{Name: "test", Scopes: scopes})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -93,7 +93,7 @@ func TestKeysEnd(t *testing.T) {
 	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until}, authorization, admin), http.StatusCreated)
 	require.True(t, until.Equal(*ending.ExpiresAt), "it says when it ends")
 	past := time.Now().Add(-time.Hour)
-	_, expired, err := w.store.CreateKey(t.Context(), client.KeyDraft{OrganizationID: w.org, Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
+	_, expired, err := w.store.CreateKey(t.Context(), w.org, client.NewKey{Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
 	require.NoError(t, err)
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+expired).refused(http.StatusUnauthorized, "")
 }

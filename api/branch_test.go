@@ -100,7 +100,7 @@ func TestBranchWorkflowTellsRefusals(t *testing.T) {
 func TestBranchWorkflowActsForTheCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})
-	key, secret, err := w.store.CreateKey(t.Context(), client.KeyDraft{OrganizationID: w.org, User: "alice", Name: "k", Scopes: []string{"write"}})
+	key, secret, err := w.store.CreateKey(t.Context(), w.org, client.NewKey{User: "alice", Name: "k", Scopes: []string{"write"}})
 	require.NoError(t, err)
 	bearer := "Bearer " + secret
 	for _, user := range []string{"", key.UserID, "alice"} {

@@ -25,7 +25,7 @@ func (w *world) keeper() api.Credentials {
 // keyOf is a key that speaks for a user.
 func (w *world) keyOf(org, user, scope string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), client.KeyDraft{OrganizationID: org, User: user, Name: "of " + user, Scopes: []string{scope}})
+	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.NewKey{User: user, Name: "of " + user, Scopes: []string{scope}})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }

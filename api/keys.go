@@ -14,7 +14,7 @@ import (
 // Keys stores API keys.
 type Keys interface {
 	Keys(ctx context.Context, organizationID string) ([]client.Key, error)
-	CreateKey(ctx context.Context, d client.KeyDraft) (client.Key, string, error)
+	CreateKey(ctx context.Context, organizationID string, in client.NewKey) (client.Key, string, error)
 	RevokeKey(ctx context.Context, organizationID, id string) error
 }
 
@@ -31,25 +31,23 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.M
 			return nil, err
 		}
 	}
-	given := in.Body.Scopes
-	if len(given) == 0 {
-		given = []string{string(accessWrite)}
+	made := in.Body
+	made.User = cmp.Or(made.User, callerOf(ctx).userName)
+	if len(made.Scopes) == 0 {
+		made.Scopes = []string{string(accessWrite)}
 	}
-	for _, scope := range given {
+	for _, scope := range made.Scopes {
 		if !slices.Contains(scopes(), scope) {
 			return nil, task.Invalid("scopes", "The scope %q is not one of %s.", clip(scope), strings.Join(scopes(), ", "))
 		}
 	}
-	expires := in.Body.ExpiresAt
-	if expires != nil {
+	if made.ExpiresAt != nil {
 		var err error
-		if expires, err = checkExpiry(*expires); err != nil {
+		if made.ExpiresAt, err = checkExpiry(*made.ExpiresAt); err != nil {
 			return nil, err
 		}
 	}
-	key, secret, err := a.deps.Keys.CreateKey(ctx, client.KeyDraft{
-		OrganizationID: callerOf(ctx).organization, User: cmp.Or(in.Body.User, callerOf(ctx).userName), Name: in.Body.Name, Scopes: given, ExpiresAt: expires,
-	})
+	key, secret, err := a.deps.Keys.CreateKey(ctx, callerOf(ctx).organization, made)
 	return body(client.MadeKey{Key: key, Secret: secret}, err)
 }
 

@@ -13,7 +13,7 @@ import (
 type Organizations interface {
 	// Organizations returns all, or the one of that id.
 	Organizations(ctx context.Context, id string) ([]client.Organization, error)
-	ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error)
+	ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error)
 }
 
 func (a *API) registerOrganizations() {
@@ -50,13 +50,12 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
-	c := client.OrganizationChange{Plan: in.Body.Plan, MaxSlots: in.Body.MaxSlots}
-	if c.Plan != nil {
-		if _, err := oneOf("plan", *c.Plan, "", client.Plans()); err != nil {
+	if in.Body.Plan != nil {
+		if _, err := oneOf("plan", *in.Body.Plan, "", client.Plans()); err != nil {
 			return nil, err
 		}
 	}
-	o, err := a.deps.Organizations.ChangeOrganization(ctx, in.ID, c)
+	o, err := a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body)
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
 	return body(o, err)
 }

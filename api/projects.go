@@ -25,7 +25,7 @@ type Projects interface {
 	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
 	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)
 	DeleteProject(ctx context.Context, organizationID, id string) error
-	ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectChange) (client.Project, error)
+	ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectPatch) (client.Project, error)
 }
 
 const maxName = 255
@@ -120,16 +120,11 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[cl
 	if err := checkSetup(b.Setup); err != nil {
 		return nil, err
 	}
-	settings, err := checkSettings(b.Settings)
-	if err != nil {
+	var err error
+	if b.Settings, err = checkSettings(b.Settings); err != nil {
 		return nil, err
 	}
-	changed, err := a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, client.ProjectChange{
-		Name: b.Name, Description: b.Description, DefaultBranch: b.DefaultBranch, MaxSlots: b.MaxSlots,
-		Paused: b.Paused, Autonomous: b.Autonomous, AgentsMayMessage: b.AgentsMayMessage, AutoSteering: b.AutoSteering,
-		OnFeedback: b.OnFeedback, Settings: settings,
-		Setup: b.Setup, SetupTimeoutS: b.SetupTimeoutS,
-	})
+	changed, err := a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b)
 	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
 	return body(changed, err)
 }

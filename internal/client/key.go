@@ -16,12 +16,3 @@ type Key struct {
 	ExpiresAt      *time.Time `json:"expires_at"` // null: never
 	RevokedAt      *time.Time `json:"revoked_at"`
 }
-
-// KeyDraft is an API key that is to be made.
-type KeyDraft struct {
-	OrganizationID string
-	User           string // name of the user for whom it speaks, made if need be; empty: the organization's owner
-	Name           string
-	Scopes         []string
-	ExpiresAt      *time.Time // nil: never
-}

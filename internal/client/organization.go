@@ -12,10 +12,10 @@ type Organization struct {
 	Paused   bool   `json:"paused"`
 }
 
-// OrganizationChange changes what is not nil.
-type OrganizationChange struct {
-	Plan     *string
-	MaxSlots *int // below 0: no limit of its own
+// OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
+type OrganizationPatch struct {
+	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"free, pro, lifetime, team, enterprise or unlimited"`
+	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
 }
 
 // Plans are those that an organization may have.

@@ -78,23 +78,6 @@ type ProjectPause struct {
 	Sender         string
 }
 
-// ProjectChange is what may be changed about a project; nil leaves a field alone.
-type ProjectChange struct {
-	Name          *string
-	Description   *string
-	DefaultBranch *string
-	MaxSlots      *int
-	Paused        *bool
-	Autonomous    *bool
-	// AgentsMayMessage lets the agents of the project write to each other.
-	AgentsMayMessage *bool
-	AutoSteering     OptionalBool // lets the guardian act
-	OnFeedback       *feedback.Mode
-	Settings         json.RawMessage
-	Setup            *string
-	SetupTimeoutS    *int
-}
-
 // longestName is the length of the longest name of a project, in bytes.
 const longestName = 255
 

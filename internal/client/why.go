@@ -23,12 +23,6 @@ func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[Diagnosi
 	return answer[Page[Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
 }
 
-// OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
-type OrganizationPatch struct {
-	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"free, pro, lifetime, team, enterprise or unlimited"`
-	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
-}
-
 // Organizations returns the caller's own; all of them for admins of the installation.
 func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
 	return answer[[]Organization](ctx, c, call{path: prefix + "/organizations"})

@@ -32,10 +32,10 @@ func (s *Store) EnsureOrganization(ctx context.Context, name string) (string, er
 
 // CreateKey makes an API key and answers it with its secret, which is stored nowhere. It speaks for the user
 // of that name, who is made if need be.
-func (s *Store) CreateKey(ctx context.Context, d client.KeyDraft) (client.Key, string, error) {
+func (s *Store) CreateKey(ctx context.Context, organizationID string, in client.NewKey) (client.Key, string, error) {
 	secret := newSecret()
-	key, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: d.OrganizationID, Name: d.Name, Scopes: d.Scopes, ExpiresAt: d.ExpiresAt}, cmp.Or(d.User, owner), secret)
-	return key, secret, translate("make API key "+d.Name, err)
+	key, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: organizationID, Name: in.Name, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt}, cmp.Or(in.User, owner), secret)
+	return key, secret, translate("make API key "+in.Name, err)
 }
 
 // EnsureKey stores a given key with the scope admin unless it is known already, revoked or

@@ -26,7 +26,7 @@ func organizationOf(r db.OrganizationsShownRow) client.Organization {
 }
 
 // ChangeOrganization changes plan and limit; the gate looks at it at once.
-func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationChange) (client.Organization, error) {
+func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan}
 	if c.Plan != nil {
 		if slots, limited := client.PlanSlots(*c.Plan); limited {

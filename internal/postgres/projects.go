@@ -102,7 +102,7 @@ func (s *Store) Projects(ctx context.Context, organizationID string, page client
 
 // ChangeProject changes settings of a project and runs the gate, since a limit or a pause
 // may have been lifted.
-func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectChange) (client.Project, error) {
+func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectPatch) (client.Project, error) {
 	var row db.Project
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		var err error
