@@ -104,7 +104,7 @@ func explained(t client.Task) client.Task {
 	for n, a := range t.Attempts {
 		t.Attempts[n].EndReason.Message = explain.Reason(a.EndReason)
 	}
-	t.Why = explain.Why(t)
+	t.Why = explain.Why(t, explain.Outage{})
 	return t
 }
 
@@ -207,7 +207,7 @@ func joined[T ~string](words []T) string {
 
 func (a *API) getTask(ctx context.Context, in *IDPath) (*bodyOut[client.Task], error) {
 	t, err := a.readTask(ctx, in.ID)
-	t.Why = explain.WhyDuring(t, a.outage(ctx, t))
+	t.Why = explain.Why(t, a.outage(ctx, t))
 	return body(t, err)
 }
 

@@ -231,7 +231,7 @@ func waitsFor(texts ...string) func(w *onlooker) {
 // isTriedAtOnce sees a task that waits for a limit to reset, and knows that it has.
 func (w *onlooker) isTriedAtOnce() {
 	w.t.Helper()
-	w.shows("pending (provider limit)", "Daytona's rate limit", "tries at once")
+	w.shows("pending (provider limit)", "Daytona's rate limit", "omoi retry")
 	w.cloud.Faults().Clear(w.fault)
 	res := w.omoi("retry", w.id)
 	require.Zero(w.t, res.code, res.stderr)

@@ -118,7 +118,7 @@ func TestARaisedBudgetContinuesTheTask(t *testing.T) {
 		func(in *apiclient.NewTask) { in.Budget = &apiclient.Budget{USD: 0.5} })
 	before := r.parked(made.ID, task.BlockedBudget)
 	require.Equal(t, 1, before.AttemptCount)
-	require.Contains(t, before.Why, "Raise the budget")
+	require.Contains(t, before.Why, "budget")
 	r.again("worker", r.startWorker)
 	require.Equal(t, 1, r.task(made.ID).AttemptCount, "it goes on by nobody's restart")
 

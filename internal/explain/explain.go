@@ -156,7 +156,7 @@ func (f WhyFacts) blocked() Explanation {
 	t := f.Task
 	switch t.Blocked {
 	case task.BlockedDependency:
-		return f.dependency("It waits for " + counted(len(f.DependsOn), "task") + " to be completed")
+		return f.dependency("It waits for " + counted(max(len(f.DependsOn), len(t.DependsOn.TaskIDs)), "task") + " to be completed")
 	case task.BlockedDependencyFailed:
 		e := f.dependency("A task that it depends on has failed or was cancelled")
 		if broken := f.broken(); broken != "" {
@@ -228,7 +228,11 @@ func (f WhyFacts) failed() Explanation {
 	}
 	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
 	shows, next := f.failures(), FailureNext(t, t.FailureClass, endReason(t), f.Same)
-	return Explanation{State: StandsFailed, Why: withEvents(why, shows) + firstReason(t), Next: next, Evidence: shows}
+	e := Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
+	if t.FailureClass == task.ClassPublish || t.FailureClass == task.ClassCredentials && t.Last().FailureClass == task.ClassPublish {
+		e.Why += " " + whyPublish(t)
+	}
+	return e
 }
 
 func (f WhyFacts) last() *task.Attempt {

@@ -176,13 +176,6 @@ func TestEveryStandingIsExplained(t *testing.T) {
 			broken(task.ClassCredentials)(f)
 			f.Task.EndReason = task.NoCredential("github")
 		}), "failed", "credentials", "omoi credentials set github", []int64{7, 4}},
-		"failed otherwise at first": {about(task.StatusFailed, func(f *explain.WhyFacts) {
-			broken(task.ClassAgentError)(f)
-			f.Task.Attempts = []task.Attempt{
-				{Number: 1, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "Not committed: cache.\nCommit it."},
-				{Number: 2, Outcome: "failed", FailureClass: task.ClassAgentError, Reason: "It broke."},
-			}
-		}), "failed", "Attempt 1 had failed otherwise: Not committed: cache. Commit it.", "omoi retry T", []int64{7, 4}},
 		"interrupted": {about(task.StatusFailed, func(f *explain.WhyFacts) {
 			broken(task.ClassStopped)(f)
 			f.Task.EndReason = task.Reason{Code: task.ReasonInterrupted, By: task.FromPerson}
@@ -233,8 +226,8 @@ func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
 	blocked := explain.Explain(about(task.StatusPending, func(f *explain.WhyFacts) { slot(f); f.Task.Blocked = task.BlockedPaused }))
 	require.NotContains(t, blocked.Why, "No worker", "the project is paused first")
 	f := about(task.StatusPending, slot)
-	require.Contains(t, explain.WhyDuring(f.Task, f.Down), "No worker polls q")
-	require.NotContains(t, explain.WhyDuring(about(task.StatusRunning, nil).Task, f.Down), "No worker")
+	require.Contains(t, explain.Why(f.Task, f.Down), "No worker polls q")
+	require.NotContains(t, explain.Why(about(task.StatusRunning, nil).Task, f.Down), "No worker")
 }
 
 func TestNothingStandsWithoutAnAnswer(t *testing.T) {

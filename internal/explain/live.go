@@ -10,7 +10,7 @@ import (
 // live explains a task whose attempt is under way.
 func (f WhyFacts) live() Explanation {
 	t, p := f.Task, f.Pulse
-	begun := strings.TrimRight(f.begun(), ".")
+	begun := strings.TrimRight(whyStatus(t), ".")
 	e := Explanation{State: StandsWorking, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
 	switch {
 	case t.WaitingFor.Code != "":
@@ -39,12 +39,6 @@ func (f WhyFacts) live() Explanation {
 	}
 	e.Why = withEvents(e.Why, e.Evidence)
 	return e
-}
-
-func (f WhyFacts) begun() string {
-	bare := f.Task
-	bare.WaitingFor = task.Reason{}
-	return whyStatus(bare)
 }
 
 // unheard explains an attempt whose agent has not reported.

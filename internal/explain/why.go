@@ -8,20 +8,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Why says in one sentence what a task is doing or waiting for, and what a person can do
-// about it. It looks at nothing but the row.
-func Why(t task.Task) string {
-	if codesOnly {
-		return string(t.Status)
-	}
-	if asked := t.PendingCommand; asked != nil && asked.Kind == "retry" && t.Status.Final() {
-		return sentence(whyAgain(t), shown(t))
-	}
-	s := whyStatus(t)
-	if t.PendingCommand != nil {
-		s += fmt.Sprintf(" A %s is asked for and under way.", t.PendingCommand.Kind)
-	}
-	return s
+// Why returns what a task is doing or waits for, in one sentence, from its row and what is missing now. [Explain] looks at
+// more and names the next command.
+func Why(t task.Task, down Outage) string {
+	return Explain(WhyFacts{Task: t, At: t.CreatedAt, Down: down}).Why
 }
 
 // whyAgain says when a task that is over goes on.
@@ -32,14 +22,6 @@ func whyAgain(t task.Task) string {
 // Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
 type Outage struct{ What, Next string }
 
-// WhyDuring is [Why] while something is missing.
-func WhyDuring(t task.Task, down Outage) string {
-	if down.What == "" || !AboutToStart(t) {
-		return Why(t)
-	}
-	return whyDown(down)
-}
-
 func whyDown(down Outage) string { return sentence("Branch and sandbox cannot be made now", down.What) }
 
 // AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
@@ -48,52 +30,29 @@ func AboutToStart(t task.Task) bool {
 		(t.QueueReason.Code == "" || t.HoldsSlot)
 }
 
+// whyStatus says what an attempt does.
 func whyStatus(t task.Task) string {
-	switch t.Status {
-	case task.StatusPending:
-		return whyPending(t)
+	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
-		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
+		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
 	case task.StatusRunning:
-		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider) + doubt(t)
+		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
 	case task.StatusPendingValidation:
 		return "The work is done and on its branch; a validator is about to look at it (" + round(t) + ")."
 	case task.StatusValidating:
-		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, textOf(t.SandboxID), t.Provider, round(t)) + doubt(t)
-	case task.StatusNeedsRevision:
-		return whyRevision(t)
-	case task.StatusCompleted:
-		return whyCompleted(t)
-	case task.StatusFailed:
-		return whyFailed(t)
-	case task.StatusCancelled:
-		return whyCancelled(t) + beginAgain(t)
+		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, textOf(t.SandboxID), t.Provider, round(t))
 	}
 	return "The task is " + string(t.Status) + "."
 }
 
-// doubt is what the last look at the sandbox could not make out.
-func doubt(t task.Task) string {
-	if t.WaitingFor.Code == "" {
-		return ""
-	}
-	return " " + sentence("It may be in trouble", Reason(t.WaitingFor)) + " That alone does not end the attempt."
-}
-
 func whyPending(t task.Task) string {
 	switch {
-	case t.Blocked != task.BlockedNone:
-		return whyBlocked(t)
 	case t.QueuePosition != nil && t.QueueReason.Code != "":
 		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, Reason(t.QueueReason))
-	case OutOfBudget(t):
-		return "It is " + Reason(t.QueueReason) + "." + raiseIt(t)
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return "It is " + Reason(t.QueueReason) + "."
 	case t.WaitingFor.Code != "":
 		return sentence("It has its turn and waits", Reason(t.WaitingFor))
-	case len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].EndedAt == nil:
-		return fmt.Sprintf("Attempt %d is being prepared.", t.AttemptCount)
 	case t.AttemptCount > 0:
 		return sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
 	case t.HoldsSlot:
@@ -104,36 +63,6 @@ func whyPending(t task.Task) string {
 
 // needsReview introduces why a validator gave no verdict.
 const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
-
-func whyBlocked(t task.Task) string {
-	switch t.Blocked {
-	case task.BlockedDependency:
-		return fmt.Sprintf("It waits for %s to be completed.", counted(len(t.DependsOn.TaskIDs), "task"))
-	case task.BlockedDependencyFailed:
-		return "A task that it depends on has failed or was cancelled; retry that one, or remove the dependency."
-	case task.BlockedProviderLimit:
-		if queuesForLimit(t) {
-			return whyLimit(t)
-		}
-		return whyLimit(t) + " `omoi retry " + t.ID + "` tries at once."
-	case task.BlockedBudget:
-		s := sentence("It is parked with its work saved", lastReason(t))
-		if t.QueueReason.Code != "" {
-			s = "It is " + Reason(t.QueueReason) + "."
-		}
-		return s + raiseIt(t)
-	case task.BlockedPaused:
-		return whyPaused(t)
-	case task.BlockedUnknownTooLong:
-		return sentence("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t)) +
-			" Go on with `omoi retry " + t.ID + "`."
-	case task.BlockedReview:
-		return sentence(needsReview, lastReason(t)) + " Accept the work with `omoi review " + t.ID + " --approve`, send it back with `omoi review " +
-			t.ID + " --request-changes \"...\"`, or start another validator with `omoi retry " + t.ID + "`."
-	case task.BlockedNone:
-	}
-	return sentence("It is blocked", string(t.Blocked))
-}
 
 // queuesForLimit reports whether the gate holds a task for a limit that another one may have met.
 func queuesForLimit(t task.Task) bool { return t.QueuedAt != nil && t.QueueReason.Code != "" }
@@ -147,10 +76,6 @@ func whyLimit(t task.Task) string {
 		return sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
 	}
 	return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
-}
-
-func raiseIt(t task.Task) string {
-	return " Raise the budget with `" + RaiseBudget(t) + "`, and it goes on."
 }
 
 func whyPaused(t task.Task) string {
@@ -182,38 +107,10 @@ func shown(t task.Task) string {
 	return reason
 }
 
-func whyFailed(t task.Task) string {
-	s, end := sentence(fmt.Sprintf("Failed after %s", counted(t.AttemptCount, "attempt")), shown(t))+firstReason(t), endReason(t)
-	switch {
-	case end.Code == task.ReasonSetupTimeout, end.Code == task.ReasonSetupFailed && !ownSetup(t):
-		return s + " Mend the setup step with `" + setupNext(t, end) + "`, then `omoi retry " + t.ID + "`."
-	case end.Code == task.ReasonInterrupted:
-		return s + " Its work is kept: `omoi retry " + t.ID + "` goes on with it."
-	}
-	switch t.FailureClass {
-	case task.ClassPublish:
-		return s + " " + whyPublish(t)
-	case task.ClassCredentials:
-		if t.Last().FailureClass == task.ClassPublish {
-			return s + " Mend the credentials. " + whyPublish(t)
-		}
-		return s + " Mend the credentials, then `omoi retry " + t.ID + "`."
-	case task.ClassInvalidInput: // the same again would end the same way
-		return s + " Mend that, then `omoi retry " + t.ID + "`."
-	case task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped, task.ClassBudget, task.ClassTerminated, task.ClassReported:
-	}
-	return s + beginAgain(t)
-}
-
 // whyCancelled says so in the words of the stored message, which names who or what cancelled it.
 func whyCancelled(t task.Task) string {
 	return sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "")
 }
-
-func beginAgain(t task.Task) string { return " Begin again with `" + retry(t.ID) + "`." }
-
-// WithoutRetry returns the sentence of a task without the command that begins it again.
-func WithoutRetry(t task.Task) string { return strings.TrimSuffix(t.Why, beginAgain(t)) }
 
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
 // has found good is not published.

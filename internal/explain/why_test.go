@@ -20,40 +20,29 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"about to be let in": {Status: task.StatusPending},
 		"branch and sandbox": {Status: task.StatusPending, HoldsSlot: true},
 		"waits: no room":     {Status: task.StatusPending, HoldsSlot: true, WaitingFor: task.Reason{Code: task.ReasonHostsFull, Limit: 1, Provider: "docker"}},
-		"trouble: The provider cannot tell whether the agent lives: Lost": {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonAgentUnknown, Detail: "Lost."}},
+		"does not end it: The provider cannot tell whether the agent lives: Lost": {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonAgentUnknown, Detail: "Lost."}},
 		"position 2":                            {Status: task.StatusPending, QueuePosition: &two, QueueReason: task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5}},
 		"organization is paused":                {Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonOrganizationPaused}},
 		"1 task to be completed":                {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
-		"retry that one":                        {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
+		"it depends on has failed":              {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
 		"limit resets":                          {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
 		"waiting until 2026-03-04 14:00:00 UTC": {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t", QueueReason: task.Reason{Code: task.ReasonCooldown, Until: &until}},
-		"Raise the budget":                      {Status: task.StatusPending, Blocked: task.BlockedBudget},
-		"`omoi budget b --usd <more>`": {
-			ID: "b", ProjectID: "p", Status: task.StatusPending, Blocked: task.BlockedBudget,
-			Attempts: []task.Attempt{{EndReason: task.Reason{Code: task.ReasonTaskBudget, Used: 1, Limit: .5, Unit: task.UnitUSD}}},
+		"its work is saved":                     {Status: task.StatusPending, Blocked: task.BlockedBudget},
+		"its budget is spent, 7 of 7 tokens": {
+			ID: "b", ProjectID: "p", Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonTaskBudget, Used: 7, Limit: 7, Unit: task.UnitTokens},
 		},
-		"`omoi budget --project p --sandbox-time <more>`": {
-			ID: "b", ProjectID: "p", Status: task.StatusPending, Blocked: task.BlockedBudget,
-			EndReason: task.Reason{Code: task.ReasonProjectBudget, Used: 61, Limit: 60, Unit: task.UnitSandboxSeconds},
-		},
-		"7 of 7 tokens. Raise the budget with `omoi budget --project p --tokens <more>`": {
-			ID: "b", ProjectID: "p", Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonProjectBudget, Used: 7, Limit: 7, Unit: task.UnitTokens},
-		},
-		"could not be reached":                         {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
-		"Attempt 2 has ended":                          {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
-		"being started":                                {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
-		"at work in sandbox abc":                       {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
-		"asked for a revision":                         {Status: task.StatusNeedsRevision, Revisions: 1},
-		"validator is about to":                        {Status: task.StatusPendingValidation, Rounds: 3},
-		"validates the work":                           {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},
-		"pull request is https":                        {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
-		"the disk is full. Begin":                      {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
-		"kept: `omoi retry k` goes on":                 {Status: task.StatusFailed, ID: "k", FailureClass: task.ClassStopped, ErrorMessage: &text, EndReason: task.Reason{Code: task.ReasonInterrupted}},
-		"--setup-timeout <time>`, then `omoi retry o`": {Status: task.StatusFailed, ID: "o", FailureClass: task.ClassInfrastructure, ErrorMessage: &text, EndReason: task.Reason{Code: task.ReasonSetupTimeout}},
-		"then `omoi retry i`.":                         {Status: task.StatusFailed, ID: "i", FailureClass: task.ClassInvalidInput, ErrorMessage: &text},
-		"without a new attempt":                        {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
-		"without a new attempt.":                       {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
-		"begins a new attempt":                         {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
+		"could not be reached":                       {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
+		"Attempt 2 has ended":                        {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
+		"being started":                              {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
+		"at work in sandbox abc":                     {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
+		"asked for a revision":                       {Status: task.StatusNeedsRevision, Revisions: 1},
+		"validator is about to":                      {Status: task.StatusPendingValidation, Rounds: 3},
+		"validates the work":                         {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},
+		"pull request is https":                      {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
+		"Failed after 3 attempts: the disk is full.": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
+		"without a new attempt":                      {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
+		"without a new attempt.":                     {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
+		"begins a new attempt":                       {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
 		"`omoi retry v` publishes": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "v", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {Kind: task.KindValidation}},
 		},
@@ -63,15 +52,15 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"`omoi retry x` hands it": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "x", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}},
 		},
-		"Mend the credentials. The work is kept by omoi as a git bundle (`omoi work y`); `omoi retry y` tries": {
+		"The work is kept by omoi as a git bundle (`omoi work y`); `omoi retry y` tries": {
 			Status: task.StatusFailed, FailureClass: task.ClassCredentials, ID: "y",
 			Attempts: []task.Attempt{{FailureClass: task.ClassPublish, Salvage: &task.Salvage{Kind: task.SalvagePatch, Ref: "text", Head: "c"}}},
 		},
-		"omoi retry t":        {Status: task.StatusCancelled, ID: "t"},
+		"Cancelled.":          {Status: task.StatusCancelled, ID: "t"},
 		"next attempt begins": {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
 		"cancel is asked for": {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
 	} {
-		why := explain.Why(row)
+		why := explain.Why(row, explain.Outage{})
 		require.Contains(t, why, want)
 		require.True(t, strings.HasSuffix(why, "."), why)
 		require.NotContains(t, why, "..", why)
@@ -82,6 +71,6 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 func TestWhy_NamesTheReviewThatAsksForARevision(t *testing.T) {
 	t.Parallel()
 	review := task.Review{Round: 2, SandboxID: "s", Feedback: "add tests"}
-	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Review{review}})
+	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Review{review}}, explain.Outage{})
 	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is about to begin.", why)
 }

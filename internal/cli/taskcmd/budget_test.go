@@ -74,7 +74,7 @@ func TestATaskOutOfBudgetIsSentToTheBudget(t *testing.T) {
 		ID: idA, ProjectID: idM, Status: task.StatusPending, Blocked: task.BlockedBudget,
 		EndReason: task.Reason{Code: task.ReasonProjectBudget, Used: 3, Limit: 2, Unit: task.UnitUSD},
 	}}
-	f.tasks[0].Why = explain.Why(f.tasks[0])
+	f.tasks[0].Why = explain.Why(f.tasks[0], explain.Outage{})
 	got := f.omoi("show", "-")
 	require.Zero(t, got.code, got.err)
 	command := "omoi budget --project " + render.Short(idM) + " --usd <more>"

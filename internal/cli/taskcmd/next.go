@@ -30,7 +30,7 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	add(over && hasEvents(t), "omoi logs ID", "what happened")
 	add(!over, "omoi logs -f ID", "watch it")
 	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send a message to its agent")
-	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating
+	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating || t.Blocked == task.BlockedReview
 	add(judged, "omoi review ID --approve", "publish it without waiting for the validator")
 	add(!over && !ending, "omoi cancel ID", "cancel it; its work is saved")
 	add(hasWork(t), "omoi diff ID", "what it changed")
@@ -96,9 +96,3 @@ func shortWhy(t client.Task) string {
 
 // shortened is a text of the server with the ids of a task and its project as lists show them.
 func shortened(t client.Task, text string) string { return render.ShortIDs(text, t.ID, t.ProjectID) }
-
-// withoutRetry is the sentence where the next commands stand below it.
-func withoutRetry(t client.Task) string {
-	t.Why = explain.WithoutRetry(t)
-	return shortWhy(t)
-}

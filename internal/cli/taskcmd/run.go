@@ -158,7 +158,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	if r.json {
 		return errors.Join(r.printJSON(t), outcome(t))
 	}
-	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), withoutRetry(t)))
+	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), shortWhy(t)))
 	r.next(r.hint, nextCommands(t, false))
 	return outcome(t)
 }

@@ -88,7 +88,7 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("Task", st.Bold(t.ID))
 	s.row("Title", render.OneLine(t.Title, 120))
 	s.row("Status", st.Status(t.Status)+waiting(t.Task)+status)
-	s.row("", withoutRetry(t.Task))
+	s.row("", shortWhy(t.Task))
 	s.row("Repository", render.Clean(t.Repo))
 	s.row("Branch", text(t.Branch))
 	s.row("Ticket", t.TicketID) // branches are called after it

@@ -199,7 +199,7 @@ func TestShowOffersWhatThereIs(t *testing.T) {
 	for _, want := range []string{"omoi diff 456789ab", "omoi checkout 456789ab", "published"} {
 		require.Contains(t, out, want)
 	}
-	f.tasks[0].Status, f.tasks[0].Why = task.StatusFailed, "Failed after 1 attempt: x. Begin again with `omoi retry "+idA+"`."
+	f.tasks[0].Status, f.tasks[0].Why = task.StatusFailed, "Failed after 1 attempt: x."
 	out = f.omoi("show", "-").out
 	require.Equal(t, 1, strings.Count(out, "omoi retry"))
 	require.Contains(t, out, "Failed after 1 attempt: x.\n")

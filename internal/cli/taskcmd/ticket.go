@@ -121,7 +121,7 @@ func (s *session) failures(tasks []client.Task) {
 		if t.Status != task.StatusFailed {
 			continue
 		}
-		s.say("%s: %s", render.Short(t.ID), render.OneLine(withoutRetry(t), 250))
+		s.say("%s: %s", render.Short(t.ID), render.OneLine(shortWhy(t), 250))
 		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "what shows it, and what to type next"})
 	}
 	s.next(s.say, next)

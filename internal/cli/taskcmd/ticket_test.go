@@ -19,7 +19,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	f := newFake(t)
 	const ofCheck = "11931f6e-7c2c-7abc-8def-01232222aaaa"
 	failed := aTask(idA, task.StatusFailed)
-	failed.Why = "Failed after 1 attempt: No compiler. Begin again with `omoi retry " + idA + "`."
+	failed.Why = "Failed after 1 attempt: No compiler."
 	found := client.Ticket{
 		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA}, BlockedWhy: "Task " + idA + " failed: No compiler.",
 		Diagnosis: &explain.Diagnosis{
