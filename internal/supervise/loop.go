@@ -13,9 +13,6 @@ func loop(t *trail, s Settings) *Finding {
 		return nil
 	}
 	tail := t.stale()
-	if f := cycle(tail, s); f != nil {
-		return t.polled(f, tail, s)
-	}
 	counts := map[same]int{}
 	for i := range tail {
 		counts[tail[i].key()]++
@@ -35,27 +32,6 @@ func repeated(tail []step, st *step, n int) *Finding {
 		Confidence: sure(0.8, n, n-1), Evidence: evidence(tail, 6),
 	}
 }
-
-// cycle finds the newest calls to be a row of 2 or more different ones that is gone through
-// again and again. One round of it lies before the tail: when it was new.
-func cycle(tail []step, s Settings) *Finding {
-	for period := 2; period <= s.LoopPeriod; period++ {
-		length := period
-		for length < len(tail) && tail[len(tail)-1-length].key() == tail[len(tail)-1-length+period].key() {
-			length++
-		}
-		if rounds := length/period + 1; length >= period*(s.LoopCycle-1) && distinct(tail[len(tail)-period:]) {
-			return &Finding{
-				Why:        fmt.Sprintf("The same %d calls were gone through %d times with the same answers; the last of them is %s.", period, rounds, what(&tail[len(tail)-1])),
-				Advice:     fmt.Sprintf("You go through the same %d steps again and again, and nothing changes. Stop, say what you have learned, and choose another way.", period),
-				Confidence: sure(0.8, rounds, s.LoopCycle), Evidence: evidence(tail, 2*period),
-			}
-		}
-	}
-	return nil
-}
-
-func distinct(steps []step) bool { return steps[0].key() != steps[1].key() }
 
 // sure grows with how far a count is over its limit.
 func sure(base float64, n, limit int) float64 {
@@ -91,9 +67,12 @@ func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
 	return f
 }
 
+// longestRound is how many calls a round of polling has at most.
+const longestRound = 4
+
 // fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
 func (t *trail) fills(tail []step, s Settings) bool {
-	return t.Seen.First > 1 && len(t.steps)-len(tail) <= s.LoopPeriod
+	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 
 // polls is true where any of the newest calls does. How long they say to have taken counts if the times at which they were

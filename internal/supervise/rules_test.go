@@ -32,8 +32,8 @@ func TestLoop(t *testing.T) {
 		})},
 		{name: "told once, and by its own word again", tape: newTape().told("Look again.").times(4, again).claims("Look again.").times(4, again), want: []string{"loop"}},
 		{name: "a person spoke", tape: newTape().times(4, again).told("Look again, I have changed it.").times(4, again)},
-		{name: "two calls in turn", want: []string{"loop"}, tape: newTape().times(4, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
-		{name: "two calls in turn, one round less", tape: newTape().times(3, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
+		{name: "two calls in turn", want: []string{"loop"}, tape: newTape().times(5, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
+		{name: "two calls in turn, one round less", tape: newTape().times(4, func(tp *tape, _ int) { tp.read("a.go").read("b.go") })},
 		{name: "an edit that is taken back and made again", want: []string{"loop"}, tape: newTape().times(5, func(tp *tape, _ int) {
 			tp.call("Edit", map[string]any{"file_path": "a.go", "x": 1}, "done", false).edit("a.go", "-old", "+new")
 			tp.call("Edit", map[string]any{"file_path": "a.go", "x": 2}, "done", false).edit("a.go", "-new", "+old")

@@ -8,8 +8,6 @@ type Settings struct {
 	Confidence float64
 
 	LoopRepeats int // the same call with the same answer, with nothing new in between
-	LoopCycle   int // repeats of a cycle of several calls
-	LoopPeriod  int // longest cycle that is looked for
 	// PollPause makes calls that are so far apart polling; it may go on for PollFor.
 	PollPause time.Duration
 	PollFor   time.Duration
@@ -40,8 +38,8 @@ type Settings struct {
 func DefaultSettings() Settings {
 	return Settings{
 		Confidence:  0.6,
-		LoopRepeats: 5, LoopCycle: 4, LoopPeriod: 4,
-		PollPause: 15 * time.Second, PollFor: 30 * time.Minute,
+		LoopRepeats: 5,
+		PollPause:   15 * time.Second, PollFor: 30 * time.Minute,
 		NoProgress: 12 * time.Minute, NoProgressSteps: 8,
 		Silence: 10 * time.Minute, Monologue: 6, ToolLimit: 30 * time.Minute,
 		SameError: 5, SameFailing: 4,

@@ -88,7 +88,7 @@ func TestBelowTellsWhatFell(t *testing.T) {
 	before := corpus.Rules(list, supervise.DefaultSettings())
 	require.Empty(t, before.Below(&before))
 	deaf := supervise.DefaultSettings()
-	deaf.LoopRepeats, deaf.LoopCycle = 1000, 1000
+	deaf.LoopRepeats = 1000
 	now := corpus.Rules(list, deaf)
 	require.Contains(t, strings.Join(now.Below(&before), "\n"), "recall of loop fell")
 	eager := supervise.DefaultSettings()
