@@ -39,10 +39,7 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 func agentsOf(found []ActiveAgent) []supervise.Agent {
 	agents := make([]supervise.Agent, len(found))
 	for n, f := range found {
-		agents[n] = supervise.Agent{
-			TaskID: f.TaskID, ProjectID: f.ProjectID, Phase: f.PhaseID, Known: f.Known, Caught: f.Caught, Score: f.Score, Aligned: f.Aligned,
-			Steer: f.Steer, Ended: f.Ended, Files: f.Files,
-		}
+		agents[n] = f.Agent
 	}
 	return agents
 }

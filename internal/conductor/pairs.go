@@ -180,6 +180,6 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 // toldOf is a work without credentials that people wrote into what they asked for.
 func toldOf(f ActiveAgent) supervise.WorkText {
 	return supervise.WorkText{
-		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.PhaseID, Focus: f.Focus, Files: f.Files,
+		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.Phase, Focus: f.Focus, Files: f.Files,
 	}
 }

@@ -4,26 +4,17 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ActiveAgent is an agent at work, as the conductor finds it. What the guardian thought of it
-// lately is there if Known.
+// ActiveAgent is an agent at work, as the conductor finds it.
 type ActiveAgent struct {
+	supervise.Agent
+
 	SandboxID   string
-	TaskID      string
-	ProjectID   string
-	PhaseID     string
 	Title       string
 	Description string // its beginning
-	Known       bool
-	Caught      bool    // by a rule
-	Score       float64 // alignment
-	Aligned     bool
-	Steer       bool
-	Ended       bool // its work is done
-	Focus       string
-	Files       []string // that it has changed lately
 }
 
 // ActiveOrganization is one with agents at work.

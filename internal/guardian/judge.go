@@ -84,14 +84,11 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched
 
 // each calls fn for every one, side by side where a model has to be waited for.
 func (g *Guardian) each(model supervise.Model, all []Watched, fn func(Watched)) {
-	if model == nil {
-		for _, w := range all {
-			fn(w)
-		}
-		return
-	}
 	var group errgroup.Group
-	group.SetLimit(g.cfg.Asked)
+	group.SetLimit(1)
+	if model != nil {
+		group.SetLimit(g.cfg.Asked)
+	}
 	for _, w := range all {
 		group.Go(func() error {
 			fn(w)

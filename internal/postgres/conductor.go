@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -40,8 +41,11 @@ func (s *Store) ConductedAgents(ctx context.Context, organizationID string, fres
 	}
 	return mapAll(rows, func(r db.ConductedAgentsRow) conductor.ActiveAgent {
 		return conductor.ActiveAgent{
-			SandboxID: r.SandboxID, TaskID: r.TaskID, ProjectID: r.ProjectID, PhaseID: r.PhaseID, Title: r.Title, Description: r.Description,
-			Known: r.Known, Caught: r.Caught, Score: r.Score, Aligned: r.Aligned, Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
+			SandboxID: r.SandboxID, Title: r.Title, Description: r.Description,
+			Agent: supervise.Agent{
+				TaskID: r.TaskID, ProjectID: r.ProjectID, Phase: r.PhaseID, Known: r.Known, Caught: r.Caught, Score: r.Score, Aligned: r.Aligned,
+				Steer: r.Steer, Ended: r.Ended, Focus: r.Focus, Files: by[r.SandboxID],
+			},
 		}
 	}), translate("read changed files", err)
 }

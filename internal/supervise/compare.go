@@ -42,12 +42,10 @@ type boundedComparer struct {
 }
 
 // Compare implements [Comparer].
-func (m *boundedComparer) Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error) {
-	held, ok := m.budget.take()
-	if !ok {
-		return Comparison{}, ModelUse{}, ErrBudget
-	}
-	said, use, err := m.comparer.Compare(ctx, a, b)
-	m.budget.settle(held, use)
+func (m *boundedComparer) Compare(ctx context.Context, a, b WorkText) (said Comparison, use ModelUse, err error) {
+	err = m.budget.Spend(func() (ModelUse, error) {
+		said, use, err = m.comparer.Compare(ctx, a, b)
+		return use, err
+	})
 	return said, use, err
 }
