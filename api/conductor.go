@@ -21,9 +21,9 @@ type Conducting interface {
 }
 
 func (a *API) registerConductor() {
-	const get, conductor = http.MethodGet, "/api/v1/conductor"
-	add(a, route{method: get, path: conductor + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
-	add(a, route{method: get, path: conductor + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, listed(a.deps.Conducting.Duplicates))
+	const get, base = http.MethodGet, "/api/v1/conductor"
+	add(a, route{method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
+	add(a, route{method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, listed(a.deps.Conducting.Duplicates))
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {

@@ -32,11 +32,11 @@ type Actions interface {
 const tagGuardian = "guardian"
 
 func (a *API) registerGuardian() {
-	const get, post, guardian = http.MethodGet, http.MethodPost, "/api/v1/guardian"
-	const act, actions = guardian + "/intervention", guardian + "/actions"
-	add(a, route{method: get, path: guardian + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, listed(a.deps.Guardian.Judgements))
-	add(a, route{method: get, path: guardian + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, listed(a.deps.Guardian.Interventions))
-	add(a, route{method: post, path: guardian + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Take an intervention back that the agent was not given yet", access: accessWrite}, a.withdraw)
+	const get, post, base = http.MethodGet, http.MethodPost, "/api/v1/guardian"
+	const act, actions = base + "/intervention", base + "/actions"
+	add(a, route{method: get, path: base + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, listed(a.deps.Guardian.Judgements))
+	add(a, route{method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, listed(a.deps.Guardian.Interventions))
+	add(a, route{method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Take an intervention back that the agent was not given yet", access: accessWrite}, a.withdraw)
 	wrong := []int{http.StatusBadRequest}
 	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Declare a task failed and stop its sandbox", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
 	add(a, route{method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian, summary: "Change the priority of a task", access: accessRead, says: client.PriorityAction{}, fails: wrong}, a.guardianPriority)

@@ -1,16 +1,12 @@
 package cost_test
 
-import "github.com/omoi-dev/omoi/internal/receipt"
-
-
-import "github.com/omoi-dev/omoi/internal/cost"
-
-
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/cost"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 

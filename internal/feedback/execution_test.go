@@ -1,14 +1,12 @@
 package feedback_test
 
-import "github.com/omoi-dev/omoi/internal/feedback"
-
-
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
 func TestATaskOfFeedbackMayChangeNothing(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 // many makes tasks of a project in one go, without a run of the gate.
 func (w world) many(project string, n int, edit string) {
 	w.t.Helper()
-	ticket := task.NewID()
-	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 'ticket')`, ticket, project)
+	ticketID := task.NewID()
+	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 'ticket')`, ticketID, project)
 	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, queued_at)
 		SELECT gen_random_uuid(), $1, $2, $3, 'title', $4, 'scripted', 'external', now() FROM generate_series(1, $5::integer)`,
-		w.org, project, ticket, strings.Repeat("a long description ", 100), n)
+		w.org, project, ticketID, strings.Repeat("a long description ", 100), n)
 	if edit != "" {
-		w.exec(`UPDATE tasks SET `+edit+` WHERE ticket_id = $1`, ticket)
+		w.exec(`UPDATE tasks SET `+edit+` WHERE ticket_id = $1`, ticketID)
 	}
 }
 
