@@ -56,7 +56,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	why := r.omoi("why", made.ID)
 	require.Zero(t, why.code, why.stderr)
 	require.Contains(t, why.stdout, "failed: Failed after 1 attempt (agent_error): cannot find libfoo (event ")
-	require.Contains(t, why.stdout, "Diagnosis of attempt 1, by rules")
+	require.Contains(t, why.stdout, "Diagnosis of attempt 1 by rules, confidence 0.5")
 	require.Contains(t, why.stdout, "Next: omoi retry")
 	require.Contains(t, r.omoi("sandbox", "events", made.ID, "--type", event.AgentError).stdout, "cannot find libfoo")
 	require.NotContains(t, r.omoi("config", "show").stdout, secret)

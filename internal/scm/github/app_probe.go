@@ -3,6 +3,7 @@ package github
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	gh "github.com/google/go-github/v66/github"
 )
@@ -23,7 +24,14 @@ func (a *App) Probe(ctx context.Context) (says string, err error) {
 	if len(all) == 0 {
 		return known + ". It is installed nowhere. Next: install it at " + me.GetHTMLURL() + "/installations/new", nil
 	}
-	return fmt.Sprintf("%s; it has %d installations.", known, len(all)), nil
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = one.GetAccount().GetLogin()
+		if one.SuspendedAt != nil {
+			names[i] += " (suspended)"
+		}
+	}
+	return known + "; it is installed for " + strings.Join(names, ", ") + ".", nil
 }
 
 // Name is what the App is called before GitHub is asked.

@@ -251,7 +251,7 @@ func TestProbeOfAnApp(t *testing.T) {
 	b.server.Suspend(b.server.Install(appID, nil, string(repo)), true)
 	says, err = app.Probe(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "GitHub knows the App omoi test (4711); it has 1 installations.", says)
+	require.Equal(t, "GitHub knows the App omoi test (4711); it is installed for acme (suspended).", says)
 }
 
 func TestAKeyThatIsNoneIsNotRepeated(t *testing.T) {
