@@ -29,7 +29,7 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.StartAgentInput
 	if err != nil {
 		return contract.Projected{}, err
 	}
-	if work.Agent != task.AgentExternal && p.exec() {
+	if !task.RuntimeOf(work.Agent).SelfConnecting && p.exec() {
 		if err := a.launch(ctx, p, work, at); err != nil {
 			return contract.Projected{}, ofSandbox(err)
 		}
@@ -235,7 +235,7 @@ func (a *Activities) apiURL(p place) string {
 // callback is where an old worker reports. It cannot send a token, so that its URL carries
 // one wherever the server asks for a login.
 func (a *Activities) callback(work task.Work, api, token string) string {
-	if work.Agent == task.AgentCommand && !a.cfg.Open && token != "" {
+	if task.RuntimeOf(work.Agent).Input == task.InputCommand && !a.cfg.Open && token != "" {
 		return api + "/t/" + token
 	}
 	return api

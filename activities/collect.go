@@ -38,7 +38,7 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	if work.Repo == "" {
 		return contract.Collected{}, nil
 	}
-	if work.Agent == task.AgentExternal || !p.exec() {
+	if task.RuntimeOf(work.Agent).SelfConnecting || !p.exec() {
 		return contract.Collected{}, a.hasCommit(ctx, in, work)
 	}
 	a.still(ctx, p, at)

@@ -33,7 +33,7 @@ func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work
 // mustCommit reports whether the branch judges the work: the agent says that its own checks passed, and the task asks for
 // commits. A script's last event counts as it is.
 func mustCommit(in contract.SandboxRef, work task.Work) bool {
-	return in.Claimed && strict(work) && work.Agent != task.AgentScripted && requires(work, "REQUIRE_CODE_PUSHED")
+	return in.Claimed && strict(work) && task.RuntimeOf(work.Agent).Input != task.InputScript && requires(work, "REQUIRE_CODE_PUSHED")
 }
 
 // requires reports whether the task's configuration leaves a requirement in force, as omoi-agent reads it.

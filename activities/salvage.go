@@ -60,7 +60,7 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	if err != nil {
 		return none, fmt.Errorf("read task %s: %w", p.row.TaskID, err)
 	}
-	if work.Agent == task.AgentExternal {
+	if task.RuntimeOf(work.Agent).SelfConnecting {
 		return none, nil
 	}
 	if err := a.quiet(ctx, p, at); err != nil {

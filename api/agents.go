@@ -29,7 +29,7 @@ func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.NewTask
 	switch {
 	case err != nil:
 		return err
-	case d.Provider == task.ProviderExternal:
+	case !task.ProviderOf(d.Provider).Machine:
 		d.Agent = task.AgentExternal
 	case len(execution.Script) > 0:
 		d.Agent = task.AgentScripted
@@ -80,7 +80,7 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 		why.WriteString(" " + r.Agent + ": " + strings.Join(r.Missing, " "))
 	}
 	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent for the task: it names none, and no agent runtime works in %s sandboxes.%s Or name the agent: %s.",
-		work.Provider, why.String(), strings.Join(a.ownAgents(), ", ")), nil
+		work.Provider, why.String(), strings.Join(ownAgents(), ", ")), nil
 }
 
 func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error) {
@@ -91,20 +91,19 @@ func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime
 }
 
 // ownAgents are the agents that need no program of others: they always work.
-func (a *API) ownAgents() []string {
-	own := []string{task.AgentScripted, task.AgentCommand, task.AgentExternal}
-	return slices.DeleteFunc(own, func(agent string) bool { return !slices.Contains(a.cfg.Agents, agent) })
+func ownAgents() []string {
+	return slices.DeleteFunc(task.RuntimeNames(), func(agent string) bool { return task.RuntimeOf(agent).NeedsModel })
 }
 
 // offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of them;
 // empty: the operator's default is not among them, or no agent runtime is.
 func (a *API) offeredAgents(ctx context.Context) (agents []string, first string) {
-	if a.cfg.Providers[0] == task.ProviderExternal {
+	if !task.ProviderOf(a.cfg.Provider).Machine {
 		return []string{task.AgentExternal}, task.AgentExternal
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	work := task.Work{OrganizationID: a.cfg.Organization, Provider: a.cfg.Providers[0]}
+	work := task.Work{OrganizationID: a.cfg.Organization, Provider: a.cfg.Provider}
 	if a.cfg.Open {
 		work.UserID = a.cfg.User
 	}
@@ -118,7 +117,7 @@ func (a *API) offeredAgents(ctx context.Context) (agents []string, first string)
 	if first == "" && len(agents) > 0 {
 		first = agents[0]
 	}
-	if agents = append(agents, a.ownAgents()...); !slices.Contains(agents, first) {
+	if agents = append(agents, ownAgents()...); !slices.Contains(agents, first) {
 		first = ""
 	}
 	return agents, first

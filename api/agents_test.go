@@ -57,7 +57,6 @@ func startWithProgram(t *testing.T, change func(*api.Config)) (*world, *program)
 	return startWith(t, pgtest.New(t), live.New(), func(c *api.Config) {
 		c.Open = true
 		change(c)
-		c.Agents = []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal}
 	}, func(d *api.Deps) { d.Runtimes = p }), p
 }
 
@@ -147,10 +146,11 @@ func TestInfo_OffersExternalInExternalSandboxes(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"", task.AgentClaude} {
 		w, _ := startWithProgram(t, func(c *api.Config) {
-			c.Agent, c.Providers = agent, []string{task.ProviderExternal, task.ProviderLocal}
+			c.Agent, c.Provider, c.Shared = agent, task.ProviderExternal, []string{task.ProviderDaytona, task.ProviderExternal}
 		})
 		info := ok[client.Info](w.call(http.MethodGet, "/api/v1/info", nil), http.StatusOK)
 		require.Equal(t, []string{task.AgentExternal}, info.Agents)
+		require.Equal(t, []string{task.ProviderExternal, task.ProviderDaytona}, info.Sandboxes, "the default comes first")
 		require.Equal(t, task.AgentExternal, info.DefaultAgent)
 	}
 }

@@ -121,17 +121,6 @@ func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	return "", task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), strings.Join(allowed, ", "))
 }
 
-// offered is oneOf for what an installation may or may not be able to run.
-func offered(field, value string, wire, here []string) (string, error) {
-	if _, err := oneOf(field, value, "", wire); err != nil {
-		return "", err
-	}
-	if value == "" || slices.Contains(here, value) {
-		return value, nil
-	}
-	return "", task.Invalid(field, "This installation has no %s %s; it has %s.", field, value, strings.Join(here, ", "))
-}
-
 // checkIDs returns ids in the form of UUIDs, each once.
 func checkIDs(field string, ids []string) ([]string, error) {
 	known := make([]string, 0, len(ids))

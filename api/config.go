@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -44,12 +43,11 @@ type Config struct {
 	TemporalUIURL string // base URL of the Web UI, for links; empty: not known
 	Namespace     string // of Temporal
 
-	// Agents may be named here, and Providers, the default first. Empty means scripted, external and local, external.
-	Agents    []string
-	Providers []string
+	// Provider is the default for tasks that name none; empty: local.
+	Provider string
 	// Agent is the operator's default for tasks that name none; empty: the first of [Runtimes] that works.
 	Agent string
-	// Shared are those of Providers that work without a host of their own here.
+	// Shared are the providers that need no host and are configured; nil: external.
 	Shared []string
 	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
 	ProjectSlots int
@@ -83,16 +81,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if len(c.Agents) == 0 {
-		c.Agents = []string{task.AgentScripted, task.AgentExternal}
-	}
-	if len(c.Providers) == 0 {
-		c.Providers = []string{task.ProviderLocal, task.ProviderExternal}
-	}
+	c.Provider = cmp.Or(c.Provider, task.ProviderLocal)
 	if c.Shared == nil {
 		c.Shared = []string{task.ProviderExternal}
 	}
-	c.Agents, c.Providers = slices.Clone(c.Agents), slices.Clone(c.Providers)
 	c.Silent, c.NoWork = cmp.Or(c.Silent, 2*time.Minute), cmp.Or(c.NoWork, 15*time.Minute)
 	c.ProjectSlots = cmp.Or(c.ProjectSlots, 5) //nolint:mnd // the documented default
 	c.ValidationRounds = cmp.Or(c.ValidationRounds, task.DefaultRounds)

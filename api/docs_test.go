@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Where documents show JSON: code spans with an object or with members of one, blocks, and arguments of commands.
@@ -54,11 +53,7 @@ func notSent(name string) bool {
 // TestEveryRequestBodyOfTheDocuments_IsAccepted sends each one. An object that it does not know fails it: say here what it is.
 func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(c *api.Config) {
-		c.Open = true
-		c.Providers = []string{task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal}
-		c.Agents = []string{task.AgentScripted, task.AgentClaude, task.AgentCommand, task.AgentExternal}
-	})
+	w := start(t, func(c *api.Config) { c.Open = true })
 	files, err := filepath.Glob("../docs/*.md")
 	require.NoError(t, err)
 	sent := 0

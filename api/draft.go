@@ -14,16 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// wireAgents and wireProviders are the names that the wire form knows; an installation
-// may have fewer.
-func wireAgents() []string {
-	return []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal}
-}
-
-func wireProviders() []string {
-	return []string{task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal}
-}
-
 // draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
 // first field that stands against it.
 func (a *API) draft(ctx context.Context, in client.NewTask) (task.NewTask, error) {
@@ -97,21 +87,21 @@ func draftWords(d *task.NewTask, in client.NewTask) error {
 // that is no machine of ours belong together unless the caller says otherwise.
 func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTask) error {
 	var errs [2]error
-	d.Agent, errs[0] = offered("agent", in.Agent, wireAgents(), a.cfg.Agents)
-	d.Provider, errs[1] = offered("sandbox", in.Sandbox, wireProviders(), a.cfg.Providers)
+	d.Agent, errs[0] = oneOf("agent", in.Agent, "", task.RuntimeNames())
+	d.Provider, errs[1] = oneOf("sandbox", in.Sandbox, "", task.ProviderNames())
 	if err := cmp.Or(errs[:]...); err != nil {
 		return err
 	}
-	if d.Agent == task.AgentExternal && d.Provider == "" {
+	if d.Provider == "" && task.RuntimeOf(d.Agent).SelfConnecting {
 		d.Provider = task.ProviderExternal
 	}
-	d.Provider = cmp.Or(d.Provider, a.cfg.Providers[0])
+	d.Provider = cmp.Or(d.Provider, a.cfg.Provider)
 	if d.Agent == "" {
 		if err := a.draftAgent(ctx, d, in); err != nil {
 			return err
 		}
 	}
-	if d.Provider == task.ProviderExternal && d.Agent != task.AgentExternal {
+	if !task.ProviderOf(d.Provider).Machine && !task.RuntimeOf(d.Agent).SelfConnecting {
 		return task.Invalid("sandbox", "An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or another sandbox.", d.Agent)
 	}
 	return nil
@@ -129,12 +119,18 @@ func (a *API) draftExecution(d *task.NewTask, in client.NewTask) error {
 	if err := a.draftValidation(d, in, execution); err != nil {
 		return err
 	}
-	switch d.Agent {
-	case task.AgentScripted:
-		return a.checkScript("execution_config.script", execution.Script)
-	case task.AgentCommand:
-		if len(execution.Command) == 0 || execution.Command[0] == "" {
-			return task.Invalid("execution_config.command", "The agent command needs execution_config.command: a list with the program and its arguments.")
+	return a.checkInput(d.Agent, "execution_config.", execution.Script, execution.Command)
+}
+
+// checkInput checks what an agent starts from; prefix is that of its field.
+func (a *API) checkInput(agent, prefix string, script json.RawMessage, command []string) error {
+	field := prefix + task.RuntimeOf(agent).Input
+	switch task.RuntimeOf(agent).Input {
+	case task.InputScript:
+		return a.checkScript(field, script)
+	case task.InputCommand:
+		if len(command) == 0 || command[0] == "" {
+			return task.Invalid(field, "The agent %s needs %s: a list with the program and its arguments.", agent, field)
 		}
 	}
 	return nil
@@ -166,7 +162,7 @@ func continuousOf(agent, mode string, given *bool) bool {
 	if given != nil {
 		return *given
 	}
-	return agent != task.AgentScripted && mode != modeExploration
+	return task.RuntimeOf(agent).Input != task.InputScript && mode != modeExploration
 }
 
 func (a *API) checkScript(field string, script json.RawMessage) error {

@@ -110,9 +110,16 @@ func (a *API) offeredSandboxes(ctx context.Context) []string {
 	if err != nil {
 		return a.cfg.Shared // nobody knows of hosts now
 	}
-	return slices.DeleteFunc(slices.Clone(a.cfg.Providers), func(provider string) bool {
-		return !slices.Contains(a.cfg.Shared, provider) && !slices.ContainsFunc(hosts, func(h client.Host) bool {
-			return h.Beats && slices.Contains(h.Providers, provider)
-		})
-	})
+	var offered []string
+	for _, name := range task.ProviderNames() {
+		reports := func(h client.Host) bool { return h.Beats && slices.Contains(h.Providers, name) }
+		switch {
+		case !slices.Contains(a.cfg.Shared, name) && !slices.ContainsFunc(hosts, reports):
+		case name == a.cfg.Provider:
+			offered = slices.Insert(offered, 0, name)
+		default:
+			offered = append(offered, name)
+		}
+	}
+	return offered
 }

@@ -78,19 +78,15 @@ func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	if agent == "" {
 		agent = d.Agent
 	}
-	if _, err := offered("execution_config.validator.agent", v.Agent, wireAgents(), a.cfg.Agents); err != nil {
+	if _, err := oneOf("execution_config.validator.agent", v.Agent, "", task.RuntimeNames()); err != nil {
 		return err
 	}
-	switch {
-	case (agent == task.AgentExternal) != (d.Agent == task.AgentExternal):
+	switch runtime := task.RuntimeOf(agent); {
+	case runtime.SelfConnecting != task.RuntimeOf(d.Agent).SelfConnecting:
 		return task.Invalid("execution_config.validator.agent", "An agent from outside can be validated by one from outside only, and no other by it.")
-	case agent == task.AgentScripted && len(v.Script) == 0:
+	case runtime.Input == task.InputScript && len(v.Script) == 0:
 		return task.Invalid("execution_config.validator.script", "A scripted validator needs a script of its own with a `verdict` step: "+
 			"execution_config.validator.script, or `omoi run --validator-script <file>` (docs/VALIDATION.md).")
-	case agent == task.AgentScripted:
-		return a.checkScript("execution_config.validator.script", v.Script)
-	case agent == task.AgentCommand && (len(v.Command) == 0 || v.Command[0] == ""):
-		return task.Invalid("execution_config.validator.command", "The agent command needs execution_config.validator.command to validate with: a list with the program and its arguments.")
 	}
-	return nil
+	return a.checkInput(agent, "execution_config.validator.", v.Script, v.Command)
 }

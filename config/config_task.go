@@ -4,8 +4,8 @@ import "time"
 
 // Task holds the defaults and limits of tasks.
 type Task struct {
-	Agent                   string        `key:"agent" zero:"the first agent runtime that is installed and has a credential" oneof:"scripted claude command external" doc:"Agent runtime of tasks that name none."`
-	Provider                string        `key:"provider" default:"local" oneof:"local docker daytona external" doc:"Sandbox provider of tasks that name none. On macOS the default is docker."`
+	Agent                   string        `key:"agent" zero:"the first agent runtime that is installed and has a credential" oneof:"runtimes" doc:"Agent runtime of tasks that name none."`
+	Provider                string        `key:"provider" default:"local" oneof:"providers" doc:"Sandbox provider of tasks that name none. On macOS the default is docker."`
 	MaxRetries              int           `key:"max_retries" default:"3" min:"0" max:"10" zero:"none" doc:"Maximum number of retries of tasks that name none."`
 	MaxConcurrentPerProject int           `key:"max_concurrent_per_project" env:"MAX_CONCURRENT_TASKS_PER_PROJECT" default:"5" min:"1" max:"1000" doc:"Concurrency limit of new projects."`
 	MaxUnverifiedSandboxes  int           `key:"max_unverified_sandboxes" default:"0" min:"0" max:"10000" zero:"as many as slots" doc:"Maximum number of ended sandboxes of a provider whose deletion is unverified. At the limit, omoi creates no new ones."`

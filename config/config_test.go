@@ -99,7 +99,7 @@ func TestFaultsNameKeyAndBound(t *testing.T) {
 		"OMOI_TASK_IDLE_TIMEOUT=soon":           `"soon" is not a duration, for example 90s, 15m or 4h`,
 		"OMOI_TASK_MAX_RETRIES=11":              "task.max_retries",
 		"OMOI_LOG_LEVEL=loud":                   `"loud" is not valid: must be one of debug, info, warn, error`,
-		"OMOI_TASK_AGENT=clever":                `"clever" is not valid: must be one of scripted, claude, command, external`,
+		"OMOI_TASK_AGENT=clever":                `"clever" is not valid: must be one of claude, scripted, command, external`,
 		"OMOI_TASK_PROVIDER=podman":             `"podman" is not valid: must be one of local, docker, daytona, external`,
 		"OMOI_API_AUTH_DISABLED=perhaps":        "must be true or false",
 		"DATABASE_URL=mysql://root:hidden@h/db": "database.url: must be a URL that starts with postgres:// or postgresql://",

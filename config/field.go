@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Field describes one setting.
@@ -91,7 +93,7 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 	f := Field{
 		Key: key, YAML: append([]string{key}, words(tag.Get("also"))...),
 		Env: []string{"OMOI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))}, Type: typeName(sf.Type),
-		Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: words(tag.Get("oneof")),
+		Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: choices(tag.Get("oneof")),
 		Unit: tag.Get("unit"), Zero: tag.Get("zero"), Doc: tag.Get("doc"),
 		Secret: sf.Type == reflect.TypeFor[Secret](), scale: map[string]time.Duration{}, index: index,
 	}
@@ -103,6 +105,17 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 		f.Env = append(f.Env, name)
 	}
 	return f
+}
+
+// choices returns the allowed words of a tag, which may name a table of package task.
+func choices(tag string) []string {
+	switch tag {
+	case "providers":
+		return task.ProviderNames()
+	case "runtimes":
+		return task.RuntimeNames()
+	}
+	return words(tag)
 }
 
 func words(tag string) []string { return strings.Fields(tag) }

@@ -3,6 +3,8 @@ package config
 import (
 	"net/url"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Paths that the first documents of OmoiOS give CALLBACK_URL and MESSAGE_POLL_URL behind the base URL.
@@ -40,14 +42,13 @@ func (l *Loaded) legacy(layers []layer) (faults []string) {
 
 // useDaytona makes Daytona the usual sandbox, as DAYTONA_SANDBOX_EXECUTION did.
 func (l *Loaded) useDaytona() string {
-	const daytona = "daytona"
 	switch {
 	case l.Daytona.APIKey == "":
 		return "daytona.sandbox_execution: sandboxes at Daytona need a key. Set DAYTONA_API_KEY, or leave DAYTONA_SANDBOX_EXECUTION out"
-	case l.Given("task.provider") && l.Task.Provider != daytona:
+	case l.Given("task.provider") && l.Task.Provider != task.ProviderDaytona:
 		return "daytona.sandbox_execution: it asks for sandboxes at Daytona, and task.provider is " + l.Task.Provider + ". Leave one of the two out"
 	}
-	l.Task.Provider = daytona
+	l.Task.Provider = task.ProviderDaytona
 	return ""
 }
 

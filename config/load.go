@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Source is where settings are looked for. The zero value finds nothing but defaults.
@@ -155,9 +157,9 @@ func (l *Loaded) complete(home, dir string) {
 // usualSandbox is what tasks run in by default: local sandboxes are isolated on Linux only.
 func usualSandbox(system string) string {
 	if system == "linux" {
-		return "local"
+		return task.ProviderLocal
 	}
-	return "docker"
+	return task.ProviderDocker
 }
 
 // plainURL drops the +driver of postgresql+asyncpg://.

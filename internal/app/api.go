@@ -163,9 +163,8 @@ func (c *core) apiConfig() api.Config {
 	return api.Config{
 		Open: cfg.API.AuthDisabled, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
 		Version: ReadBuild().String(), Protocol: agentconfig.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
-		Agents:           []string{task.AgentClaude, task.AgentScripted, task.AgentCommand, task.AgentExternal},
 		Agent:            cfg.Task.Agent,
-		Providers:        offered(cfg.Task.Provider, task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona, task.ProviderExternal),
+		Provider:         cfg.Task.Provider,
 		Shared:           append(sharedProviders(cfg), task.ProviderExternal),
 		ValidationRounds: cfg.Validation.MaxRounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxConcurrentPerProject,

@@ -55,7 +55,7 @@ func checkDefaultAgent(t config.Task, works []string, info *client.Info) Finding
 	}
 	found.Status = FindingWarn
 	found.Detail += ": no agent runtime is known to work in " + t.Provider + " sandboxes"
-	found.Next = "install an agent and set its credential as said above, or name the agent in each task: --agent scripted, command or external"
+	found.Next = "install an agent and set its credential as said above, or name the agent in each task (--agent)"
 	return found
 }
 
@@ -63,7 +63,7 @@ func checkDefaultAgent(t config.Task, works []string, info *client.Info) Finding
 func defaultAgent(t config.Task, works []string) (agent string, known bool) {
 	isRuntime := func(r agentRuntime) bool { return r.agent == t.Agent }
 	switch {
-	case t.Provider == task.ProviderExternal:
+	case !task.ProviderOf(t.Provider).Machine:
 		return task.AgentExternal, true
 	case t.Agent != "":
 		return t.Agent + ", by the setting task.agent", slices.Contains(works, t.Agent) || !slices.ContainsFunc(agentRuntimes(), isRuntime)

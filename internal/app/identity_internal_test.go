@@ -142,13 +142,6 @@ func TestMissingAgentNamesTheNextStep(t *testing.T) {
 	require.NoError(t, program.Close())
 }
 
-// The configured default is what a task without a choice gets, so it comes first.
-func TestOfferedBeginsWithTheDefault(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"b", "a", "c"}, offered("b", "a", "b", "c"))
-	require.Equal(t, []string{"d", "a"}, offered("d", "a"))
-}
-
 // The model of a compatible endpoint says nothing to a subscription, which is good for Anthropic's own alone.
 func TestAModelBelongsToItsEndpoint(t *testing.T) {
 	t.Parallel()

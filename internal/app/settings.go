@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -62,11 +61,6 @@ func limits(s config.Sandbox) sandbox.Limits {
 	return sandbox.Limits{
 		MemoryBytes: int64(s.MemoryGB * gib), CPUs: s.CPU, DiskBytes: int64(s.DiskGB * gb), Processes: s.Pids,
 	}
-}
-
-// offered is what an installation can run, the configured default first.
-func offered(first string, all ...string) []string {
-	return append([]string{first}, slices.DeleteFunc(all, func(name string) bool { return name == first })...)
 }
 
 // agentHeartbeat returns how often an agent reports that it is alive: every 30 s, or four times within a

@@ -56,7 +56,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	}
 	f := cmd.Flags()
 	f.DurationVar(&o.Timeout, "timeout", checkTime, "how long a check may take, without its cleaning up")
-	f.StringVar(&o.Sandbox, "sandbox", "", "local, docker or daytona (default: the server's)")
+	f.StringVar(&o.Sandbox, "sandbox", "", "sandbox provider (default: the server's)")
 	f.StringVar(&o.Repo, "repo", "", "owner/name, or a `path` on the server's machine, for the checks that need a repository (default: one below OMOI_HOME)")
 	return cmd
 }

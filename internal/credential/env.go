@@ -21,7 +21,7 @@ func (s *Service) ForTask(ctx context.Context, work task.Work) (map[string]strin
 // Give is [Service.ForTask], and notes the use: also that of none, whose limits are the task's own.
 func (s *Service) Give(ctx context.Context, work task.Work) (map[string]string, error) {
 	env, all, err := s.forTask(ctx, work)
-	if err == nil && len(env) == 0 && work.Agent == task.AgentCommand {
+	if err == nil && len(env) == 0 && task.RuntimeOf(work.Agent).Input == task.InputCommand {
 		return env, s.store.UseNoCredential(ctx, work.TaskID)
 	}
 	for _, found := range all {
@@ -66,11 +66,9 @@ func wanted(work task.Work) (names []string, optional bool) {
 	if ReachesModel(work.Execution.Env) {
 		return nil, false
 	}
-	switch work.Agent {
-	case task.AgentClaude:
-		return []string{Model}, false
-	case task.AgentCommand:
-		return []string{Model}, true
+	runtime := task.RuntimeOf(work.Agent)
+	if optional = runtime.Input == task.InputCommand; optional || runtime.NeedsModel {
+		return []string{Model}, optional
 	}
 	return nil, false
 }

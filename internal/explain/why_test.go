@@ -41,7 +41,7 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 		"pull request is https":                      {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
 		"Failed after 3 attempts: the disk is full.": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
 		"without a new attempt":                      {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
-		"without a new attempt.":                     {Status: task.StatusFailed, FailureClass: task.ClassPublish, Provider: task.ProviderExternal},
+		"without a new attempt.":                     {Status: task.StatusFailed, FailureClass: task.ClassPublish, Agent: task.AgentExternal},
 		"begins a new attempt":                       {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
 		"`omoi retry v` publishes": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "v", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {Kind: task.KindValidation}},

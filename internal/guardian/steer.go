@@ -23,7 +23,8 @@ func (g *Guardian) step(w Watched, a supervise.Analysis, past []PastIntervention
 func outlivesInterrupt(w Watched) bool {
 	var execution task.Execution
 	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
-	return w.Agent == task.AgentClaude || w.Agent == task.AgentCommand && w.Mode != task.ModeValidation && execution.ReadsMessages
+	runtime := task.RuntimeOf(w.Agent)
+	return runtime.SurvivesInterrupt || runtime.Input == task.InputCommand && w.Mode != task.ModeValidation && execution.ReadsMessages
 }
 
 // intervention is what may come of a judgement; the ladder says how hard, or whether at all.

@@ -245,7 +245,7 @@ func (l *loading) publishable() bool {
 	if l.row.ValidationRounds > 0 {
 		return l.last != nil && validates(*l.last)
 	}
-	return l.saved || l.row.Provider == task.ProviderExternal || l.row.Agent == task.AgentExternal
+	return l.saved || task.RuntimeOf(l.row.Agent).SelfConnecting
 }
 
 func (l *loading) state() task.State {

@@ -146,12 +146,7 @@ func DefaultPaths() Paths {
 }
 
 // Capabilities are what differs between providers.
-type Capabilities struct {
-	HostBound     bool          // it lives on one machine: calls go to that machine's task queue
-	Machine       bool          // there is a machine to delete and verify; false for external
-	Exec          bool          // Exec, files and logs work
-	LongestCreate time.Duration // how late a lost create may appear; zero: fenced
-}
+type Capabilities = task.Capabilities
 
 // Errors that providers return, by code: [task.CodeConflict] with [ErrNameTaken] for a foreign
 // sandbox of our name, [task.CodeGone] with [ErrFenced] for a create after a delete,
@@ -173,8 +168,9 @@ type Readier interface {
 //
 //nolint:interfacebloat // the one exception: a provider is one thing, and the conformance suite holds all of it
 type Provider interface {
-	// Name is the provider's word on the wire: local, docker, daytona, external.
+	// Name is that of the provider's row in [task.Providers].
 	Name() string
+	// Capabilities are those of that row, completed by the configuration.
 	Capabilities() Capabilities
 	// Paths answers where the folders of a sandbox are for a program inside. It asks nobody,
 	// and its answer for one sandbox never changes.

@@ -76,7 +76,7 @@ func (d *diagnoser) interrupted(out *explain.Diagnosis) {
 func (d *diagnoser) agents(out *explain.Diagnosis) {
 	out.Notice = explain.NoticeHeld
 	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
-	if d.Task.Agent == task.AgentCommand {
+	if task.RuntimeOf(d.Task.Agent).Input == task.InputCommand {
 		out.Proposal = "Look at what it printed, and mend what it works with, then retry; another command needs a new task."
 	}
 	switch {

@@ -130,5 +130,5 @@ func (t Task) Last() Attempt {
 
 // SelfConnecting reports whether the agent connects itself: omoi starts no agent program and knows only what the agent reports.
 func (t Task) SelfConnecting() bool {
-	return t.Provider == ProviderExternal || t.Agent == AgentExternal
+	return RuntimeOf(t.Agent).SelfConnecting
 }

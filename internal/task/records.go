@@ -6,20 +6,6 @@ import (
 	"time"
 )
 
-// Names of agents and sandbox providers on the wire.
-const (
-	AgentScripted = "scripted"
-	AgentClaude   = "claude"
-	AgentCommand  = "command"
-	AgentExternal = "external"
-
-	ProviderLocal    = "local"
-	ProviderDocker   = "docker"
-	ProviderDaytona  = "daytona"
-	ProviderExternal = "external"
-	ProviderBare     = "bare" // a ledger row without a task: events of an unknown sandbox
-)
-
 // Work is what an agent and a git host need to know of a task.
 type Work struct {
 	TaskID         string

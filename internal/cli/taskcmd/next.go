@@ -52,7 +52,7 @@ func hasWork(t client.Task) bool {
 	if t.Branch == nil || t.AttemptCount == 0 {
 		return false
 	}
-	if t.PullURL != nil || outside(t) && hasEvents(t) {
+	if t.PullURL != nil || t.SelfConnecting() && hasEvents(t) {
 		return true
 	}
 	for _, a := range t.Attempts {
@@ -61,11 +61,6 @@ func hasWork(t client.Task) bool {
 		}
 	}
 	return false
-}
-
-// outside tells whether a task's agent is one that connects itself.
-func outside(t client.Task) bool {
-	return t.Agent == task.AgentExternal || t.Provider == task.ProviderExternal
 }
 
 // committed tells whether an attempt brought commits to the branch.

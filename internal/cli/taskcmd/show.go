@@ -94,7 +94,7 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("Ticket", t.TicketID) // branches are called after it
 	s.row("Pull request", text(t.PullURL))
 	s.row("Agent", fmt.Sprintf("%s in %s, %s", t.Agent, t.Provider, t.Mode))
-	if outside(t.Task) {
+	if t.SelfConnecting() {
 		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
 	}
 	s.row("Created", moment(&t.CreatedAt))

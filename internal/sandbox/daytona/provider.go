@@ -40,7 +40,9 @@ func (p *Provider) Name() string { return Name }
 
 // Capabilities never change.
 func (p *Provider) Capabilities() sandbox.Capabilities {
-	return sandbox.Capabilities{Machine: true, Exec: true, LongestCreate: p.cfg.LongestCreate}
+	caps := task.ProviderOf(Name).Capabilities
+	caps.LongestCreate = p.cfg.LongestCreate
+	return caps
 }
 
 // Ready says what is missing before a sandbox can be made: [task.CodeForbidden], since waiting

@@ -19,7 +19,7 @@ import (
 )
 
 // Name is the provider's word on the wire.
-const Name = "docker"
+const Name = task.ProviderDocker
 
 // Provider makes sandboxes on one engine. It keeps nothing that a restart would miss.
 type Provider struct {
@@ -69,7 +69,7 @@ func (p *Provider) Name() string { return Name }
 
 // Capabilities never change.
 func (p *Provider) Capabilities() sandbox.Capabilities {
-	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
+	return task.ProviderOf(Name).Capabilities
 }
 
 // Paths are the constants: a container has a file system of its own.

@@ -17,7 +17,7 @@ import (
 )
 
 // Name is the provider's word on the wire.
-const Name = "external"
+const Name = task.ProviderExternal
 
 // Provider makes nothing. Its zero value is ready and safe for concurrent use.
 type Provider struct{}

@@ -22,7 +22,7 @@ import (
 const arch = runtime.GOARCH
 
 // Name is the provider's word on the wire.
-const Name = "local"
+const Name = task.ProviderLocal
 
 // envShim marks the environment of a shim, so that a program which forgot to call
 // [ShimMain] fails in [New] and does not start itself for ever.
@@ -181,7 +181,7 @@ func (p *Provider) Name() string { return Name }
 
 // Capabilities never change.
 func (p *Provider) Capabilities() sandbox.Capabilities {
-	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
+	return task.ProviderOf(Name).Capabilities
 }
 
 // Isolation answers which parts a sandbox made now would have; see [sandbox.Sandbox].

@@ -1,0 +1,59 @@
+package task
+
+import "slices"
+
+// Agent runtimes that a rule of omoi names: the form of the request implies them.
+const (
+	AgentScripted = "scripted"
+	AgentClaude   = "claude"
+	AgentCommand  = "command"
+	AgentExternal = "external"
+)
+
+// Keys of execution_config that an agent runtime starts from.
+const (
+	InputScript  = "script"
+	InputCommand = "command"
+)
+
+// RuntimeSpec is what every process knows of an agent runtime.
+type RuntimeSpec struct {
+	Name string // value of the field agent
+	// Input is the key of execution_config without which the agent cannot start; empty: it needs none.
+	Input string
+	// NeedsModel reports that the agent works with a model, for which it needs a credential.
+	NeedsModel bool
+	// SurvivesInterrupt reports that the agent continues after an interrupt with what the message says.
+	SurvivesInterrupt bool
+	// SelfConnecting reports that omoi starts no agent program: the agent runs elsewhere and connects itself.
+	SelfConnecting bool
+}
+
+// Runtimes is the table of agent runtimes, the preferred one first. Names in the API, the configuration and the help come from it.
+// omoi-agent starts those that do not connect themselves.
+//
+//nolint:gochecknoglobals // a table; a test adds a row
+var Runtimes = []RuntimeSpec{
+	{Name: AgentClaude, NeedsModel: true, SurvivesInterrupt: true},
+	{Name: AgentScripted, Input: InputScript},
+	{Name: AgentCommand, Input: InputCommand},
+	{Name: AgentExternal, SelfConnecting: true},
+}
+
+// RuntimeOf returns the row of a runtime; the zero value if there is none.
+func RuntimeOf(name string) RuntimeSpec {
+	at := slices.IndexFunc(Runtimes, func(r RuntimeSpec) bool { return r.Name == name })
+	if at < 0 {
+		return RuntimeSpec{}
+	}
+	return Runtimes[at]
+}
+
+// RuntimeNames returns the names of all agent runtimes.
+func RuntimeNames() []string {
+	names := make([]string, len(Runtimes))
+	for i, r := range Runtimes {
+		names[i] = r.Name
+	}
+	return names
+}
