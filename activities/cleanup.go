@@ -58,13 +58,14 @@ const graceToPickup = 4
 // capabilities are the provider's, or the careful ones of a provider that this process does
 // not have.
 func (a *Activities) capabilities(provider string) sandbox.Capabilities {
-	if provider == task.ProviderExternal || provider == task.ProviderBare {
-		return sandbox.Capabilities{}
-	}
 	if p, err := a.deps.Providers.Provider(provider); err == nil {
 		return p.Capabilities()
 	}
-	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true, LongestCreate: maxCreateDelay}
+	caps := task.ProviderOf(provider).Capabilities
+	if caps.Machine {
+		caps.LongestCreate = maxCreateDelay
+	}
+	return caps
 }
 
 // queueOf is where the work on a sandbox is done: its own machine, the shared queue of slow

@@ -25,7 +25,7 @@ func TestDeletedProject_KeepsTasksAndAcceptsNone(t *testing.T) {
 
 	w.begin(first)
 	w.end(first, task.StatusFailed)
-	w.exec(`UPDATE sandboxes SET state = 'deleting', provider = 'local', gone_at = NULL, verified_at = NULL WHERE task_id = $1`, first.ID)
+	w.exec(`UPDATE sandboxes SET state = 'deleting', provider = 'local', host_bound = true, machine = true, gone_at = NULL, verified_at = NULL WHERE task_id = $1`, first.ID)
 	require.Contains(t, w.call(http.MethodDelete, path, nil).refused(http.StatusConflict, "").Detail, first.ID+" (failed, its sandbox is being deleted)")
 	w.exec(`UPDATE sandboxes SET state = 'gone', cost_usd = 2 WHERE task_id = $1`, first.ID)
 	before := string(w.call(http.MethodGet, "/api/v1/tasks/"+first.ID+"/receipt", nil).body)

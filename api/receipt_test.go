@@ -15,7 +15,7 @@ func TestReceiptOfATaskIsForItsOrganization(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	box := w.begin(made)
-	w.exec(`UPDATE sandboxes SET provider = 'daytona', made_at = now() - interval '10s', gone_at = now(), price_per_second = 0.5,
+	w.exec(`UPDATE sandboxes SET provider = 'daytona', machine = true, made_at = now() - interval '10s', gone_at = now(), price_per_second = 0.5,
 		price_currency = 'EUR', cost_usd = 2 WHERE id = $1`, box)
 	got := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/receipt", nil), http.StatusOK)
 	require.Equal(t, []any{made.ID, false, 1, box}, []any{got.TaskID, got.Verified, got.Unverified, got.Sandboxes[0].ID})

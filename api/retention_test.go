@@ -24,7 +24,7 @@ func (w *world) expired(kinds ...string) (client.Task, string) {
 	w.end(made, task.StatusFailed)
 	w.exec(`UPDATE commands SET state = 'carried_out'`)
 	w.exec(`UPDATE attempts SET ended_at = now() WHERE sandbox_id = $1`, box)
-	w.exec(`UPDATE sandboxes SET provider = 'local', state = 'gone', ended_at = now(), gone_at = now(), verified_at = now(),
+	w.exec(`UPDATE sandboxes SET provider = 'local', host_bound = true, machine = true, state = 'gone', ended_at = now(), gone_at = now(), verified_at = now(),
 		salvage = '{"kind": "patch", "ref": "018f0000-0000-7000-8000-000000000000"}' WHERE id = $1`, box)
 	w.exec(`UPDATE sandbox_events SET cut = true WHERE sequence = 3`)
 	w.exec(`INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields) SELECT id, 3, partition_month, '{diff}', '{"diff": "long text of a diff"}' FROM sandboxes`)

@@ -17,7 +17,7 @@ import (
 func (w *world) local(in client.NewTask) string {
 	w.t.Helper()
 	box := w.begin(w.task(in))
-	w.exec(`UPDATE sandboxes SET provider = 'local', host_id = 'h', labels = jsonb_build_object('sandbox_id', id, 'attempt', 1, 'installation', 'i', 'task_id', task_id)
+	w.exec(`UPDATE sandboxes SET provider = 'local', host_bound = true, machine = true, host_id = 'h', labels = jsonb_build_object('sandbox_id', id, 'attempt', 1, 'installation', 'i', 'task_id', task_id)
 		WHERE id = $1`, box)
 	return box
 }

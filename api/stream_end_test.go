@@ -39,7 +39,7 @@ func (s *socket) shutOut() {
 func TestStreamsEndWithTheirKey(t *testing.T) {
 	t.Parallel()
 	w := start(t, impatient)
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)
 	admin, reader := w.key(w.org, "admin"), w.key(w.org, "read")
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, admin), http.StatusCreated)
 	ofTask := w.follow(t, "/api/v1/tasks/"+made.ID+"/stream", authorization, reader)
@@ -54,7 +54,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 func TestStreamsEndWithTheTokenOfTheirSandbox(t *testing.T) {
 	t.Parallel()
 	w := start(t, impatient)
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)
 	bearer := "Bearer " + w.ring.Mint("box")
 	stream := w.follow(t, wire+"box/stream", authorization, bearer)
 	socket := w.socket(t, "?entity_ids=box", authorization, bearer).ready()

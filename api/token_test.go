@@ -11,7 +11,7 @@ import (
 func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'local', 'running')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)
 	bearer := "Bearer " + w.ring.Mint("box")
 	integrity := func() int { return w.call(http.MethodGet, wire+"box/integrity", nil, authorization, bearer).status }
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now(), verified_at = now() - interval '59 minutes'`)

@@ -87,8 +87,8 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	require.Len(t, ok[client.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK).Items, 1)
 	w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id=x", nil).refused(422, "query.ticket_id")
 
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state)
-		SELECT 'second', organization_id, task_id, 2, provider, 'gone' FROM sandboxes WHERE id = $1`, box)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		SELECT 'second', organization_id, task_id, 2, provider, machine, 'gone' FROM sandboxes WHERE id = $1`, box)
 	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, ended_at, outcome, failure_class, reason)
 		SELECT task_id, 2, 'second', 'retry', run_id, ordinal + 1000, now(), outcome, failure_class, reason FROM attempts WHERE task_id = $1`, made.ID)
 	require.Equal(t, "omoi logs "+made.ID, w.why(made.ID).Next, "another attempt would fail as both did")

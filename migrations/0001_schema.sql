@@ -327,6 +327,8 @@ CREATE TABLE sandboxes (
     task_id         uuid REFERENCES tasks ON DELETE SET NULL,
     attempt         integer,
     provider        text NOT NULL,
+    host_bound      boolean NOT NULL DEFAULT false,
+    machine         boolean NOT NULL DEFAULT false,
     provider_id     text,
     host_id         text,
     state           text NOT NULL DEFAULT 'intended',
@@ -368,10 +370,10 @@ CREATE TABLE sandboxes (
 ) WITH (fillfactor = 50);
 CREATE INDEX sandboxes_task ON sandboxes (task_id, attempt);
 CREATE INDEX sandboxes_unverified ON sandboxes (provider, state)
-    WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare');
+    WHERE verified_at IS NULL AND machine;
 -- Ingest writes no column of this index, so that its updates stay cheap.
 CREATE INDEX sandboxes_bare ON sandboxes (id) WHERE provider = 'bare' AND state = 'running';
-CREATE INDEX sandboxes_verified ON sandboxes (verified_at) WHERE provider NOT IN ('local', 'docker', 'external', 'bare');
+CREATE INDEX sandboxes_verified ON sandboxes (verified_at) WHERE machine AND NOT host_bound;
 CREATE INDEX sandboxes_due ON sandboxes (events_due_at) WHERE events_due_at IS NOT NULL;
 COMMENT ON TABLE sandboxes IS 'The sandbox ledger: one sandbox that was ever requested, written before its creation. The first event of an unknown '
     'sandbox ID adds an unmanaged sandbox.';
@@ -379,7 +381,9 @@ COMMENT ON COLUMN sandboxes.partition_month IS 'First day of the month of the ro
 COMMENT ON COLUMN sandboxes.organization_id IS 'Null: unmanaged.';
 COMMENT ON COLUMN sandboxes.task_id IS 'Null: unmanaged, or of an unknown task.';
 COMMENT ON COLUMN sandboxes.attempt IS 'Number of the attempt in its task. Null: unmanaged.';
-COMMENT ON COLUMN sandboxes.provider IS 'local, docker, daytona, external, or bare: unmanaged.';
+COMMENT ON COLUMN sandboxes.provider IS 'Sandbox provider, or bare: unmanaged.';
+COMMENT ON COLUMN sandboxes.host_bound IS 'The sandbox lives on one host; written with the intent, as machine.';
+COMMENT ON COLUMN sandboxes.machine IS 'omoi creates, deletes and verifies the sandbox. False: its agent runs elsewhere.';
 COMMENT ON COLUMN sandboxes.provider_id IS 'ID at the provider. Null: the provider has given none.';
 COMMENT ON COLUMN sandboxes.host_id IS 'Host of a local or Docker sandbox. Null: bound to no host.';
 COMMENT ON COLUMN sandboxes.state IS 'intended, creating, running, deleting, gone or lost.';
@@ -1200,7 +1204,7 @@ CREATE VIEW ended_tasks AS
 SELECT t.id, t.completed_at AS ended_at FROM tasks t
 WHERE t.status IN ('completed', 'failed', 'cancelled') AND t.completed_at IS NOT NULL
     AND NOT EXISTS (SELECT FROM sandboxes o WHERE o.task_id = t.id AND o.verified_at IS NULL AND o.state <> 'lost'
-        AND NOT (o.state = 'gone' AND o.provider IN ('external', 'bare')))
+        AND NOT (o.state = 'gone' AND NOT o.machine))
     AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.state = 'accepted' AND c.kind IN ('start', 'retry'));
 COMMENT ON VIEW ended_tasks IS 'One final task without a pending retry, none of whose sandboxes may exist or send events.';
 
@@ -1209,5 +1213,5 @@ SELECT s.id, s.partition_month, s.last_sequence, s.salvage, s.task_id,
     greatest(e.ended_at, s.verified_at, s.gone_at, CASE WHEN s.state = 'lost' THEN s.ended_at END) AS ended_at
 FROM sandboxes s LEFT JOIN ended_tasks e ON e.id = s.task_id
 WHERE e.id IS NOT NULL OR (s.task_id IS NULL AND (s.verified_at IS NOT NULL OR s.state = 'lost'
-    OR (s.state = 'gone' AND s.provider IN ('external', 'bare'))));
+    OR (s.state = 'gone' AND NOT s.machine)));
 COMMENT ON VIEW ended_sandboxes IS 'One sandbox of an ended task, or one without a task that is deleted or lost.';

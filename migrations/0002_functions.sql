@@ -64,9 +64,9 @@ $$;
 -- omoi_token_ended reports whether the token of a sandbox has expired: an hour after deletion was verified. Deletion of external and
 -- unmanaged sandboxes is not verified; gone_at counts instead.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_token_ended(verified_at timestamptz, provider text, state text, gone_at timestamptz)
+CREATE FUNCTION omoi_token_ended(verified_at timestamptz, machine boolean, state text, gone_at timestamptz)
 RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT (coalesce($1, CASE WHEN $2 IN ('external', 'bare') AND $3 = 'gone' THEN $4 END) < now() - interval '1 hour') IS TRUE
+    SELECT (coalesce($1, CASE WHEN NOT $2 AND $3 = 'gone' THEN $4 END) < now() - interval '1 hour') IS TRUE
 $$;
 -- +goose StatementEnd
 
@@ -88,11 +88,12 @@ $$;
 -- omoi_lifetime_seconds returns the lifetime of a sandbox in seconds: from its creation at the provider to the first absence check, without
 -- frozen time. A sandbox that was never seen at its provider has none.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_lifetime_seconds(provider text, created_at timestamptz, made_at timestamptz, started_at timestamptz, gone_at timestamptz)
+CREATE FUNCTION omoi_lifetime_seconds(machine boolean, host_bound boolean, created_at timestamptz, made_at timestamptz, started_at timestamptz,
+    gone_at timestamptz)
 RETURNS double precision LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN made_at IS NULL AND started_at IS NULL AND provider NOT IN ('external', 'bare') THEN 0
+    SELECT CASE WHEN made_at IS NULL AND started_at IS NULL AND machine THEN 0
         ELSE extract(epoch FROM coalesce(gone_at, now()) - coalesce(made_at, started_at, created_at))
-            - CASE WHEN provider IN ('local', 'docker') THEN omoi_frozen_seconds(coalesce(made_at, started_at, created_at), coalesce(gone_at, now())) ELSE 0 END
+            - CASE WHEN host_bound THEN omoi_frozen_seconds(coalesce(made_at, started_at, created_at), coalesce(gone_at, now())) ELSE 0 END
         END::double precision
 $$;
 -- +goose StatementEnd
@@ -214,7 +215,7 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION omoi_usage(b sandboxes) RETURNS TABLE (tokens float8, usd float8, alive float8) LANGUAGE sql STABLE AS $$
     SELECT (b.input_tokens + b.output_tokens)::float8, b.cost_usd,
-        omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at));
+        omoi_lifetime_seconds(b.machine, b.host_bound, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at));
 $$;
 -- +goose StatementEnd
 
@@ -260,11 +261,11 @@ END $$;
 CREATE FUNCTION omoi_task_usage(task uuid) RETURNS TABLE (what text, used float8) LANGUAGE sql STABLE AS $$
     SELECT v.what, v.used FROM (
         SELECT coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 AS tokens, coalesce(sum(b.cost_usd), 0)::float8 AS usd,
-            coalesce(sum(omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
+            coalesce(sum(omoi_lifetime_seconds(b.machine, b.host_bound, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8 AS alive
         FROM sandboxes b WHERE b.task_id = $1) s, tasks t,
     LATERAL (VALUES ('tokens', s.tokens), ('usd', s.usd), ('sandbox_s', s.alive),
         ('wall_clock_s', extract(epoch FROM coalesce(t.completed_at, now()) - t.created_at)::float8
-            - CASE WHEN t.provider IN ('local', 'docker') OR NOT EXISTS (SELECT FROM sandboxes b WHERE b.task_id = t.id)
+            - CASE WHEN NOT EXISTS (SELECT FROM sandboxes b WHERE b.task_id = t.id AND NOT b.host_bound)
                 THEN omoi_frozen_seconds(t.created_at, coalesce(t.completed_at, now())) ELSE 0 END)) v(what, used)
     WHERE t.id = $1;
 $$;
@@ -353,7 +354,7 @@ CREATE FUNCTION omoi_budget_room(project uuid) RETURNS integer LANGUAGE sql STAB
     SELECT min(greatest(ceil((l.most - l.used - h.reserved) / (l.most / 10)), 0))::integer
     FROM omoi_project_limits($1) l CROSS JOIN LATERAL (
         SELECT coalesce(sum(greatest(l.most / 10 - coalesce(CASE l.what WHEN 'usd' THEN b.cost_usd WHEN 'tokens' THEN b.input_tokens + b.output_tokens
-            ELSE omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, b.gone_at) END, 0), 0)), 0) AS reserved
+            ELSE omoi_lifetime_seconds(b.machine, b.host_bound, b.created_at, b.made_at, b.started_at, b.gone_at) END, 0), 0)), 0) AS reserved
         FROM slots s JOIN tasks t ON t.id = s.task_id
         LEFT JOIN sandboxes b ON b.task_id = t.id AND b.attempt = t.attempt_count AND b.ended_at IS NULL
         WHERE s.project_id = $1) h

@@ -77,8 +77,8 @@ func (f *fleet) write(ctx context.Context, db database, tasks, boxes []string) e
 
 // writeLedger writes the rows of those tasks' attempts, of which the last one of each is under way.
 func (f *fleet) writeLedger(ctx context.Context, db database, tasks, boxes []string) error {
-	_, err := db.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state, created_at)
-		SELECT CASE WHEN n = $3 THEN l.box ELSE gen_random_uuid()::text END, t.organization_id, t.id, n, t.provider,
+	_, err := db.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, state, created_at)
+		SELECT CASE WHEN n = $3 THEN l.box ELSE gen_random_uuid()::text END, t.organization_id, t.id, n, t.provider, false, true,
 			CASE WHEN n = $3 THEN 'running' ELSE 'gone' END, now() - interval '1 hour'
 		FROM unnest($1::uuid[], $2::text[]) AS l(task, box) JOIN tasks t ON t.id = l.task, generate_series(1, $3::integer) AS n`,
 		tasks, boxes, f.rows/f.alive)

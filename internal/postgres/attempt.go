@@ -92,9 +92,10 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	if err != nil || reason.Code != "" {
 		return b.wait(ctx, reason, err)
 	}
+	spec := task.ProviderOf(b.row.Provider)
 	box := db.InsertSandboxParams{
 		ID: task.NewSandboxID(), OrganizationID: &b.row.OrganizationID, TaskID: &b.row.ID,
-		Attempt: new(b.row.AttemptCount + 1), Provider: b.row.Provider, HostID: orNull(host),
+		Attempt: new(b.row.AttemptCount + 1), Provider: spec.Name, HostBound: spec.HostBound, Machine: spec.Machine, HostID: orNull(host),
 	}
 	if err := b.write(ctx, box, installation); err != nil {
 		return contract.BeginAttemptResult{}, err
@@ -152,7 +153,7 @@ func (b *beginning) earlier(ctx context.Context) (task.Reason, error) {
 
 // tooManyUnverified says why no sandbox is made while a provider does not get rid of old ones.
 func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) {
-	if !machine(b.row.Provider) {
+	if !task.ProviderOf(b.row.Provider).Machine {
 		return task.Reason{}, nil
 	}
 	n, err := b.q.Unverified(ctx, b.row.Provider)
@@ -174,7 +175,7 @@ func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) 
 
 // host chooses the machine for a provider that lives on one, or says why there is none.
 func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, err error) {
-	if !hostBound(b.row.Provider) {
+	if !task.ProviderOf(b.row.Provider).HostBound {
 		return "", reason, nil
 	}
 	if err := b.q.LockHosts(ctx); err != nil {
@@ -192,22 +193,12 @@ func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, er
 	return "", reason, err
 }
 
-// hostBound reports whether a provider's sandboxes live on one machine of ours.
-func hostBound(provider string) bool {
-	return provider == task.ProviderLocal || provider == task.ProviderDocker
-}
-
-// machine reports whether there is a machine to delete and to verify.
-func machine(provider string) bool {
-	return provider != task.ProviderExternal && provider != task.ProviderBare
-}
-
-// queueOf is the task queue on which a sandbox's activities run.
+// queueOf returns the task queue of the activities of a sandbox.
 func queueOf(provider, host string) string {
-	switch {
-	case hostBound(provider):
+	switch caps := task.ProviderOf(provider); {
+	case caps.HostBound && host != "":
 		return contract.QueueHost(host)
-	case machine(provider):
+	case caps.Machine:
 		return contract.QueueSandboxes
 	}
 	return contract.QueueTasks

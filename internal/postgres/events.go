@@ -22,7 +22,7 @@ import (
 // different statements, which sqlc cannot make.
 const (
 	sqlLockSandboxes = `SELECT id, partition_month, task_id::text, last_sequence, spool_id, spool_watermark, ended_at IS NOT NULL,
-			omoi_token_ended(verified_at, provider, state, gone_at) OR EXISTS (SELECT FROM removals r WHERE r.subject = id AND r.kind = 'events')
+			omoi_token_ended(verified_at, machine, state, gone_at) OR EXISTS (SELECT FROM removals r WHERE r.subject = id AND r.kind = 'events')
 		FROM sandboxes WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE`
 	sqlReadMarks = `SELECT s.sandbox_id, s.spool_id, s.watermark FROM event_spools s
 		JOIN unnest($1::text[], $2::text[]) AS q(sandbox_id, spool_id) USING (sandbox_id, spool_id)`

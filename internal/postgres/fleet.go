@@ -54,14 +54,14 @@ func (s *Store) Targets(ctx context.Context) ([]contract.ReaperTarget, error) {
 	var targets []contract.ReaperTarget
 	for _, h := range hosts {
 		for _, p := range h.Providers {
-			if hostBound(p) {
+			if task.ProviderOf(p).HostBound {
 				targets = append(targets, contract.ReaperTarget{Provider: p, Queue: contract.QueueHost(h.ID)})
 			}
 		}
 	}
 	shared, err := s.q.SharedProviders(ctx)
 	for _, p := range shared {
-		targets = append(targets, contract.ReaperTarget{Provider: p, Queue: queueOf(p, "")})
+		targets = append(targets, contract.ReaperTarget{Provider: p, Queue: contract.QueueSandboxes})
 	}
 	return targets, translate("list shared providers", err)
 }

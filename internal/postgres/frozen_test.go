@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Time in which sandboxes are frozen is no time of an attempt, and counts against no budget.
@@ -18,7 +19,7 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	a := w.task(w.project(1), "")
 	live := w.running(a)
 	w.exec(`UPDATE tasks SET provider = 'local'`)
-	w.exec(`UPDATE sandboxes SET provider = 'local', made_at = now() - interval '10 hours', started_at = now() - interval '10 hours' WHERE id = $1`, live.SandboxID)
+	w.exec(`UPDATE sandboxes SET provider = 'local', host_bound = true, machine = true, made_at = now() - interval '10 hours', started_at = now() - interval '10 hours' WHERE id = $1`, live.SandboxID)
 	w.exec(`UPDATE attempts SET assigned_at = now() - interval '10 hours', started_at = now() - interval '10 hours'`)
 	w.exec(`UPDATE tasks SET created_at = now() - interval '11 hours'`)
 	used := func() client.Usage {
@@ -44,7 +45,7 @@ func TestFrozenTimeCountsNowhere(t *testing.T) {
 	require.InDelta(t, 2*3600, used().SandboxSeconds, 60)
 	require.InDelta(t, 3*3600, used().WallClockS, 60)
 
-	w.exec(`UPDATE sandboxes SET provider = 'daytona', state = 'running'`)
+	w.exec(`UPDATE sandboxes SET provider = 'daytona', host_bound = false, state = 'running'`)
 	frozen, err = w.store.FrozenTime(t.Context(), live.SandboxID)
 	require.NoError(t, err)
 	require.Zero(t, frozen, "a sandbox elsewhere is never frozen")
@@ -80,7 +81,7 @@ func TestWatchedEvents_MovesOnlyEventsOfFrozenSandboxes(t *testing.T) {
 	w.exec(`UPDATE sandbox_events SET created_at = now() - interval '10 hours'`)
 	w.exec(`INSERT INTO outages (part, since, until) VALUES ('frozen', now() - interval '9 hours', now() - interval '1 hour')`)
 	for provider, hours := range map[string]float64{"daytona": 10, "local": 2, "docker": 2} {
-		w.exec(`UPDATE sandboxes SET provider = $1`, provider)
+		w.exec(`UPDATE sandboxes SET provider = $1, host_bound = $2`, provider, task.ProviderOf(provider).HostBound)
 		var month time.Time
 		require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT partition_month FROM sandboxes`).Scan(&month))
 		found, err := w.store.WatchedEvents(t.Context(), []guardian.Watched{{SandboxID: live.SandboxID, PartitionMonth: month, Head: 10}}, 10)

@@ -126,6 +126,7 @@ func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandb
 // Adopt writes rows for those of the listed sandboxes that the ledger does not know. Their
 // labels name the task, which may be unknown too.
 func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error {
+	spec := task.ProviderOf(provider)
 	for _, box := range listed {
 		labels, err := json.Marshal(box.Labels)
 		if err != nil {
@@ -133,7 +134,7 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 		}
 		err = s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
 			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(int32(box.Labels.Attempt)), //nolint:gosec // G115: at most task.MaxAttempts
-			Provider: provider, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: labels, CreatedAt: box.CreatedAt,
+			Provider: spec.Name, HostBound: spec.HostBound, Machine: spec.Machine, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: labels, CreatedAt: box.CreatedAt,
 		})
 		if err != nil {
 			return translate("adopt sandbox "+box.Labels.SandboxID, err)

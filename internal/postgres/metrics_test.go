@@ -78,8 +78,9 @@ func TestStateCountsWhatIsOpen(t *testing.T) {
 	w.running(a) // external
 	w.task(project, "")
 	w.exec(`UPDATE sandboxes SET state = 'running'`)
-	w.exec(`INSERT INTO sandboxes (id, provider, state, ended_at) VALUES ('gone-soon', 'local', 'deleting', now()), ('alive', 'local', 'running', NULL),
-		('lost', 'local', 'lost', now()), ('intended', 'local', 'intended', NULL), ('bare', 'bare', 'running', NULL)`)
+	w.exec(`INSERT INTO sandboxes (id, provider, machine, state, ended_at) VALUES ('gone-soon', 'local', true, 'deleting', now()),
+		('alive', 'local', true, 'running', NULL), ('lost', 'local', true, 'lost', now()), ('intended', 'local', true, 'intended', NULL),
+		('bare', 'bare', false, 'running', NULL)`)
 	w.exec(`UPDATE task_outbox SET due_at = now() - interval '1 hour'`)
 	require.NoError(t, w.store.Grant(t.Context()))
 	s := state()

@@ -34,8 +34,8 @@ func (w world) fleet(rows, alive int) []sandbox.Sandbox {
 	w.t.Helper()
 	w.hostSeen("h", []string{"local"}, 0)
 	t := w.task(w.project(5), "status = 'running'")
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_id, state, created_at, ended_at, gone_at, verified_at)
-		SELECT 'box-' || n, $1, $2, n, 'local', 'h', CASE WHEN n > $3 - $4 THEN 'running' ELSE 'gone' END, now() - interval '1 hour',
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, host_id, state, created_at, ended_at, gone_at, verified_at)
+		SELECT 'box-' || n, $1, $2, n, 'local', true, true, 'h', CASE WHEN n > $3 - $4 THEN 'running' ELSE 'gone' END, now() - interval '1 hour',
 			CASE WHEN n <= $3 - $4 THEN now() - interval '1 hour' END, CASE WHEN n <= $3 - $4 THEN now() END, CASE WHEN n <= $3 - $4 THEN now() END
 		FROM generate_series(1, $3::int) n`, w.org, t.id, rows, alive)
 	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, ended_at)

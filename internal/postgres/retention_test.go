@@ -41,8 +41,8 @@ func (p *past) start() worked {
 	p.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, status, created_at)
 		VALUES ($1, $2, $3, $4, 'title', 'text', 'scripted', 'local', 'running', $5)`, w.task, p.org, p.project, ticket, p.now)
 	p.exec(`SELECT omoi_partition($1)`, p.now)
-	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, state, created_at)
-		VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 1, 'local', 'running', $2)`, w.box, p.now, p.org, w.task)
+	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, host_bound, machine, state, created_at)
+		VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 1, 'local', true, true, 'running', $2)`, w.box, p.now, p.org, w.task)
 	p.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, started_at) VALUES ($1, 1, $2, 'run', 1, $3)`, w.task, w.box, p.now)
 	p.exec(`INSERT INTO transcripts (run_key, task_id, sandbox_id, content) VALUES ($1, $2, $3, 'said')`, "run-"+w.box, w.task, w.box)
 	p.exec(`INSERT INTO stored_texts (id, task_id, kind, content) VALUES ($1, $2, 'patch', 'diff')`, w.patch, w.task)
@@ -301,7 +301,8 @@ func TestRetention_RetryOfAnOldTask(t *testing.T) {
 // second begins the second attempt of a task.
 func (p *past) second(w worked) {
 	p.t.Helper()
-	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, state) VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', 'running')`,
+	p.exec(`INSERT INTO sandboxes (id, partition_month, organization_id, task_id, attempt, provider, host_bound, machine, state)
+		VALUES ($1, date_trunc('month', $2::timestamptz), $3, $4, 2, 'local', true, true, 'running')`,
 		w.box, p.now, p.org, w.task)
 }
 

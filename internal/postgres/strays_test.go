@@ -95,7 +95,7 @@ func TestTheReaperFindsWhatItLooksForByIndexes(t *testing.T) {
 	require.NoError(t, err)
 	for index, asked := range map[string]string{
 		"attempts_open":      `SELECT FROM attempts WHERE ended_at IS NULL`,
-		"sandboxes_verified": `SELECT FROM sandboxes WHERE verified_at > now() AND provider NOT IN ('local', 'docker', 'external', 'bare')`,
+		"sandboxes_verified": `SELECT FROM sandboxes WHERE verified_at > now() AND machine AND NOT host_bound`,
 	} {
 		rows, err := conn.Query(t.Context(), "EXPLAIN (COSTS OFF) "+asked)
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // summed is what the sandboxes of a project have used, each read anew.
 const summed = `SELECT coalesce(sum(b.cost_usd), 0)::float8 + coalesce(sum(b.input_tokens + b.output_tokens), 0)::float8 +
-		coalesce(sum(omoi_lifetime_seconds(b.provider, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8
+		coalesce(sum(omoi_lifetime_seconds(b.machine, b.host_bound, b.created_at, b.made_at, b.started_at, omoi_lifetime_end(b.state, b.ended_at, b.gone_at))), 0)::float8
 	FROM tasks t JOIN sandboxes b ON b.task_id = t.id WHERE t.project_id = $1`
 
 // Whatever becomes of sandboxes, and whenever it is settled, the sum that is kept is the sum.

@@ -1,9 +1,6 @@
 package task
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Names of sandbox providers.
 const (
@@ -38,13 +35,18 @@ var Providers = []ProviderSpec{
 	{ProviderExternal, Capabilities{}},
 }
 
-// ProviderOf returns the row of a provider; the zero value if there is none.
+// ProviderOf returns the row of a provider. One that only a newer binary knows counts as a machine, so that no sandbox of it is left
+// unverified. Unmanaged sandboxes have no capabilities.
 func ProviderOf(name string) ProviderSpec {
-	at := slices.IndexFunc(Providers, func(p ProviderSpec) bool { return p.Name == name })
-	if at < 0 {
-		return ProviderSpec{}
+	for _, p := range Providers {
+		if p.Name == name {
+			return p
+		}
 	}
-	return Providers[at]
+	if name == ProviderBare {
+		return ProviderSpec{Name: name}
+	}
+	return ProviderSpec{name, Capabilities{HostBound: true, Machine: true, Exec: true}}
 }
 
 // ProviderNames returns the names of all sandbox providers.

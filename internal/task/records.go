@@ -211,7 +211,7 @@ type Money struct {
 }
 
 // Machine reports whether a machine of ours stands behind the row: one that has to be seen gone.
-func (s Sandbox) Machine() bool { return s.Provider != ProviderExternal && s.Provider != ProviderBare }
+func (s Sandbox) Machine() bool { return ProviderOf(s.Provider).Machine }
 
 // EnvRequireChanges is the setting by which a task may end without a commit, where its tree is clean and its branch stands where it
 // was: "false" allows it. A task that feedback began has it: what was said may be a question, or wrong.

@@ -110,7 +110,7 @@ func (k *kit) gone(ctx context.Context, id string, patience time.Duration) (boxe
 func standing(boxes []client.Sandbox) (there, unverified int) {
 	for _, b := range boxes {
 		switch {
-		case b.Provider == task.ProviderExternal || b.VerifiedAt != nil:
+		case !b.Machine() || b.VerifiedAt != nil:
 		case b.GoneAt == nil:
 			there++
 		default:

@@ -109,7 +109,7 @@ func verified(b client.Sandbox) string {
 	switch {
 	case b.VerifiedAt != nil:
 		return b.VerifiedAt.Local().Format("15:04:05")
-	case b.Provider == task.ProviderExternal, b.Provider == task.ProviderBare:
+	case !b.Machine():
 		return "nothing to verify"
 	}
 	if b.GoneAt != nil {

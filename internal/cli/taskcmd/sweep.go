@@ -67,7 +67,7 @@ func (s *session) survey(ctx context.Context, api *client.Client, installation s
 		return nil, false, err
 	}
 	found = []swept{}
-	for _, name := range slices.DeleteFunc(info.Sandboxes, func(name string) bool { return name == task.ProviderExternal }) {
+	for _, name := range slices.DeleteFunc(info.Sandboxes, func(name string) bool { return !task.ProviderOf(name).Machine }) {
 		boxes, provider, err := s.ask(ctx, name)
 		if err != nil {
 			s.hint("%s was not asked: %s", name, render.OneLine(task.MessageOf(err), 300))

@@ -155,7 +155,7 @@ func besideBranch(t client.Task, b client.Sandbox) bool {
 	v := b.Salvage
 	switch {
 	case v == nil: // it may have some until it is deleted
-		return t.Status.Final() && b.Provider != task.ProviderExternal && b.StartedAt != nil && b.GoneAt == nil
+		return t.Status.Final() && b.Machine() && b.StartedAt != nil && b.GoneAt == nil
 	case v.Files > 0 || len(v.Notes) > 0:
 		return true
 	case v.Kind != task.SalvagePatch && v.Kind != task.SalvageRef:

@@ -43,7 +43,7 @@ func (q *Queries) SandboxAgain(ctx context.Context, arg SandboxAgainParams) (int
 
 const sandboxesAgain = `-- name: SandboxesAgain :one
 SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
-WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost' AND adopted_at > deleted_at
+WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at
 `
 
 type SandboxesAgainRow struct {

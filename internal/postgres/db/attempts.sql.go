@@ -22,7 +22,7 @@ func (q *Queries) AssignAttempt(ctx context.Context, taskID string, sandboxID st
 }
 
 const attemptOf = `-- name: AttemptOf :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 AND a.run_id = $2 AND a.ordinal = $3
 `
 
@@ -65,6 +65,8 @@ func (q *Queries) AttemptOf(ctx context.Context, arg AttemptOfParams) (AttemptOf
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
 		&i.Sandbox.Provider,
+		&i.Sandbox.HostBound,
+		&i.Sandbox.Machine,
 		&i.Sandbox.ProviderID,
 		&i.Sandbox.HostID,
 		&i.Sandbox.State,
@@ -244,8 +246,8 @@ func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) er
 }
 
 const insertSandbox = `-- name: InsertSandbox :exec
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_id, labels)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, host_id, labels)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 `
 
 type InsertSandboxParams struct {
@@ -254,6 +256,8 @@ type InsertSandboxParams struct {
 	TaskID         *string
 	Attempt        *int32
 	Provider       string
+	HostBound      bool
+	Machine        bool
 	HostID         *string
 	Labels         json.RawMessage
 }
@@ -265,6 +269,8 @@ func (q *Queries) InsertSandbox(ctx context.Context, arg InsertSandboxParams) er
 		arg.TaskID,
 		arg.Attempt,
 		arg.Provider,
+		arg.HostBound,
+		arg.Machine,
 		arg.HostID,
 		arg.Labels,
 	)
@@ -272,7 +278,7 @@ func (q *Queries) InsertSandbox(ctx context.Context, arg InsertSandboxParams) er
 }
 
 const lastAttempt = `-- name: LastAttempt :one
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number DESC LIMIT 1
 `
 
@@ -308,6 +314,8 @@ func (q *Queries) LastAttempt(ctx context.Context, taskID string) (LastAttemptRo
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
 		&i.Sandbox.Provider,
+		&i.Sandbox.HostBound,
+		&i.Sandbox.Machine,
 		&i.Sandbox.ProviderID,
 		&i.Sandbox.HostID,
 		&i.Sandbox.State,

@@ -12,11 +12,11 @@ import (
 )
 
 const adoptSandbox = `-- name: AdoptSandbox :exec
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, made_at, ended_at)
-SELECT $1, t.organization_id, t.id, $2, $3, $4, $5, $6, 'running', $7, $7, now()
-FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = $8::text
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, provider_id, host_id, labels, state, created_at, made_at, ended_at)
+SELECT $1, t.organization_id, t.id, $2, $3, $4, $5, $6, $7, $8, 'running', $9, $9, now()
+FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = $10::text
 ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_id = excluded.task_id, attempt = excluded.attempt,
-    provider = excluded.provider, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
+    provider = excluded.provider, host_bound = excluded.host_bound, machine = excluded.machine, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
     state = excluded.state, created_at = excluded.created_at, made_at = excluded.made_at, ended_at = excluded.ended_at, gone_at = NULL
 WHERE sandboxes.provider = 'bare'
 `
@@ -25,6 +25,8 @@ type AdoptSandboxParams struct {
 	ID         string
 	Attempt    *int32
 	Provider   string
+	HostBound  bool
+	Machine    bool
 	ProviderID *string
 	HostID     *string
 	Labels     json.RawMessage
@@ -39,6 +41,8 @@ func (q *Queries) AdoptSandbox(ctx context.Context, arg AdoptSandboxParams) erro
 		arg.ID,
 		arg.Attempt,
 		arg.Provider,
+		arg.HostBound,
+		arg.Machine,
 		arg.ProviderID,
 		arg.HostID,
 		arg.Labels,
@@ -50,10 +54,10 @@ func (q *Queries) AdoptSandbox(ctx context.Context, arg AdoptSandboxParams) erro
 
 const atRest = `-- name: AtRest :one
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost')
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
     -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND provider NOT IN ('local', 'docker', 'external', 'bare')))::boolean
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean
 `
 
 func (q *Queries) AtRest(ctx context.Context) (bool, error) {
@@ -90,7 +94,7 @@ const ledgerOrphans = `-- name: LedgerOrphans :many
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
 FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.provider <> 'bare' AND s.state <> 'lost'
-    AND (s.verified_at IS NULL AND s.provider <> 'external' OR s.provider = 'external' AND s.state <> 'gone')
+    AND CASE WHEN s.machine THEN s.verified_at IS NULL ELSE s.state <> 'gone' END
     AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - $1::interval
 ORDER BY s.created_at LIMIT 1000
 `
@@ -199,7 +203,7 @@ func (q *Queries) SetTokenKey(ctx context.Context, arg SetTokenKeyParams) (int64
 
 const sharedProviders = `-- name: SharedProviders :many
 SELECT DISTINCT provider FROM sandboxes
-WHERE verified_at IS NULL AND state <> 'lost' AND provider NOT IN ('local', 'docker', 'external', 'bare')
+WHERE verified_at IS NULL AND state <> 'lost' AND machine AND NOT host_bound
 ORDER BY provider
 `
 

@@ -43,7 +43,7 @@ func (q *Queries) FrozenSince(ctx context.Context, lookback time.Duration) ([]Fr
 
 const frozenTime = `-- name: FrozenTime :one
 SELECT coalesce((SELECT omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at), now()) FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
-    WHERE a.sandbox_id = $1 AND s.provider IN ('local', 'docker')), 0)::float8
+    WHERE a.sandbox_id = $1 AND s.host_bound), 0)::float8
 `
 
 // In seconds, since the attempt of a sandbox was assigned. Others than those of a machine are never frozen.
@@ -77,7 +77,7 @@ func (q *Queries) NoteThawed(ctx context.Context) error {
 const sandboxesElsewhere = `-- name: SandboxesElsewhere :many
 SELECT id, provider, coalesce(task_id::text, '')::text AS task_id, coalesce(price_per_second * 3600, -1)::float8 AS hour, coalesce(price_currency, '')::text AS currency
 FROM sandboxes
-WHERE state IN ('creating', 'running', 'deleting') AND gone_at IS NULL AND made_at IS NOT NULL AND provider NOT IN ('local', 'docker', 'external', 'bare')
+WHERE state IN ('creating', 'running', 'deleting') AND gone_at IS NULL AND made_at IS NOT NULL AND machine AND NOT host_bound
 ORDER BY created_at LIMIT 100
 `
 

@@ -103,7 +103,7 @@ FROM hosts h CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE s.ended_at IS NULL AND s.state <> 'lost') AS live,
         count(*) FILTER (WHERE s.ended_at IS NOT NULL AND s.state <> 'lost') AS unverified,
         count(*) FILTER (WHERE s.state = 'lost') AS lost
-    FROM sandboxes s WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')
+    FROM sandboxes s WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.machine
 ) n
 WHERE $2::text = '' OR h.id = $2
 ORDER BY h.seen_at DESC, h.id

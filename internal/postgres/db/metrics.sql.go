@@ -103,11 +103,11 @@ func (q *Queries) ReaperRan(ctx context.Context) error {
 const sandboxCounts = `-- name: SandboxCounts :many
 SELECT s.provider, count(*) FILTER (WHERE s.state IN ('creating', 'running', 'deleting'))::bigint AS alive,
     count(*) FILTER (WHERE s.state <> 'lost' AND s.ended_at IS NOT NULL)::bigint AS unverified
-FROM sandboxes s WHERE s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare') GROUP BY s.provider
+FROM sandboxes s WHERE s.verified_at IS NULL AND s.machine GROUP BY s.provider
 UNION ALL
 SELECT s.provider, count(*)::bigint, 0::bigint
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status NOT IN ('completed', 'failed', 'cancelled') AND s.provider = 'external' AND s.state NOT IN ('gone', 'lost')
+WHERE t.status NOT IN ('completed', 'failed', 'cancelled') AND NOT s.machine AND s.state NOT IN ('gone', 'lost')
 GROUP BY s.provider
 `
 

@@ -723,8 +723,12 @@ type Sandbox struct {
 	TaskID *string
 	// Number of the attempt in its task. Null: unmanaged.
 	Attempt *int32
-	// local, docker, daytona, external, or bare: unmanaged.
+	// Sandbox provider, or bare: unmanaged.
 	Provider string
+	// The sandbox lives on one host; written with the intent, as machine.
+	HostBound bool
+	// omoi creates, deletes and verifies the sandbox. False: its agent runs elsewhere.
+	Machine bool
 	// ID at the provider. Null: the provider has given none.
 	ProviderID *string
 	// Host of a local or Docker sandbox. Null: bound to no host.

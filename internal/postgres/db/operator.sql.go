@@ -237,7 +237,7 @@ func (q *Queries) LogParts(ctx context.Context, arg LogPartsParams) ([]LogPartsR
 
 const overdueSandboxes = `-- name: OverdueSandboxes :one
 SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ended_at)), 0)::float8 AS oldest
-FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost'
+FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost'
     AND ended_at < now() - $1::interval
 `
 
@@ -255,7 +255,7 @@ func (q *Queries) OverdueSandboxes(ctx context.Context, age time.Duration) (Over
 }
 
 const receiptSandboxes = `-- name: ReceiptSandboxes :many
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.task_id = $1 ORDER BY s.attempt, s.created_at, s.id
 `
 
@@ -280,6 +280,8 @@ func (q *Queries) ReceiptSandboxes(ctx context.Context, taskID *string) ([]Recei
 			&i.Sandbox.TaskID,
 			&i.Sandbox.Attempt,
 			&i.Sandbox.Provider,
+			&i.Sandbox.HostBound,
+			&i.Sandbox.Machine,
 			&i.Sandbox.ProviderID,
 			&i.Sandbox.HostID,
 			&i.Sandbox.State,

@@ -63,7 +63,7 @@ func (q *Queries) PendingCommands(ctx context.Context, taskIds []string) ([]Comm
 }
 
 const readAttempts = `-- name: ReadAttempts :many
-SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
+SELECT a.task_id, a.number, a.sandbox_id, a.kind, a.run_id, a.ordinal, a.started_at, a.assigned_at, a.ended_at, a.outcome, a.failure_class, a.end_reason, a.reason, a.stop_reason, a.feedback_id, a.head_commit, a.credential, s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
 WHERE a.task_id = $1 ORDER BY a.number
 `
@@ -106,6 +106,8 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 			&i.Sandbox.TaskID,
 			&i.Sandbox.Attempt,
 			&i.Sandbox.Provider,
+			&i.Sandbox.HostBound,
+			&i.Sandbox.Machine,
 			&i.Sandbox.ProviderID,
 			&i.Sandbox.HostID,
 			&i.Sandbox.State,
@@ -151,7 +153,7 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 }
 
 const readSandbox = `-- name: ReadSandbox :one
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE s.id = $1 AND (s.organization_id = $2 OR (s.organization_id IS NULL AND $3::boolean))
 `
@@ -178,6 +180,8 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
 		&i.Sandbox.Provider,
+		&i.Sandbox.HostBound,
+		&i.Sandbox.Machine,
 		&i.Sandbox.ProviderID,
 		&i.Sandbox.HostID,
 		&i.Sandbox.State,
@@ -217,12 +221,12 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 }
 
 const readSandboxes = `-- name: ReadSandboxes :many
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
   AND ($3::uuid[] IS NULL OR s.task_id = ANY($3::uuid[]))
   AND ($4::text[] IS NULL OR s.state = ANY($4::text[]))
-  AND (NOT $5::boolean OR (s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')))
+  AND (NOT $5::boolean OR (s.verified_at IS NULL AND s.machine))
   AND ($6::timestamptz IS NULL
        OR (s.created_at, s.id) < ($6::timestamptz, $7::text))
 ORDER BY s.created_at DESC, s.id DESC
@@ -270,6 +274,8 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 			&i.Sandbox.TaskID,
 			&i.Sandbox.Attempt,
 			&i.Sandbox.Provider,
+			&i.Sandbox.HostBound,
+			&i.Sandbox.Machine,
 			&i.Sandbox.ProviderID,
 			&i.Sandbox.HostID,
 			&i.Sandbox.State,

@@ -65,7 +65,7 @@ func (q *Queries) InsertText(ctx context.Context, arg InsertTextParams) error {
 }
 
 const ledgerSandbox = `-- name: LedgerSandbox :one
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = $1
 `
 
@@ -84,6 +84,8 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.Sandbox.TaskID,
 		&i.Sandbox.Attempt,
 		&i.Sandbox.Provider,
+		&i.Sandbox.HostBound,
+		&i.Sandbox.Machine,
 		&i.Sandbox.ProviderID,
 		&i.Sandbox.HostID,
 		&i.Sandbox.State,
@@ -374,7 +376,7 @@ func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) 
 
 const sandboxVerified = `-- name: SandboxVerified :execrows
 UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()), state = 'gone',
-    verified_at = CASE WHEN provider IN ('external', 'bare') THEN verified_at ELSE coalesce(verified_at, now()) END
+    verified_at = CASE WHEN NOT machine THEN verified_at ELSE coalesce(verified_at, now()) END
 WHERE id = $1
 `
 

@@ -10,7 +10,7 @@ import (
 )
 
 const tokenOver = `-- name: TokenOver :one
-SELECT omoi_token_ended(verified_at, provider, state, gone_at) AS over
+SELECT omoi_token_ended(verified_at, machine, state, gone_at) AS over
 FROM sandboxes WHERE id = $1
 `
 

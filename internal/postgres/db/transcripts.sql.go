@@ -258,7 +258,7 @@ func (q *Queries) TranscriptContent(ctx context.Context, runKey string) ([]byte,
 }
 
 const transcriptSandbox = `-- name: TranscriptSandbox :one
-SELECT task_id, omoi_token_ended(verified_at, provider, state, gone_at) AS over
+SELECT task_id, omoi_token_ended(verified_at, machine, state, gone_at) AS over
 FROM sandboxes WHERE id = $1
 `
 

@@ -10,4 +10,4 @@ WHERE id = @id AND verified_at IS NOT NULL;
 -- name: SandboxesAgain :one
 -- Those that were there again and are not verified gone since; the first one stands for all.
 SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
-WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost' AND adopted_at > deleted_at;
+WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at;

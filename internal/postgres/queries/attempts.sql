@@ -8,8 +8,8 @@ SELECT sqlc.embed(a), sqlc.embed(s) FROM attempts a JOIN sandboxes s ON s.id = a
 WHERE a.task_id = @task_id AND a.run_id = @run_id AND a.ordinal = @ordinal;
 
 -- name: InsertSandbox :exec
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_id, labels)
-VALUES (@id, @organization_id, @task_id, @attempt, @provider, sqlc.narg('host_id'), @labels);
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, host_id, labels)
+VALUES (@id, @organization_id, @task_id, @attempt, @provider, @host_bound, @machine, sqlc.narg('host_id'), @labels);
 
 -- name: InsertAttempt :exec
 INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)

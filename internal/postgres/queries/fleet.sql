@@ -17,7 +17,7 @@ WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval ORDER BY id;
 -- name: SharedProviders :many
 -- Providers that are bound to no host and of which something may still be alive.
 SELECT DISTINCT provider FROM sandboxes
-WHERE verified_at IS NULL AND state <> 'lost' AND provider NOT IN ('local', 'docker', 'external', 'bare')
+WHERE verified_at IS NULL AND state <> 'lost' AND machine AND NOT host_bound
 ORDER BY provider;
 
 -- name: LedgerOrphans :many
@@ -25,7 +25,7 @@ ORDER BY provider;
 SELECT s.id, coalesce(s.task_id::text, '')::text AS task_id, coalesce(s.attempt, 0)::integer AS attempt
 FROM sandboxes s LEFT JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.provider <> 'bare' AND s.state <> 'lost'
-    AND (s.verified_at IS NULL AND s.provider <> 'external' OR s.provider = 'external' AND s.state <> 'gone')
+    AND CASE WHEN s.machine THEN s.verified_at IS NULL ELSE s.state <> 'gone' END
     AND coalesce(a.ended_at, CASE WHEN a.sandbox_id IS NULL THEN s.created_at END) < now() - @grace::interval
 ORDER BY s.created_at LIMIT 1000;
 
@@ -44,20 +44,20 @@ ORDER BY l.id;
 -- name: AdoptSandbox :exec
 -- A sandbox of ours that the ledger does not know, or only by the events that it still posts:
 -- the database was lost, or set back.
-INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, provider_id, host_id, labels, state, created_at, made_at, ended_at)
-SELECT @id, t.organization_id, t.id, sqlc.narg('attempt'), @provider, @provider_id, sqlc.narg('host_id'), @labels, 'running', @created_at, @created_at, now()
+INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, host_bound, machine, provider_id, host_id, labels, state, created_at, made_at, ended_at)
+SELECT @id, t.organization_id, t.id, sqlc.narg('attempt'), @provider, @host_bound, @machine, @provider_id, sqlc.narg('host_id'), @labels, 'running', @created_at, @created_at, now()
 FROM (SELECT 1) AS one LEFT JOIN tasks t ON t.id::text = @task_id::text
 ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_id = excluded.task_id, attempt = excluded.attempt,
-    provider = excluded.provider, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
+    provider = excluded.provider, host_bound = excluded.host_bound, machine = excluded.machine, provider_id = excluded.provider_id, host_id = excluded.host_id, labels = excluded.labels,
     state = excluded.state, created_at = excluded.created_at, made_at = excluded.made_at, ended_at = excluded.ended_at, gone_at = NULL
 WHERE sandboxes.provider = 'bare';
 
 -- name: AtRest :one
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost')
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE provider = 'external' AND state NOT IN ('gone', 'lost'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
     -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND provider NOT IN ('local', 'docker', 'external', 'bare')))::boolean;
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean;
 
 -- name: MakePartitions :exec
 SELECT omoi_partitions();

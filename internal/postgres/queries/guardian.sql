@@ -37,7 +37,7 @@ SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.inpu
     coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - CASE WHEN s.provider IN ('local', 'docker') THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
+        - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
 -- Of each sandbox the newest ones, oldest first, without heartbeats but the newest, if one came
 -- lately.
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
-    EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.provider IN ('local', 'docker'))::boolean AS freezes
+    EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.host_bound)::boolean AS freezes
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n

@@ -6,11 +6,11 @@ SELECT status, count(*)::bigint AS tasks FROM tasks WHERE status NOT IN ('comple
 -- By provider, of what is not verified gone. External ones are found through their tasks.
 SELECT s.provider, count(*) FILTER (WHERE s.state IN ('creating', 'running', 'deleting'))::bigint AS alive,
     count(*) FILTER (WHERE s.state <> 'lost' AND s.ended_at IS NOT NULL)::bigint AS unverified
-FROM sandboxes s WHERE s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare') GROUP BY s.provider
+FROM sandboxes s WHERE s.verified_at IS NULL AND s.machine GROUP BY s.provider
 UNION ALL
 SELECT s.provider, count(*)::bigint, 0::bigint
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
-WHERE t.status NOT IN ('completed', 'failed', 'cancelled') AND s.provider = 'external' AND s.state NOT IN ('gone', 'lost')
+WHERE t.status NOT IN ('completed', 'failed', 'cancelled') AND NOT s.machine AND s.state NOT IN ('gone', 'lost')
 GROUP BY s.provider;
 
 -- name: Lags :one

@@ -1,5 +1,5 @@
 -- name: ReceiptSandboxes :many
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.task_id = @task_id ORDER BY s.attempt, s.created_at, s.id;
 
 -- name: VisitsOfTask :many
@@ -62,7 +62,7 @@ UPDATE log_requests SET looked_at = now(), kept_at = now() WHERE sandbox_id = @s
 -- name: OverdueSandboxes :one
 -- Sandboxes whose attempt has been over for long, and that nobody has seen to be gone.
 SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ended_at)), 0)::float8 AS oldest
-FROM sandboxes WHERE verified_at IS NULL AND provider NOT IN ('external', 'bare') AND state <> 'lost'
+FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost'
     AND ended_at < now() - @age::interval;
 
 -- name: SetAlarm :exec

@@ -55,7 +55,7 @@ SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND
 SELECT t.id, t.title, t.status FROM tasks t
 WHERE t.project_id = @project_id AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
     SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
-        AND s.state NOT IN ('gone', 'lost') AND s.provider NOT IN ('external', 'bare')))
+        AND s.state NOT IN ('gone', 'lost') AND s.machine))
 ORDER BY t.created_at, t.id;
 
 -- name: ProjectContents :one

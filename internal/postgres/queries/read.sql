@@ -40,17 +40,17 @@ ORDER BY task_id, ordinal;
 
 -- name: ReadSandbox :one
 -- A row without an organization belongs to a sandbox that nobody made; only an open server shows those.
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE s.id = @id AND (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean));
 
 -- name: ReadSandboxes :many
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s
 WHERE (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean))
   AND (sqlc.narg('task_ids')::uuid[] IS NULL OR s.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('states')::text[] IS NULL OR s.state = ANY(sqlc.narg('states')::text[]))
-  AND (NOT @unverified::boolean OR (s.verified_at IS NULL AND s.provider NOT IN ('external', 'bare')))
+  AND (NOT @unverified::boolean OR (s.verified_at IS NULL AND s.machine))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (s.created_at, s.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::text))
 ORDER BY s.created_at DESC, s.id DESC

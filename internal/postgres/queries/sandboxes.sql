@@ -1,5 +1,5 @@
 -- name: LedgerSandbox :one
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.provider, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.id = @id;
 
 -- name: SandboxCreating :execrows
@@ -31,7 +31,7 @@ WHERE id = @id;
 -- name: SandboxVerified :execrows
 -- There is nothing to verify of what is no machine of ours.
 UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()), state = 'gone',
-    verified_at = CASE WHEN provider IN ('external', 'bare') THEN verified_at ELSE coalesce(verified_at, now()) END
+    verified_at = CASE WHEN NOT machine THEN verified_at ELSE coalesce(verified_at, now()) END
 WHERE id = @id;
 
 -- name: SandboxLost :execrows

@@ -1,5 +1,5 @@
 -- name: TranscriptSandbox :one
-SELECT task_id, omoi_token_ended(verified_at, provider, state, gone_at) AS over
+SELECT task_id, omoi_token_ended(verified_at, machine, state, gone_at) AS over
 FROM sandboxes WHERE id = sqlc.arg(id);
 
 -- name: BeginTranscript :exec
