@@ -28,11 +28,11 @@ type Config struct {
 	Lifetime time.Duration // after which a provider deletes by itself; zero: never
 
 	AgentHeartbeat time.Duration
-	StopGrace      time.Duration // between SIGTERM and SIGKILL
-	ModelPrices    string        // of the configuration; see [cost.ParseModelPrices]
-	PricesDate     string        // of those; empty: not said
-	ClaudeBin      string        // Claude Code on this machine; empty: sandboxes bring their own
-	AuthorName     string        // of the agent's commits
+	StopGrace      time.Duration     // between SIGTERM and SIGKILL
+	ModelPrices    string            // of the configuration; see [cost.ParseModelPrices]
+	PricesDate     string            // of those; empty: not said
+	Programs       map[string]string // paths of agent programs on this machine, by runtime; sandboxes bring the others
+	AuthorName     string            // of the agent's commits
 	AuthorEmail    string
 
 	Pull         []string      // providers whose agents reach nothing: a worker carries for them

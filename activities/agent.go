@@ -184,7 +184,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 		Repo:            a.agentRepo(work, paths),
 		Script:          work.Execution.Script,
 		Command:         work.Execution.Command,
-		ClaudeBin:       a.cfg.ClaudeBin,
+		Program:         a.cfg.Programs[work.Agent],
 		Setup:           setupOf(work),
 		SetupTimeout:    work.SetupTimeout,
 		TestCommand:     work.Execution.TestCommand,

@@ -30,8 +30,10 @@ func (a *Activities) ListReaperTargets(ctx context.Context) (contract.ListReaper
 			targets = append(targets, contract.ReaperTarget{Provider: name, Queue: contract.QueueSandboxes})
 		}
 	}
-	if !named(task.ProviderDaytona) { // nothing of it is left that somebody would have to be told about
-		a.alarm(ctx, task.ProviderDaytona, "")
+	for _, p := range task.Providers {
+		if p.Machine && !p.HostBound && !named(p.Name) { // an operator need not know of a provider of which nothing is left
+			a.alarm(ctx, p.Name, "")
+		}
 	}
 	return contract.ListReaperTargetsResult{Targets: targets}, nil
 }

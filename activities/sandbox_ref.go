@@ -30,7 +30,7 @@ func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) 
 		return place{}, fmt.Errorf("read ledger of sandbox %s: %w", sandboxID, err)
 	}
 	p := place{row: row}
-	if row.Provider == task.ProviderBare {
+	if !task.ProviderOf(row.Provider).Machine {
 		return p, nil
 	}
 	if p.labels, err = a.labels(ctx, row); err != nil {

@@ -4,13 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // ensure makes the sandbox of a row or adopts it. The attempt after one that ran out of memory or disk gets the next
 // size up, where its provider can, and its sandbox says so.
 func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, error) {
+	if !p.machine() { // it is a name under which an agent elsewhere reports
+		return sandbox.Sandbox{ProviderID: task.SandboxName(p.row.ID), Isolation: []string{"none"}, CreatedAt: time.Now().UTC()}, nil
+	}
 	want, grown, err := a.spec(ctx, p)
 	if err != nil {
 		return sandbox.Sandbox{}, err

@@ -52,7 +52,7 @@ func ready(p sandbox.Provider) error {
 
 // spawnable refuses to make what is over already: an attempt that was cancelled meanwhile.
 func spawnable(p place) error {
-	if p.provider == nil {
+	if p.row.Provider == task.ProviderBare {
 		return task.Invalid("sandbox", "Sandbox %s is no sandbox of a task.", p.row.ID)
 	}
 	switch p.row.State {

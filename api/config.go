@@ -47,7 +47,7 @@ type Config struct {
 	Provider string
 	// Agent is the operator's default for tasks that name none; empty: the first of [Runtimes] that works.
 	Agent string
-	// Shared are the providers that need no host and are configured; nil: external.
+	// Shared are the providers that are configured and need no host of theirs here.
 	Shared []string
 	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
 	ProjectSlots int
@@ -82,9 +82,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Provider = cmp.Or(c.Provider, task.ProviderLocal)
-	if c.Shared == nil {
-		c.Shared = []string{task.ProviderExternal}
-	}
 	c.Silent, c.NoWork = cmp.Or(c.Silent, 2*time.Minute), cmp.Or(c.NoWork, 15*time.Minute)
 	c.ProjectSlots = cmp.Or(c.ProjectSlots, 5) //nolint:mnd // the documented default
 	c.ValidationRounds = cmp.Or(c.ValidationRounds, task.DefaultRounds)

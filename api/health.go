@@ -106,15 +106,12 @@ func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], err
 func (a *API) offeredSandboxes(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	hosts, err := a.deps.Hosts.Hosts(ctx)
-	if err != nil {
-		return a.cfg.Shared // nobody knows of hosts now
-	}
+	hosts, _ := a.deps.Hosts.Hosts(ctx) // without an answer no host is known
 	var offered []string
 	for _, name := range task.ProviderNames() {
 		reports := func(h client.Host) bool { return h.Beats && slices.Contains(h.Providers, name) }
 		switch {
-		case !slices.Contains(a.cfg.Shared, name) && !slices.ContainsFunc(hosts, reports):
+		case task.ProviderOf(name).Machine && !slices.Contains(a.cfg.Shared, name) && !slices.ContainsFunc(hosts, reports):
 		case name == a.cfg.Provider:
 			offered = slices.Insert(offered, 0, name)
 		default:

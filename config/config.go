@@ -3,7 +3,7 @@ package config
 // Config holds every setting of omoi. Tags of a group: key, its name; note, a sentence about it; hidden, no documentation.
 // Tags of a setting: key, its name below the group; env, legacy variables, with (m) or (s) where they hold a number of
 // minutes or seconds; also, a legacy YAML key; default; min, max and oneof, the bounds; unit; zero, the meaning of zero
-// or empty; doc, its description.
+// or empty; doc, its description, in which %s is the name of a provider.
 type Config struct {
 	Env  string `key:"env" env:"OMOIOS_ENV" default:"local" doc:"Environment: the name of the YAML file that is read over base.yaml. production logs as JSON; every other name but local needs a file."`
 	Home string `key:"home" zero:"~/.omoi" doc:"Data directory of this installation: keys, dev.json, development databases, sandboxes."`

@@ -15,11 +15,12 @@ type Sandbox struct {
 	Isolation string  `key:"isolation" default:"auto" oneof:"auto require none" doc:"Bubblewrap for local sandboxes: if it works (with a warning if not), required to start, or never."`
 }
 
+// PerProvider holds one setting for each sandbox provider with machines, by name.
+type PerProvider map[string]*string
+
 // Transport selects how agents report events, by provider.
 type Transport struct {
-	Local        string        `key:"local" default:"auto" oneof:"auto push pull" doc:"Transport of local sandboxes. auto is push; without network, and in omoi dev, over the API's socket."`
-	Docker       string        `key:"docker" default:"auto" oneof:"auto push pull" doc:"Transport of Docker sandboxes. auto is push."`
-	Daytona      string        `key:"daytona" default:"auto" oneof:"auto push pull" doc:"Transport of Daytona sandboxes. auto is pull if api.callback_url is a private address, or sandbox.network is none; else push."`
+	ByProvider   PerProvider   `default:"auto" oneof:"auto push pull" doc:"Transport of %s sandboxes. auto is push; at a provider elsewhere it is pull if api.callback_url is a private address, or sandbox.network is none."`
 	PullInterval time.Duration `key:"pull_interval" default:"1s" min:"10ms" max:"1m" doc:"Interval between pulls from the sandbox of a quiet agent. A busy one is read up to 8 times as often."`
 }
 

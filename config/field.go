@@ -28,6 +28,7 @@ type Field struct {
 
 	scale map[string]time.Duration // of variables that hold a bare number
 	index []int
+	entry string // key in a [PerProvider]; empty: none
 }
 
 // Group is one struct of [Config] with its settings, as the documentation shows them.
@@ -71,11 +72,42 @@ func below(of reflect.StructField, prefix string, index []int, hidden bool) (fie
 			fields = append(fields, below(sf, prefix, at, hidden)...)
 			continue
 		}
+		if sf.Type == reflect.TypeFor[PerProvider]() {
+			fields = append(fields, perProvider(sf, prefix, at)...)
+			continue
+		}
 		f := describe(sf, prefix, at)
 		f.Hidden = hidden
 		fields = append(fields, f)
 	}
 	return fields
+}
+
+func perProvider(sf reflect.StructField, prefix string, index []int) (fields []Field) {
+	for _, p := range task.Providers {
+		if p.Machine {
+			f := describe(sf, prefix+p.Name, index)
+			f.Doc, f.entry = strings.ReplaceAll(f.Doc, "%s", p.Name), p.Name
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// value returns the setting in the [Config] of root.
+func (f Field) value(root reflect.Value) reflect.Value {
+	v := root.FieldByIndex(f.index)
+	all, ok := v.Addr().Interface().(*PerProvider)
+	if !ok {
+		return v
+	}
+	if *all == nil {
+		*all = PerProvider{}
+	}
+	if (*all)[f.entry] == nil {
+		(*all)[f.entry] = new(string)
+	}
+	return reflect.ValueOf((*all)[f.entry]).Elem()
 }
 
 // EnvNames returns every variable that means something.

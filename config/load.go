@@ -45,7 +45,7 @@ func (l *Loaded) Secrets() []string {
 	var all []string
 	root := reflect.ValueOf(&l.Config).Elem()
 	for _, f := range Fields() {
-		if value := root.FieldByIndex(f.index); f.Secret && !value.IsZero() {
+		if value := f.value(root); f.Secret && !value.IsZero() {
 			all = append(all, value.String())
 		}
 	}
@@ -84,7 +84,7 @@ func (l *Loaded) fill(layers []layer) (faults []string) {
 	root := reflect.ValueOf(&l.Config).Elem()
 	for _, f := range Fields() {
 		raw, origin := lookup(layers, f)
-		target := root.FieldByIndex(f.index)
+		target := f.value(root)
 		if err := assign(target, f, raw); err != nil {
 			faults = append(faults, fmt.Sprintf("%s (%s): %v", f.Key, origin, err))
 		}
@@ -150,7 +150,7 @@ func (l *Loaded) complete(home, dir string) {
 	}
 	root := reflect.ValueOf(&l.Config).Elem()
 	for i := range l.Values {
-		l.Values[i].Value = show(root.FieldByIndex(l.Values[i].index))
+		l.Values[i].Value = show(l.Values[i].value(root))
 	}
 }
 

@@ -9,9 +9,7 @@ import (
 
 // Price is what sandboxes cost, by provider.
 type Price struct {
-	Local   string `key:"local" zero:"none" doc:"Price of a local sandbox."`
-	Docker  string `key:"docker" zero:"none" doc:"Price of a Docker sandbox."`
-	Daytona string `key:"daytona" zero:"none" doc:"Price of a Daytona sandbox."`
+	ByProvider PerProvider `zero:"none" doc:"Price of a %s sandbox."`
 }
 
 // Rate is a price that was understood.
@@ -23,16 +21,12 @@ type Rate struct {
 // Rates are the configured prices by provider.
 func (p Price) Rates() map[string]Rate {
 	rates := map[string]Rate{}
-	for provider, text := range p.texts() {
-		if rate, ok := parseRate(text); ok {
+	for provider, text := range p.ByProvider {
+		if rate, ok := parseRate(*text); ok {
 			rates[provider] = rate
 		}
 	}
 	return rates
-}
-
-func (p Price) texts() map[string]string {
-	return map[string]string{"local": p.Local, "docker": p.Docker, "daytona": p.Daytona}
 }
 
 var rateForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Z]{3})/(second|hour)$`)
@@ -68,9 +62,9 @@ func (a Agent) priceFaults() (faults []string) {
 }
 
 func (p Price) faults() (faults []string) {
-	for provider, text := range p.texts() {
-		if _, ok := parseRate(text); text != "" && !ok {
-			faults = append(faults, fmt.Sprintf("price.%s: %q is not a price, for example 0.05 USD/hour or 0.000014 USD/second", provider, text))
+	for provider, text := range p.ByProvider {
+		if _, ok := parseRate(*text); *text != "" && !ok {
+			faults = append(faults, fmt.Sprintf("price.%s: %q is not a price, for example 0.05 USD/hour or 0.000014 USD/second", provider, *text))
 		}
 	}
 	return faults

@@ -27,6 +27,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/scripted"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 const usage = `omoi-agent runs a coding agent inside a sandbox of omoi.
@@ -127,6 +128,13 @@ func readConfig(path string) (agentconfig.Config, error) {
 	return cfg, nil
 }
 
+// runtimes start the agents of [task.Runtimes] that do not connect themselves.
+func runtimes() map[string]agent.Runtime {
+	return map[string]agent.Runtime{
+		task.AgentClaude: claude.Runtime{}, task.AgentScripted: scripted.Runtime{}, task.AgentCommand: command.Runtime{},
+	}
+}
+
 func run(cfg agentconfig.Config, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -135,8 +143,7 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 		log.Warn("orphans of commands may escape", slog.Any("error", err))
 	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
-		Runtimes: map[string]agent.Runtime{"scripted": scripted.Runtime{}, "command": command.Runtime{}, "claude": claude.Runtime{}},
-		Procs:    &proc.Runner{}, Log: log, Version: version(), Output: errs,
+		Runtimes: runtimes(), Procs: &proc.Runner{}, Log: log, Version: version(), Output: errs,
 	})
 	if err != nil {
 		log.Error("the agent cannot run", slog.Any("error", err))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // environ is what the agent's program and its commands see: a clean environment, the names
@@ -70,7 +71,7 @@ func resumeEnv(cfg agentconfig.Config, resume *Resume) map[string]string {
 		return nil
 	}
 	env := map[string]string{"RESUME_SESSION_ID": resume.SessionID, "SESSION_TRANSCRIPT_PATH": resume.Path}
-	if cfg.Runtime != "command" {
+	if task.RuntimeOf(cfg.Runtime).Input != task.InputCommand {
 		return env
 	}
 	if text, err := os.ReadFile(resume.Path); err == nil && len(text) <= maxSessionEnv {

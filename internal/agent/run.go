@@ -202,7 +202,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
 	box, err := inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
-		InterruptsOnly: s.cfg.Runtime == "command" && !s.cfg.ReadsMessages,
+		InterruptsOnly: task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
 		return nil, err

@@ -22,16 +22,14 @@ func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
 	if err := settleSocket(cfg); err != nil {
 		return nil, err
 	}
-	c := &core{cfg: cfg, log: slog.New(slog.DiscardHandler)}
-	found, err := c.providers()
-	if err != nil {
+	found, known := wirings[name]
+	if !known {
+		return providers{}.Provider(name)
+	}
+	if err := makeSocketDir(cfg.API.Socket); err != nil {
 		return nil, err
 	}
-	provider, err := found.Provider(name)
-	if err != nil && name == task.ProviderDocker {
-		return nil, noEngine(cfg)
-	}
-	return provider, err
+	return found.open(cfg, slog.New(slog.DiscardHandler))
 }
 
 // CheckProvider holds a provider of this machine to the promises of all providers. Sandboxes
@@ -52,9 +50,6 @@ func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o confo
 	provider, err := o.Open()
 	if err != nil {
 		return nil, err
-	}
-	if !provider.Capabilities().Machine {
-		return nil, task.Invalid("name", "The provider %s makes no sandboxes, so there is nothing to check.", name)
 	}
 	if _, err := provider.List(ctx, "check"); err != nil {
 		return nil, fmt.Errorf("ask %s: %w", name, err)

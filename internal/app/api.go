@@ -165,7 +165,7 @@ func (c *core) apiConfig() api.Config {
 		Version: ReadBuild().String(), Protocol: agentconfig.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agent:            cfg.Task.Agent,
 		Provider:         cfg.Task.Provider,
-		Shared:           append(sharedProviders(cfg), task.ProviderExternal),
+		Shared:           sharedProviders(cfg),
 		ValidationRounds: cfg.Validation.MaxRounds, ValidatedTypes: words(cfg.Validation.TaskTypes),
 		ProjectSlots: cfg.Task.MaxConcurrentPerProject,
 		Retention:    retentionRules(cfg),

@@ -18,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // The states of a finding.
@@ -55,7 +56,12 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
 	findings = append(findings, checkWorkers(ctx, cfg, info.APIURL)...)
-	findings = append(append(findings, checkIsolation(cfg)...), checkDocker(ctx, cfg), checkDaytona(ctx, cfg), checkGitHub(ctx, cfg))
+	for _, name := range task.ProviderNames() {
+		if check := wirings[name].doctor; check != nil {
+			findings = append(findings, check(ctx, cfg)...)
+		}
+	}
+	findings = append(findings, checkGitHub(ctx, cfg))
 	if !running {
 		findings = append(findings, checkAPI(ctx, cfg),
 			checkPort(ctx, cfg, "dev.temporal_port", cfg.Dev.TemporalPort), checkPort(ctx, cfg, "dev.temporal_ui_port", cfg.Dev.TemporalUIPort))

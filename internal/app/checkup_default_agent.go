@@ -3,10 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
@@ -19,7 +16,6 @@ type knownToAPI struct {
 	credentials []client.Credential // its configured ones too
 	err         error               // of credentials
 	info        *client.Info        // nil: no API answers
-	host        *client.Host        // report of this machine's worker; nil: unknown, or the caller is not an admin
 }
 
 func askAPI(ctx context.Context, cfg *config.Loaded, api string) (known knownToAPI) {
@@ -29,12 +25,6 @@ func askAPI(ctx context.Context, cfg *config.Loaded, api string) (known knownToA
 	known.credentials, known.err = c.Credentials(ctx)
 	if info, err := c.Info(ctx); err == nil {
 		known.info = &info
-	}
-	kept, _ := os.ReadFile(filepath.Join(cfg.Home, "host.id"))
-	id := cmp.Or(cfg.Worker.HostID, strings.TrimSpace(string(kept)))
-	hosts, _ := c.Hosts(ctx)
-	if at := slices.IndexFunc(hosts, func(h client.Host) bool { return h.ID == id && h.Beats }); at >= 0 {
-		known.host = &hosts[at]
 	}
 	return known
 }
@@ -55,7 +45,7 @@ func checkDefaultAgent(t config.Task, works []string, info *client.Info) Finding
 	}
 	found.Status = FindingWarn
 	found.Detail += ": no agent runtime is known to work in " + t.Provider + " sandboxes"
-	found.Next = "install an agent and set its credential as said above, or name the agent in each task (--agent)"
+	found.Next = "install an agent and set its credential as said above, or name the agent in each task, for example --agent scripted"
 	return found
 }
 

@@ -23,7 +23,6 @@ func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (finding
 	var works []string
 	for _, r := range agentRuntimes() {
 		found := r.check(ctx, cfg)
-		r.checkReport(&found, known.host)
 		program := found.Status == FindingOK || cfg.Task.Provider != task.ProviderLocal // whose images bring it
 		if r.checkCredential(&found, cfg, known) && program {
 			works = append(works, r.agent)
@@ -33,49 +32,30 @@ func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (finding
 	return append(findings, checkDefaultAgent(cfg.Task, works, known.info))
 }
 
-// checkReport compares a program that works with what the worker of this machine reports.
-func (r agentRuntime) checkReport(found *Finding, own *client.Host) {
-	if own == nil || found.Status != FindingOK || slices.Contains(own.Agents, r.agent) || !slices.Contains(own.Providers, task.ProviderLocal) {
-		return
-	}
-	found.Status, found.Next = FindingWarn, "restart omoi: its worker started before the program was installed"
-}
-
 // check checks that the program works, and that local sandboxes of this machine can run it.
 func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "agent " + r.agent, Status: FindingOK}
 	path, err := r.runnable(cfg)
 	if path == "" {
-		found.Status, found.Detail, found.Next = FindingWarn, err.Error(), r.mend(cfg, err)
+		found.Status, found.Detail, found.Next = FindingWarn, err.Error(), r.mend()
 		return found
 	}
 	version, broken := r.ask(ctx, path)
 	switch {
 	case broken != nil:
-		found.Status, found.Detail, found.Next = FindingWarn, firstLine(broken), r.mend(cfg, err)
+		found.Status, found.Detail, found.Next = FindingWarn, firstLine(broken), r.mend()
 	case err != nil:
 		found.Status, found.Detail = FindingWarn, fmt.Sprintf("version %s; %s", version, err)
-		found.Next = r.installAside()
+		found.Next = r.mend()
 	default:
 		found.Detail = fmt.Sprintf("%s, version %s, sandboxes can see it", path, version)
 	}
 	return found
 }
 
-// mend is the advice for a program that does not work. What is installed elsewhere changes nothing while a setting names the path.
-func (r agentRuntime) mend(cfg *config.Loaded, unrunnable error) string {
-	switch {
-	case !r.named(cfg):
-		return r.install + ", then restart omoi"
-	case unrunnable != nil:
-		return "correct or unset " + r.setting + ", then restart omoi"
-	}
-	return r.installAside()
-}
-
-// installAside is the advice to use another program than the one that was found.
-func (r agentRuntime) installAside() string {
-	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
+// mend is the advice for a program that does not work.
+func (r agentRuntime) mend() string {
+	return fmt.Sprintf("%s, or set %s to another one, then restart omoi", r.install, r.setting)
 }
 
 // ask runs the program for its version, in an empty home and without the credentials of this process.

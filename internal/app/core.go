@@ -134,7 +134,7 @@ func (c *core) openStore(ctx context.Context) error {
 		Machine: machine, Version: ReadBuild().String(), Settings: taskSettings(c.cfg), MaxUnverified: c.cfg.Task.MaxUnverifiedSandboxes,
 		HostFresh: max(3*hostHeartbeat(c.cfg), time.Second), PulsePeriod: c.cfg.Test.ComponentHeartbeat, Log: c.log, Counter: c.metrics,
 		Ring: c.sealing, Prices: prices(c.cfg.Price), LimitApart: c.cfg.Test.RateLimitStagger,
-		SecondLook: map[string]time.Duration{task.ProviderDaytona: c.cfg.Daytona.MaxCreateDelay},
+		SecondLook: c.cfg.Daytona.MaxCreateDelay,
 	})
 	if err != nil {
 		return err

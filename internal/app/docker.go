@@ -10,7 +10,6 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // dockerDir holds the fences of Docker sandboxes.
@@ -48,23 +47,10 @@ func dockerNeedsSocket(cfg *config.Loaded) bool {
 	return cfg.Docker.Network == docker.NetworkNone || sandbox.Loopback(cmp.Or(cfg.API.CallbackURL, apiURL(cfg)))
 }
 
-// addLocal adds the providers whose sandboxes live on this machine. Where processes cannot be
-// isolated there are no local ones, as on macOS; containers are enough there.
-func (c *core) addLocal(found providers) error {
-	if offersDocker(c.cfg) {
-		engine, err := newDocker(c.cfg, dockerDir(c.cfg), c.log)
-		if err != nil {
-			return err
-		}
-		found[task.ProviderDocker] = engine
+// openDocker opens the Docker provider if this machine offers it.
+func openDocker(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
+	if !offersDocker(cfg) {
+		return nil, noEngine(cfg)
 	}
-	here, err := newLocal(c.cfg, c.log)
-	if err != nil {
-		if runtime.GOOS != "linux" && found[task.ProviderDocker] != nil {
-			return nil
-		}
-		return err
-	}
-	found[task.ProviderLocal] = here
-	return nil
+	return newDocker(cfg, dockerDir(cfg), log)
 }

@@ -40,8 +40,7 @@ func TestDockerIsOfferedWhereItsEngineIs(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dockerDir(left), "omoi-something"), 0o755))
 	require.True(t, offersDocker(left), "what may be left there is accounted for")
 
-	c := &core{cfg: near(t, true), log: slog.New(slog.DiscardHandler)}
-	found, err := c.providers()
+	found, err := openProviders(near(t, true), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Contains(t, found, task.ProviderDocker)
 	require.Contains(t, found.hostBound(), task.ProviderDocker)

@@ -1,9 +1,15 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -33,13 +39,79 @@ func (p providers) hostBound() []string {
 	return names
 }
 
-// sharedProviders lists the providers that are bound to no machine and that this process has
-// what it needs for.
-func sharedProviders(cfg *config.Loaded) []string {
-	if cfg.Daytona.APIKey == "" {
-		return nil
+// wiring is what omoi does with a row of [task.Providers] on this machine.
+type wiring struct {
+	// open returns the provider; [errNotOffered]: this machine has none.
+	open func(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error)
+	// configured reports whether the provider has the settings that it needs; nil: it needs none.
+	configured func(cfg *config.Loaded) bool
+	// reached reports whether agents in its sandboxes reach the API; nil: they do.
+	reached func(cfg *config.Loaded) bool
+	// doctor checks the provider; nil: there is nothing to check.
+	doctor func(ctx context.Context, cfg *config.Loaded) []Finding
+}
+
+// wirings has one for each provider with machines.
+//
+//nolint:gochecknoglobals // a table; a test adds a row
+var wirings = map[string]wiring{
+	task.ProviderLocal: {
+		open: openLocal, doctor: func(_ context.Context, cfg *config.Loaded) []Finding { return checkIsolation(cfg) },
+	},
+	task.ProviderDocker: {
+		open: openDocker, doctor: func(ctx context.Context, cfg *config.Loaded) []Finding { return []Finding{checkDocker(ctx, cfg)} },
+	},
+	task.ProviderDaytona: {
+		open:       func(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) { return newDaytona(cfg, log) },
+		configured: func(cfg *config.Loaded) bool { return cfg.Daytona.APIKey != "" },
+		reached:    daytonaReports,
+		doctor:     func(ctx context.Context, cfg *config.Loaded) []Finding { return []Finding{checkDaytona(ctx, cfg)} },
+	},
+}
+
+var errNotOffered = errors.New("this machine does not offer the provider")
+
+// openProviders opens all that this machine offers.
+func openProviders(cfg *config.Loaded, log *slog.Logger) (providers, error) {
+	if err := makeSocketDir(cfg.API.Socket); err != nil {
+		return nil, err
 	}
-	return []string{task.ProviderDaytona}
+	found := providers{}
+	for name, w := range wirings {
+		provider, err := w.open(cfg, log)
+		switch {
+		case errors.Is(err, errNotOffered):
+		case err != nil:
+			return nil, err
+		default:
+			found[name] = provider
+		}
+	}
+	return found, nil
+}
+
+func configured(cfg *config.Loaded, name string) bool {
+	has := wirings[name].configured
+	return has == nil || has(cfg)
+}
+
+// sharedProviders lists the configured providers whose sandboxes are bound to no host.
+func sharedProviders(cfg *config.Loaded) (names []string) {
+	for _, p := range task.Providers {
+		if p.Machine && !p.HostBound && configured(cfg, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// openLocal opens the local provider. Where processes cannot be isolated, as on macOS, containers are enough.
+func openLocal(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
+	provider, err := newLocal(cfg, log)
+	if err != nil && runtime.GOOS != "linux" && offersDocker(cfg) {
+		err = fmt.Errorf("%w: %w", errNotOffered, err)
+	}
+	return provider, err
 }
 
 // newLocal makes the local provider. Its folder must be open to other users when we are
@@ -60,7 +132,7 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	return local.New(local.Config{
 		Root: root, Shim: shim, Network: sandbox.Network(cfg.Sandbox.Network), Limits: limits(cfg.Sandbox),
 		Isolation: local.Isolation(cfg.Sandbox.Isolation), APISocketDir: socketDir(cfg.API.Socket),
-		Programs: programs(claudeBin(cfg)),
+		Programs: slices.Collect(maps.Values(programs(cfg))),
 	}, log)
 }
 
@@ -83,9 +155,13 @@ func claudeBin(cfg *config.Loaded) string {
 	return path
 }
 
-func programs(path string) []string {
-	if path == "" {
-		return nil
+// programs are the paths of agent programs on this machine, by runtime.
+func programs(cfg *config.Loaded) map[string]string {
+	found := map[string]string{}
+	for _, r := range agentRuntimes() {
+		if path := r.find(cfg); path != "" {
+			found[r.agent] = path
+		}
 	}
-	return []string{path}
+	return found
 }

@@ -22,7 +22,6 @@ type agentRuntime struct {
 	agent, program string
 	find           func(cfg *config.Loaded) string // path on this machine; empty: none
 	setting        string                          // variable that names the path
-	named          func(cfg *config.Loaded) bool   // whether it does
 	versionArg     string
 	version        func(path string, res proc.Result) (string, error)
 	install        string   // command
@@ -32,7 +31,7 @@ type agentRuntime struct {
 // agentRuntimes are those that exist, the preferred one first.
 func agentRuntimes() []agentRuntime {
 	return []agentRuntime{{
-		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN", named: func(cfg *config.Loaded) bool { return cfg.Claude.Bin != "" },
+		agent: task.AgentClaude, program: "claude", find: claudeBin, setting: "OMOI_CLAUDE_BIN",
 		versionArg: "--version", version: claude.VersionOf, install: claude.Install,
 		credentials: []string{credential.ClaudeOAuth, credential.Anthropic},
 	}}

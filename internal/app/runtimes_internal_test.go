@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -130,7 +131,7 @@ func TestDoctor_TellsWhetherSandboxesSeeTheAgentProgram(t *testing.T) {
 	elsewhere := fresh(t, key, "OMOI_CLAUDE_BIN=/nonexistent/claude", "OMOI_API_PORT=1")
 	wrong := checkRuntimes(t.Context(), elsewhere, "")
 	require.Equal(t, FindingWarn, wrong[0].Status)
-	require.Equal(t, "correct or unset OMOI_CLAUDE_BIN, then restart omoi", wrong[0].Next, "what is installed elsewhere is not found")
+	require.Equal(t, claude.Install+", or set OMOI_CLAUDE_BIN to another one, then restart omoi", wrong[0].Next)
 
 	named := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755, "OMOI_TASK_AGENT=scripted"), "")
 	require.Equal(t, FindingOK, named[1].Status)
@@ -147,7 +148,7 @@ func TestDoctor_NamesTheFolderThatHidesTheAgentProgram(t *testing.T) {
 	require.Equal(t, FindingWarn, found[0].Status)
 	require.Contains(t, found[0].Detail, "version 2.1.328; sandboxes cannot see "+cfg.Claude.Bin)
 	require.Contains(t, found[0].Detail, filepath.Dir(cfg.Claude.Bin)+" is closed to them")
-	require.Contains(t, found[0].Next, "OMOI_CLAUDE_BIN=/usr/local/bin/claude")
+	require.Contains(t, found[0].Next, "set OMOI_CLAUDE_BIN to another one")
 	require.Equal(t, FindingWarn, found[1].Status)
 	_, err := agentRuntimes()[0].runnable(cfg)
 	require.Error(t, err, "a worker does not offer it")
@@ -210,17 +211,4 @@ func TestDoctor_DefaultAgent(t *testing.T) {
 			require.Contains(t, found[1].Detail, c.detail)
 		})
 	}
-}
-
-func TestDoctor_TellsToRestartAWorkerOlderThanTheProgram(t *testing.T) {
-	t.Parallel()
-	cfg := withClaude(t, "2.1.328", 0o755, "ANTHROPIC_API_KEY=sk-ant-api03-planted", "OMOI_WORKER_HOST_ID=here")
-	hosts := func(agents ...string) map[string]any {
-		return map[string]any{"/api/v1/hosts": client.Page[client.Host]{Items: []client.Host{{ID: "other", Beats: true}, {ID: "here", Beats: true, Providers: []string{task.ProviderLocal}, Agents: agents}}}}
-	}
-	found := checkRuntimes(t.Context(), cfg, served(t, hosts()))
-	require.Equal(t, FindingWarn, found[0].Status)
-	require.Equal(t, "restart omoi: its worker started before the program was installed", found[0].Next)
-	found = checkRuntimes(t.Context(), cfg, served(t, hosts(task.AgentClaude)))
-	require.Equal(t, FindingOK, found[0].Status, found[0].Next)
 }

@@ -25,7 +25,7 @@ func (c *core) newLogs(host string, found providers) *sandboxlog.Watcher {
 func (c *core) asked(found providers) []sandbox.Provider {
 	var all []sandbox.Provider
 	for _, p := range found {
-		if c.cfg.Daytona.APIKey != "" || p.Name() != task.ProviderDaytona {
+		if configured(c.cfg, p.Name()) {
 			all = append(all, p)
 		}
 	}

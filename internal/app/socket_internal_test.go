@@ -34,8 +34,7 @@ func TestSandboxesAreTriedWithTheSocketsFolder(t *testing.T) {
 	cfg.API.Socket = filepath.Join(cfg.Home, "elsewhere", "api.sock")
 	require.NoError(t, os.Mkdir(cfg.Home, 0o755))
 	var said bytes.Buffer
-	c := &core{cfg: cfg, log: slog.New(slog.NewTextHandler(&said, nil))}
-	_, err := c.providers()
+	_, err := openProviders(cfg, slog.New(slog.NewTextHandler(&said, nil)))
 	require.NoError(t, err)
 	require.DirExists(t, filepath.Dir(cfg.API.Socket))
 	require.NotContains(t, said.String(), "find source path")

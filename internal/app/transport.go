@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -14,32 +13,35 @@ import (
 
 // transports are how agents of each provider report.
 func transports(cfg *config.Loaded) map[string]string {
-	daytona := "push"
-	if cfg.Daytona.APIKey != "" && !daytonaReports(cfg) {
-		daytona = "pull"
-	}
-	of := func(set, auto string) string {
-		if set == "auto" {
-			return auto
+	all := map[string]string{}
+	for name, set := range cfg.Transport.ByProvider {
+		all[name] = *set
+		switch {
+		case *set != "auto":
+		case configured(cfg, name) && !reached(cfg, name):
+			all[name] = task.TransportPull
+		default:
+			all[name] = task.TransportPush
 		}
-		return set
 	}
-	return map[string]string{
-		task.ProviderLocal: of(cfg.Transport.Local, "push"), task.ProviderDocker: of(cfg.Transport.Docker, "push"),
-		task.ProviderDaytona: of(cfg.Transport.Daytona, daytona),
-	}
+	return all
 }
 
-// pulls lists the providers for whose sandboxes a worker carries.
-func pulls(cfg *config.Loaded) []string {
-	var names []string
+// pulls lists the providers whose sandboxes a worker reads.
+func pulls(cfg *config.Loaded) (names []string) {
 	all := transports(cfg)
-	for _, name := range []string{task.ProviderLocal, task.ProviderDocker, task.ProviderDaytona} {
-		if all[name] == "pull" {
+	for _, name := range task.ProviderNames() {
+		if all[name] == task.TransportPull {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// reached reports whether agents in the sandboxes of a provider reach the API.
+func reached(cfg *config.Loaded, name string) bool {
+	reports := wirings[name].reached
+	return reports == nil || reports(cfg)
 }
 
 func callback(cfg *config.Loaded) string { return cmp.Or(cfg.API.CallbackURL, apiURL(cfg)) }
@@ -70,32 +72,33 @@ func remotelyReached(raw string) bool {
 // checkTransport says how agents report, and where they could not.
 func checkTransport(cfg *config.Loaded) Finding {
 	own := *cfg
-	emulator := besideEmulator(&own)
+	besideEmulator(&own)
 	cfg = &own
 	all := transports(cfg)
-	found := Finding{Check: "transport", Status: FindingOK, Detail: fmt.Sprintf("local: %s, docker: %s", all[task.ProviderLocal], all[task.ProviderDocker])}
-	if cfg.Daytona.APIKey == "" {
-		return found
+	found := Finding{Check: "transport", Status: FindingOK}
+	var parts []string
+	for _, name := range task.ProviderNames() {
+		part := name + ": " + all[name]
+		switch why, change := unreached(cfg); {
+		case all[name] == "" || !configured(cfg, name):
+			continue
+		case reached(cfg, name):
+		case all[name] == task.TransportPull:
+			part += ", since " + why
+		default:
+			part += ", but " + why
+			found.Status, found.Next = FindingWarn, "set OMOI_TRANSPORT_"+strings.ToUpper(name)+"=pull, or "+change
+		}
+		parts = append(parts, part)
 	}
-	name := "daytona"
-	if emulator {
-		name = "the Daytona emulator"
-	}
-	found.Detail += ", " + name + ": " + all[task.ProviderDaytona]
-	switch {
-	case daytonaReports(cfg):
-	case all[task.ProviderDaytona] == "pull" && offline(cfg):
-		found.Detail += ", since sandbox.network is none"
-	case all[task.ProviderDaytona] == "pull":
-		found.Detail += ", since " + callback(cfg) + " cannot be reached from a cloud"
-	case offline(cfg):
-		found.Status = FindingWarn
-		found.Detail = "agents at Daytona reach nothing, since sandbox.network is none"
-		found.Next = "set OMOI_TRANSPORT_DAYTONA=pull or OMOI_SANDBOX_NETWORK=host"
-	default:
-		found.Status = FindingWarn
-		found.Detail = "agents at Daytona cannot reach " + callback(cfg)
-		found.Next = "set OMOI_TRANSPORT_DAYTONA=pull, or CALLBACK_URL to an address that a cloud reaches"
-	}
+	found.Detail = strings.Join(parts, ", ")
 	return found
+}
+
+// unreached says why agents elsewhere do not reach the API, and which setting changes that.
+func unreached(cfg *config.Loaded) (why, change string) {
+	if offline(cfg) {
+		return "sandbox.network is none", "OMOI_SANDBOX_NETWORK=host"
+	}
+	return callback(cfg) + " cannot be reached from a cloud", "CALLBACK_URL to an address that a cloud reaches"
 }

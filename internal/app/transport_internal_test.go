@@ -27,10 +27,10 @@ func TestWhichTransportFits(t *testing.T) {
 		{[]string{key, "CALLBACK_URL=http://my-laptop:18000"}, []string{"daytona"}, FindingOK, "my-laptop:18000 cannot be reached"},
 		{[]string{key, "CALLBACK_URL=https://omoi.example.com"}, nil, FindingOK, "daytona: push"},
 		{[]string{key, "DAYTONA_API_URL=http://127.0.0.1:4000/api"}, nil, FindingOK, "daytona: push"},
-		{[]string{key, "OMOI_TRANSPORT_DAYTONA=push"}, nil, FindingWarn, "agents at Daytona cannot reach http://127.0.0.1:18000"},
+		{[]string{key, "OMOI_TRANSPORT_DAYTONA=push"}, nil, FindingWarn, "daytona: push, but http://127.0.0.1:18000 cannot be reached from a cloud"},
 		{[]string{key, "DAYTONA_API_URL=http://127.0.0.1:4000/api", "OMOI_SANDBOX_NETWORK=none"}, []string{"daytona"}, FindingOK, "daytona: pull, since sandbox.network is none"},
 		{[]string{key, "CALLBACK_URL=https://omoi.example.com", "OMOI_SANDBOX_NETWORK=none"}, []string{"daytona"}, FindingOK, "daytona: pull, since sandbox.network is none"},
-		{[]string{key, "OMOI_SANDBOX_NETWORK=none", "OMOI_TRANSPORT_DAYTONA=push"}, nil, FindingWarn, "agents at Daytona reach nothing"},
+		{[]string{key, "OMOI_SANDBOX_NETWORK=none", "OMOI_TRANSPORT_DAYTONA=push"}, nil, FindingWarn, "daytona: push, but sandbox.network is none"},
 		{[]string{"OMOI_TRANSPORT_LOCAL=pull", "OMOI_TRANSPORT_DOCKER=pull", "OMOI_TRANSPORT_DAYTONA=push"}, []string{"local", "docker"}, FindingOK, "local: pull, docker: pull"},
 	} {
 		cfg := fresh(t, c.environ...)

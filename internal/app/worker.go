@@ -11,8 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/sandbox/external"
-	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/worker"
 )
 
@@ -84,7 +82,7 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.providers()
+	found, err := openProviders(c.cfg, c.log)
 	if err != nil {
 		return nil, err
 	}
@@ -101,19 +99,6 @@ func (c *core) newWorker() (*worker.Worker, error) {
 	}, worker.Deps{Client: c.temporal.SDK(), Activities: acts, Hosts: c.store, Schedules: c.temporal, Log: c.log}), nil
 }
 
-// providers are those that this machine can offer.
-func (c *core) providers() (providers, error) {
-	if err := makeSocketDir(c.cfg.API.Socket); err != nil {
-		return nil, err
-	}
-	remote, err := newDaytona(c.cfg, c.log)
-	if err != nil {
-		return nil, err
-	}
-	found := providers{task.ProviderDaytona: remote, task.ProviderExternal: external.New()}
-	return found, c.addLocal(found)
-}
-
 func (c *core) activityConfig(host string) activities.Config {
 	cfg := c.cfg
 	return activities.Config{
@@ -121,7 +106,7 @@ func (c *core) activityConfig(host string) activities.Config {
 		IdleTimeout: cfg.Task.IdleTimeout, ToolTimeout: cfg.Task.ToolTimeout, Limits: limits(cfg.Sandbox), Network: sandbox.Network(cfg.Sandbox.Network),
 		Lifetime:       cfg.Task.AttemptTimeout + lastNet,
 		AgentHeartbeat: agentHeartbeat(cfg), StopGrace: cfg.Agent.ShutdownGracePeriod,
-		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, ClaudeBin: claudeBin(cfg),
+		AuthorName: cfg.Agent.AuthorName, AuthorEmail: cfg.Agent.AuthorEmail, ModelPrices: cfg.Agent.ModelPrices, PricesDate: cfg.Agent.PricesDate, Programs: programs(cfg),
 		Pull: pulls(cfg), PullInterval: cfg.Transport.PullInterval,
 		UIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Grace:     cfg.Reaper.GracePeriod,

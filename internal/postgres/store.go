@@ -39,8 +39,8 @@ type Config struct {
 	// PulsePeriod is how often intake and relay beat; silence of three periods is an
 	// outage. Default 5 s.
 	PulsePeriod time.Duration
-	// SecondLook is how long after the first look a provider's sandbox is seen to be gone again, for receipts.
-	SecondLook map[string]time.Duration
+	// SecondLook is how long after the first look a sandbox elsewhere is seen to be gone again, for receipts.
+	SecondLook time.Duration
 	// Prices are those of providers by name, for sandboxes that are made from now on.
 	Prices map[string]cost.SandboxPrice
 	// Ring encrypts the env of tasks; nil: it is stored as it came.

@@ -64,17 +64,17 @@ func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionRece
 }
 
 // LookAgain says when the last of the sandboxes is looked for again that are gone and not verified; after is how long after the
-// first look that is, by provider.
-func (r *DeletionReceipt) LookAgain(after map[string]time.Duration) {
+// first look at a provider elsewhere.
+func (r *DeletionReceipt) LookAgain(after time.Duration) {
 	var last *time.Time
 	for _, b := range r.Sandboxes {
 		if !b.Machine() || b.VerifiedAt != nil {
 			continue
 		}
-		if b.GoneAt == nil || after[b.Provider] <= 0 {
+		if b.GoneAt == nil || task.ProviderOf(b.Provider).HostBound {
 			return
 		}
-		if at := b.GoneAt.Add(after[b.Provider]); last == nil || at.After(*last) {
+		if at := b.GoneAt.Add(after); last == nil || at.After(*last) {
 			last = &at
 		}
 	}

@@ -32,7 +32,7 @@ func TestReceiptSumsUp(t *testing.T) {
 // The server says when a second look comes, and only where nothing else is waited for.
 func TestReceiptSaysWhenTheSecondLookComes(t *testing.T) {
 	t.Parallel()
-	first, second, after := time.Now(), time.Now().Add(time.Minute), map[string]time.Duration{"daytona": 5 * time.Minute}
+	first, second, after := time.Now(), time.Now().Add(time.Minute), 5*time.Minute
 	at := func(boxes ...task.Sandbox) *time.Time {
 		r := receipt.New(task.Task{ID: "t"}, boxes, nil)
 		r.LookAgain(after)

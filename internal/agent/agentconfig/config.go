@@ -32,7 +32,7 @@ type Config struct {
 	APIURL string `json:"api_url"`
 	Token  string `json:"token"`
 
-	Runtime     string `json:"runtime"` // scripted, command, claude
+	Runtime     string `json:"runtime"` // as in [task.Runtimes]
 	Workspace   string `json:"workspace"`
 	Dir         string `json:"dir"` // where spool and outgoing files live; default /omoi
 	Title       string `json:"title"`
@@ -52,9 +52,9 @@ type Config struct {
 	Script []byte `json:"script,omitempty"`
 	// Command of the command runtime.
 	Command []string `json:"command,omitempty"`
-	// ClaudeBin is the program of the claude runtime where the sandbox's machine is the worker's;
+	// Program is the path of the runtime's program where the sandbox's machine is the worker's;
 	// one that is not there is looked for elsewhere.
-	ClaudeBin string `json:"claude_bin,omitempty"`
+	Program string `json:"program,omitempty"`
 	// Setup runs in a shell before the agent; empty: none.
 	Setup string `json:"setup,omitempty"`
 	// SetupTimeout ends it; default 15 min, at most ToolTimeout.

@@ -25,7 +25,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	vars := agent.Variables(env.Environ)
 	if vars[Bin] == "" {
-		vars[Bin] = env.Config.ClaudeBin
+		vars[Bin] = env.Config.Program
 	}
 	if err := cmp.Or(checkCredentials(vars), continuous.Check(vars)); err != nil {
 		return agent.Result{}, err

@@ -81,7 +81,7 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/receipt", func(w http.ResponseWriter, _ *http.Request) {
 		f.locked(func() {
 			r := receipt.New(f.tasks[0], f.boxes, f.visits)
-			r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
+			r.LookAgain(5 * time.Minute)
 			answer(w, http.StatusOK, r)
 		})
 	})

@@ -89,5 +89,4 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 	}
 	require.Empty(t, f.created)
 	require.Contains(t, f.omoi("run", "--help").out, "owner/name of one on GitHub")
-	require.Contains(t, f.omoi("run", "--help").out, "claude, scripted, command, external")
 }

@@ -144,7 +144,7 @@ func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
 			box.State, box.GoneAt, box.VerifiedAt = task.SandboxGone, &now, &now
 		}
 		r := receipt.New(ended, []client.Sandbox{box}, nil)
-		r.LookAgain(map[string]time.Duration{task.ProviderDaytona: 5 * time.Minute})
+		r.LookAgain(5 * time.Minute)
 		answer(w, http.StatusOK, r)
 	})
 	server := httptest.NewServer(mux)
