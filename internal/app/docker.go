@@ -10,6 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/docker"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // dockerDir holds the fences of Docker sandboxes.
@@ -50,7 +51,7 @@ func dockerNeedsSocket(cfg *config.Loaded) bool {
 // openDocker opens the Docker provider if this machine offers it.
 func openDocker(cfg *config.Loaded, log *slog.Logger) (sandbox.Provider, error) {
 	if !offersDocker(cfg) {
-		return nil, noEngine(cfg)
+		return nil, task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes. Next: omoi doctor").WithCause(errNotOffered)
 	}
 	return newDocker(cfg, dockerDir(cfg), log)
 }

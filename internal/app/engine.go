@@ -52,12 +52,3 @@ func engineMends(err error) string {
 	}
 	return "correct docker.host; see docs/DOCKER.md"
 }
-
-// noEngine says why this machine has no Docker sandboxes.
-func noEngine(cfg *config.Loaded) error {
-	if cfg.Docker.Enabled == "never" {
-		return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: docker.enabled is never. Next: omoi doctor").WithCause(errNotOffered)
-	}
-	return task.Errorf(task.CodeInvalid, "This machine offers no Docker sandboxes: there is no engine that we may ask at %s. Next: %s",
-		cfg.Docker.Host, engineNext(reachEngine(cfg))).WithCause(errNotOffered)
-}

@@ -38,7 +38,6 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 
 	require.Equal(t, 0.001, prices(cfg.Price)[tables.Dummy].PerSecond)
 	require.Contains(t, pulls(cfg), tables.Dummy)
-	require.Contains(t, checkTransport(cfg).Detail, "dummy: pull, since ")
 	require.Contains(t, sharedProviders(cfg), tables.Dummy)
 	found, err := openProviders(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
