@@ -25,10 +25,8 @@ type API struct {
 	huma   huma.API
 	// security are headers of every answer.
 	security http.Header
-	// bodies are buffers for what agents post; whatever is kept of a body is copied.
-	bodies sync.Pool
-	turn   ingest.Turn // of large ones
-	rest   *bodyLimit  // of the routes that have none of their own
+	turn     ingest.Turn // of large ones
+	rest     *bodyLimit  // of the routes that have none of their own
 	// unrouted counts requests that found no route.
 	unrouted func(status int, took time.Duration)
 	sockets  func(status int, took time.Duration) // counts those of the bus
@@ -49,7 +47,7 @@ type API struct {
 // New makes the API. It starts nothing and asks nobody.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
-	a.bodies.New, a.rest = newBody, newBodyLimit(bodyRoom, maxBody)
+	a.rest = newBodyLimit(bodyRoom, maxBody)
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}

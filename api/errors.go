@@ -148,7 +148,7 @@ func detailOf(model *huma.ErrorModel) string {
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
 		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
 	case len(model.Errors) == 0:
-		return strings.ToUpper(model.Detail[:min(1, len(model.Detail))]) + strings.TrimPrefix(model.Detail, model.Detail[:min(1, len(model.Detail))]) + "."
+		return sentenceCase(model.Detail)
 	}
 	first := model.Errors[0]
 	_, field, _ := strings.Cut(first.Location, ".")

@@ -30,7 +30,7 @@ type report struct {
 
 	in        *limitedBody
 	sandboxID string
-	body      []byte // valid until the answer is made
+	body      []byte
 	// transcript is the longest text of one that is taken besides the body's limit; 0: none.
 	transcript int
 	cut        int64 // of the transcript, in bytes
@@ -70,8 +70,7 @@ func hot[I, O any](a *API, limit *bodyLimit, r route, answer func(context.Contex
 
 // take answers one report: the checks of every other route, then the body, then answer.
 func (a *API) take(w http.ResponseWriter, said report, r route, answer func(context.Context, report) (any, error)) {
-	body := a.bodies.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // it holds nothing else
-	defer a.giveBack(body)
+	var body bytes.Buffer
 	out, err := func() (any, error) {
 		if _, err := a.admit(said.Request, said.sandboxID, r.access); err != nil {
 			return nil, err
@@ -79,7 +78,7 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 		if err := checkSandboxID(said.sandboxID); err != nil {
 			return nil, err
 		}
-		if err := said.readBody(r.body, body); err != nil {
+		if err := said.readBody(r.body, &body); err != nil {
 			return nil, err
 		}
 		if err := checkMedia(said.Request); err != nil {
@@ -111,17 +110,6 @@ func checkSandboxID(id string) error {
 		return task.Invalid(field, "The sandbox_id must not contain control characters.")
 	}
 	return nil
-}
-
-func newBody() any { return new(bytes.Buffer) }
-
-// giveBack keeps no buffer that one large batch has made large.
-func (a *API) giveBack(body *bytes.Buffer) {
-	const most = 256 << 10
-	if body.Cap() <= most {
-		body.Reset()
-		a.bodies.Put(body)
-	}
 }
 
 func writeJSON(w http.ResponseWriter, v any) error {

@@ -106,7 +106,7 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 		}
 		found, err := patiently(ctx, p, f.read)
 		if err != nil {
-			if err := a.pause(ctx, out, err); err != nil {
+			if err := p.pause(ctx, err); err != nil {
 				return err
 			}
 			continue
@@ -137,21 +137,15 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 }
 
 // pause waits after an error of the store; it ends the stream of something that is not there any more.
-func (a *API) pause(ctx context.Context, out *eventWriter, err error) error {
+func (p *pulse) pause(ctx context.Context, err error) error {
 	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeGone || errors.Is(err, errStopping) || ctx.Err() != nil {
 		return err
 	}
-	if err := out.comment("the store does not answer"); err != nil {
+	if err := p.out.comment("the store does not answer"); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(time.Second):
-		return nil
-	case <-a.stopping:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	p.beat.Reset(time.Second)
+	return p.wait(ctx, nil)
 }
 
 func mayBeLast(e ingest.StoredEvent) bool { return event.ClassOf(e.Type) == event.ClassMilestone }
