@@ -102,6 +102,7 @@ type route struct {
 	id      string // operation id
 	tag     string
 	summary string
+	more    string // description
 	access  access
 	status  int        // of success; 0: 200
 	body    int64      // longest body in bytes; 0: Config.MaxBody
@@ -156,7 +157,7 @@ func (a *API) operation(r route) huma.Operation {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}
 	return huma.Operation{
-		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Tags: []string{r.tag},
+		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: []string{r.tag},
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
 		BodyReadTimeout: -1, // it is read by then
 		Responses:       a.responses(r),

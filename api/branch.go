@@ -26,10 +26,10 @@ type Branches interface {
 // answered with 200 and success false.
 func (a *API) registerBranches() {
 	const post, flow = http.MethodPost, "/api/v1/branch-workflow/"
-	add(a, route{method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Find or make the branch of a ticket on GitHub", access: accessWrite, says: client.BranchStart{}}, a.startBranch)
-	add(a, route{method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Find or open the pull request of a branch", access: accessWrite, says: client.BranchFinish{}}, a.finishBranch)
+	add(a, route{method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Create a branch", more: "Finds the branch of a ticket on GitHub, or creates it.", access: accessWrite, says: client.BranchStart{}}, a.startBranch)
+	add(a, route{method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Create a pull request", more: "Finds the pull request of a branch, or opens one.", access: accessWrite, says: client.BranchFinish{}}, a.finishBranch)
 	add(a, route{method: post, path: flow + "merge", id: "merge-branch", tag: tagProjects, summary: "Merge a pull request", access: accessWrite, says: client.BranchMerge{}}, a.mergeBranch)
-	add(a, route{method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "How a branch stands to the default branch", access: accessRead, says: client.BranchLook{}}, a.branchStatus)
+	add(a, route{method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "Compare a branch with its base", access: accessRead, says: client.BranchLook{}}, a.branchStatus)
 }
 
 // rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.

@@ -22,8 +22,8 @@ type Conducting interface {
 
 func (a *API) registerConductor() {
 	const get, base = http.MethodGet, "/api/v1/conductor"
-	add(a, route{method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "What the conductor thought of all agents together, newest first", access: accessRead}, a.listConducted)
-	add(a, route{method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "Pairs of tasks about the same work, newest first", access: accessRead}, listed(a.deps.Conducting.Duplicates))
+	add(a, route{method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "List conductor analyses", more: "Newest first.", access: accessRead}, a.listConducted)
+	add(a, route{method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "List duplicate tasks", more: "Pairs of tasks about the same work, newest first.", access: accessRead}, listed(a.deps.Conducting.Duplicates))
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {

@@ -21,11 +21,11 @@ type Credentials interface {
 
 func (a *API) registerCredentials() {
 	const all, tag = "/api/v1/credentials", "credentials"
-	add(a, route{method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List your credentials and those of projects, organization and server, without secrets", access: accessRead}, a.listCredentials)
-	add(a, route{method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Keep a credential, in place of the one before", access: accessWrite}, a.setCredential)
-	add(a, route{method: http.MethodDelete, path: all + "/{kind}", id: "remove-credential", tag: tag, summary: "Remove a credential", access: accessWrite, status: http.StatusNoContent}, a.removeCredential)
-	add(a, route{method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Ask the provider whether the credential works that you would work with", access: accessWrite}, a.testCredential)
-	add(a, route{method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag, summary: "Encrypt all credentials of the installation under its first key", access: accessAdmin}, a.rotateCredentials)
+	add(a, route{method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List credentials", more: "Those of the caller, and of projects, organization and server, without secrets.", access: accessRead}, a.listCredentials)
+	add(a, route{method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Set a credential", more: "Replaces the one before.", access: accessWrite}, a.setCredential)
+	add(a, route{method: http.MethodDelete, path: all + "/{kind}", id: "delete-credential", tag: tag, summary: "Delete a credential", access: accessWrite, status: http.StatusNoContent}, a.removeCredential)
+	add(a, route{method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Test a credential", more: "Asks the provider whether the credential works that a task of the caller would be given.", access: accessWrite}, a.testCredential)
+	add(a, route{method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag, summary: "Re-encrypt all credentials", more: "Encrypts the credentials of the installation under its first key.", access: accessAdmin}, a.rotateCredentials)
 }
 
 // checkNames refuses names under which no credential can be kept.

@@ -17,9 +17,9 @@ type Dispatch interface {
 
 func (a *API) registerDispatch() {
 	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
-	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Let no task of a project begin, or stop all of it now", access: accessWrite}, a.halt(a.deps.Dispatch.PauseProject))
-	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Let the tasks of a project go on", access: accessWrite}, a.halt(a.deps.Dispatch.ResumeProject))
-	add(a, route{method: http.MethodPatch, path: ticket, id: "patch-ticket", tag: tagProjects, summary: "Move a ticket to another phase", access: accessWrite}, a.moveTicket)
+	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project", more: "With now, running tasks are suspended too.", access: accessWrite}, a.halt(a.deps.Dispatch.PauseProject))
+	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Resume a project", access: accessWrite}, a.halt(a.deps.Dispatch.ResumeProject))
+	add(a, route{method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase", access: accessWrite}, a.moveTicket)
 }
 
 type haltIn struct {

@@ -34,16 +34,16 @@ const tagGuardian = "guardian"
 func (a *API) registerGuardian() {
 	const get, post, base = http.MethodGet, http.MethodPost, "/api/v1/guardian"
 	const act, actions = base + "/intervention", base + "/actions"
-	add(a, route{method: get, path: base + "/analyses", id: "list-analyses", tag: tagGuardian, summary: "What the guardian thought of attempts, newest first", access: accessRead}, listed(a.deps.Guardian.Judgements))
-	add(a, route{method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "What was decided about attempts, newest first, with its receipts", access: accessRead}, listed(a.deps.Guardian.Interventions))
-	add(a, route{method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Take an intervention back that the agent was not given yet", access: accessWrite}, a.withdraw)
+	add(a, route{method: get, path: base + "/analyses", id: "list-guardian-analyses", tag: tagGuardian, summary: "List guardian analyses", more: "Newest first.", access: accessRead}, listed(a.deps.Guardian.Judgements))
+	add(a, route{method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "List interventions", more: "Newest first, with their delivery status.", access: accessRead}, listed(a.deps.Guardian.Interventions))
+	add(a, route{method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Withdraw an intervention", more: "Only while it is not delivered to the agent.", access: accessWrite}, a.withdraw)
 	wrong := []int{http.StatusBadRequest}
-	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Declare a task failed and stop its sandbox", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
-	add(a, route{method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian, summary: "Change the priority of a task", access: accessRead, says: client.PriorityAction{}, fails: wrong}, a.guardianPriority)
-	add(a, route{method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Move places for tasks from one project to another", access: accessRead, says: client.ReallocateAction{}, fails: wrong}, a.guardianReallocate)
-	add(a, route{method: get, path: actions, id: "list-actions", tag: tagGuardian, summary: "What people did here, newest first", access: accessRead}, a.listActions)
-	add(a, route{method: get, path: actions + "/{action_id}", id: "get-action", tag: tagGuardian, summary: "One of these, with what was before and after", access: accessRead}, a.getAction)
-	add(a, route{method: post, path: actions + "/{action_id}/revert", id: "revert-action", tag: tagGuardian, summary: "Undo what can be undone of an action, and say what cannot", access: accessRead, says: client.RevertAction{}}, a.revertAction)
+	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task", more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
+	add(a, route{method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian, summary: "Override a priority", access: accessRead, says: client.PriorityAction{}, fails: wrong}, a.guardianPriority)
+	add(a, route{method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity", more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong}, a.guardianReallocate)
+	add(a, route{method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions", more: "Newest first.", access: accessRead}, a.listActions)
+	add(a, route{method: get, path: actions + "/{action_id}", id: "get-guardian-action", tag: tagGuardian, summary: "Get a guardian action", access: accessRead}, a.getAction)
+	add(a, route{method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian, summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead, says: client.RevertAction{}}, a.revertAction)
 	a.registerMonitor()
 	a.registerConductor()
 }

@@ -43,12 +43,12 @@ func (a *API) registerIntake() {
 	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
 	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, maxBody+int64(transcript)+2*longStep))
 	hot[postEventIn](a, limit, route{
-		method: http.MethodPost, path: events, id: "post-event", tag: tagSandboxes, summary: "Report one event",
+		method: http.MethodPost, path: events, id: "create-event", tag: tagSandboxes, summary: "Create an event",
 		access: accessSandbox, says: client.BatchEvent{},
 		body: maxBody, transcript: transcript,
 	}, a.postEvent)
 	hot[postBatchIn](a, limit, route{
-		method: http.MethodPost, path: events + "/batch", id: "post-batch", tag: tagSandboxes, summary: "Report numbered events",
+		method: http.MethodPost, path: events + "/batch", id: "create-event-batch", tag: tagSandboxes, summary: "Create a batch of events", more: "The events are numbered by their sender.",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
 	}, a.postBatch)
 }

@@ -37,14 +37,14 @@ type Schedules interface {
 
 func (a *API) registerMonitor() {
 	const get, post, monitor, schedules = http.MethodGet, http.MethodPost, "/api/v1/monitor/intelligent", "/api/v1/schedules/{name}"
-	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "How guardian and conductor run", access: accessRead}, a.monitorStatus)
-	add(a, route{method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "How the agents at work are thought of", access: accessRead}, a.monitorHealth)
-	add(a, route{method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian, summary: "Judge an agent at work; a judgement of the last minutes stands unless force is set", access: accessWrite}, a.analyze)
-	add(a, route{method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Judge several agents at work anew; the body is a list of ids", access: accessWrite}, a.emergency)
-	add(a, route{method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian, summary: "All sandboxes in which agents are at work, with their activity", access: accessRead}, a.sandboxesStatus)
-	add(a, route{method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "A schedule as Temporal has it", access: accessRead}, a.getSchedule)
-	for _, what := range []string{"run", "pause", "resume"} {
-		add(a, route{method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: what + " a schedule", access: accessAdmin}, a.askSchedule(what))
+	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "Get monitoring status", access: accessRead}, a.monitorStatus)
+	add(a, route{method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "Get monitoring health", access: accessRead}, a.monitorHealth)
+	add(a, route{method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian, summary: "Analyze an agent", more: "Returns an analysis of the last minutes unless force is set.", access: accessWrite}, a.analyze)
+	add(a, route{method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Analyze several agents", more: "The body is a list of IDs.", access: accessWrite}, a.emergency)
+	add(a, route{method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian, summary: "List active sandboxes", more: "With their activity.", access: accessRead}, a.sandboxesStatus)
+	add(a, route{method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "Get a schedule", access: accessRead}, a.getSchedule)
+	for what, summary := range map[string]string{"run": "Trigger a schedule", "pause": "Pause a schedule", "resume": "Resume a schedule"} {
+		add(a, route{method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: summary, access: accessAdmin}, a.askSchedule(what))
 	}
 }
 

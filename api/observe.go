@@ -76,7 +76,7 @@ func traceparent(ctx context.Context) string {
 func (a *API) registerMetrics() {
 	add(a, route{
 		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagServer, access: accessAdmin, text: "text/plain",
-		summary: "What is counted, in the form of Prometheus", fails: []int{http.StatusNotFound},
+		summary: "Get Prometheus metrics", fails: []int{http.StatusNotFound},
 	}, a.showMetrics)
 }
 

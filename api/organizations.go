@@ -18,8 +18,8 @@ type Organizations interface {
 
 func (a *API) registerOrganizations() {
 	const path = "/api/v1/organizations"
-	add(a, route{method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "The caller's organization with its plan; all of them for admins of the installation", access: accessRead}, a.listOrganizations)
-	add(a, route{method: http.MethodPatch, path: path + "/{id}", id: "patch-organization", tag: tagProjects, summary: "Change an organization's plan or limit; for admins of the installation", access: accessAdmin}, a.patchOrganization)
+	add(a, route{method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "List organizations", more: "The caller's own with its plan; all of them for admins of the installation.", access: accessRead}, a.listOrganizations)
+	add(a, route{method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects, summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin}, a.patchOrganization)
 }
 
 type organizationsOut struct {

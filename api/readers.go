@@ -26,14 +26,14 @@ type Readers interface {
 func (a *API) registerReaders() {
 	const get, sandboxes = http.MethodGet, "/api/v1/sandboxes"
 	const sandbox = sandboxes + "/{sandbox_id}"
-	add(a, route{method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Events without heartbeats, newest first", access: accessInspect}, a.trajectory)
-	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "One event with its full diff or result", access: accessInspect}, a.getEvent)
-	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Whether the events are 1..head, each once", access: accessInspect}, a.integrity)
-	add(a, route{method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "How many events of each type it has", access: accessInspect}, a.eventCounts)
-	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "How far a run by phases has come", access: accessInspect}, a.phaseStatus)
+	add(a, route{method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Get a trajectory", more: "Events without heartbeats, newest first.", access: accessInspect}, a.trajectory)
+	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "Get an event", more: "With its large fields.", access: accessInspect}, a.getEvent)
+	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Check event integrity", more: "Reports whether 1..last are stored, each once.", access: accessInspect}, a.integrity)
+	add(a, route{method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "Count events by type", access: accessInspect}, a.eventCounts)
+	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "Get spec phase status", access: accessInspect}, a.phaseStatus)
 	add(a, route{
 		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes", tag: tagSandboxes,
-		summary: "Kept for old callers; nothing is tracked in memory", access: accessAdmin,
+		summary: "Legacy no-op", more: "Nothing is tracked in memory.", access: accessAdmin,
 	}, a.clearTracked)
 }
 

@@ -18,25 +18,25 @@ type Receipts interface {
 
 func (a *API) registerOperator() {
 	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "task-receipt", tag: tagTasks, access: accessRead,
-		summary: "What became of every sandbox of a task, how long they lived and what they cost",
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "get-task-receipt", tag: tagTasks, access: accessRead,
+		summary: "Get a deletion receipt", more: "Lifetimes, cost and verification of every sandbox of a task.",
 	}, read(a.deps.Receipts.Receipt))
 	const box = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{
 		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
-		summary: "The sandbox's own log: what its agent printed, without secrets, while it lives and after its end",
+		summary: "Read a sandbox's log", more: "What its agent printed, without secrets, while the sandbox runs and after its end.",
 	}, a.sandboxLog)
 	add(a, route{
 		method: http.MethodPost, path: box + "/visits", id: "begin-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusCreated,
-		summary: "Write down that a person goes into a sandbox, and learn where it is", fails: []int{http.StatusGone},
+		summary: "Start an access session", more: "Records who accesses a sandbox, and returns where it is.", fails: []int{http.StatusGone},
 	}, a.beginVisit)
 	add(a, route{
 		method: http.MethodPost, path: box + "/visits/{visit_id}/end", id: "end-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusNoContent,
-		summary: "Write down how a visit ended",
+		summary: "End an access session",
 	}, a.endVisit)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/installation", id: "installation", tag: tagServer, access: accessAdmin,
-		summary: "What the labels of this installation's sandboxes say",
+		summary: "Get the installation ID", more: "The one in the labels of its sandboxes.",
 	}, a.installation)
 }
 

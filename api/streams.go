@@ -30,11 +30,11 @@ const eventStream = "text/event-stream"
 func (a *API) registerStreams() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/sandboxes/{sandbox_id}/stream", id: "sandbox-stream", tag: tagSandboxes,
-		summary: "Events of a sandbox as server-sent events: the stored ones, then live; `end` when the task is done", access: accessInspect, text: eventStream,
+		summary: "Stream events", more: "Server-sent events: the stored ones, then live; `end` when the task is done.", access: accessInspect, text: eventStream,
 	}, a.sandboxStream)
 	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "task-stream", tag: tagTasks,
-		summary: "Events of all attempts as server-sent events: the stored ones, then live; `end` when the task is done", access: accessRead, text: eventStream,
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "stream-task-events", tag: tagTasks,
+		summary: "Stream a task's events", more: "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.", access: accessRead, text: eventStream,
 		fails: []int{http.StatusGone},
 	}, a.taskStream)
 }

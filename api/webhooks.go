@@ -33,12 +33,12 @@ func (a *API) registerWebhooks() {
 	const tag = "webhooks"
 	add(a, route{
 		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned, status: http.StatusAccepted, says: client.Webhook{},
-		summary: "What GitHub tells of pull requests; signed with github.webhook_secret", body: hookBody, limit: newBodyLimit(hookRoom, hookBody),
+		summary: "Receive a GitHub webhook", more: "Signed with github.webhook_secret.", body: hookBody, limit: newBodyLimit(hookRoom, hookBody),
 		also: map[int]any{http.StatusOK: feedback.Noted{}}, fails: []int{http.StatusUnauthorized},
 	}, a.gitHubWebhook)
 	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "task-feedback", tag: tagTasks, access: accessRead,
-		summary: "What was said from outside of a task's pull request, and what was done about it",
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "list-task-feedback", tag: tagTasks, access: accessRead,
+		summary: "List pull request feedback", more: "With what was done about each.",
 	}, read(a.deps.Feedback.TaskFeedback))
 }
 

@@ -20,12 +20,12 @@ type Explaining interface {
 
 func (a *API) registerWhy() {
 	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/why", id: "why-task", tag: tagTasks, access: accessRead,
-		summary: "Why a task stands where it stands, with the events that show it and the next command",
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/why", id: "explain-task", tag: tagTasks, access: accessRead,
+		summary: "Explain a task's state", more: "With the events that show it, and the next command.",
 	}, a.whyTask)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/diagnoses", id: "list-diagnoses", tag: tagGuardian, access: accessRead,
-		summary: "What was found of tasks and tickets that failed again and again, newest first",
+		summary: "List diagnoses", more: "Of tasks and tickets that failed again and again, newest first.",
 	}, a.listDiagnoses)
 }
 

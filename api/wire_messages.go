@@ -26,12 +26,12 @@ type Messages interface {
 func (a *API) registerMessages() {
 	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
 	crowded := []int{http.StatusTooManyRequests}
-	add(a, route{method: post, path: messages, id: "post-message", tag: tagSandboxes, summary: "Say something to the agent", access: accessInbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
-	add(a, route{method: get, path: messages, id: "take-messages", tag: tagSandboxes, summary: "Take what waits for the agent, under a lease", access: accessSandbox}, a.takeMessages)
-	add(a, route{method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes, summary: "The receipt of a message to this agent, or from it", access: accessInspect}, a.sandboxMessage)
-	add(a, route{method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Take a message up: use it only if settled is true", access: accessSandbox}, a.ackMessage)
-	add(a, route{method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "post-outbox", tag: tagSandboxes, summary: "Say something to another agent of the project", access: accessSandbox, says: client.OutboxMessage{}, fails: crowded}, a.postOutbox)
-	add(a, route{method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes, summary: "The receipt of a message", access: accessRead}, a.getMessage)
+	add(a, route{method: post, path: messages, id: "send-message", tag: tagSandboxes, summary: "Send a message", access: accessInbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
+	add(a, route{method: get, path: messages, id: "lease-messages", tag: tagSandboxes, summary: "Lease pending messages", access: accessSandbox}, a.takeMessages)
+	add(a, route{method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes, summary: "Get a delivery status", more: "Of a message to this agent, or from it.", access: accessInspect}, a.sandboxMessage)
+	add(a, route{method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Acknowledge a message", more: "Use the message only if settled is true.", access: accessSandbox}, a.ackMessage)
+	add(a, route{method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "send-agent-message", tag: tagSandboxes, summary: "Send a message to another agent", more: "Of the same project.", access: accessSandbox, says: client.OutboxMessage{}, fails: crowded}, a.postOutbox)
+	add(a, route{method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes, summary: "Get a delivery status", access: accessRead}, a.getMessage)
 }
 
 const leaseAtOnce = 100 // messages in one answer

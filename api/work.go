@@ -35,12 +35,12 @@ func (a *API) registerWork() {
 	const work = "/api/v1/tasks/{id}/work"
 	add(a, route{
 		method: http.MethodGet, path: work, id: "list-work", tag: tagTasks, access: accessRead,
-		summary: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved",
+		summary: "List saved work", more: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
 	}, a.listWork)
 	add(a, route{
 		method: http.MethodGet, path: work + "/{attempt}", id: "get-work", tag: tagTasks, access: accessRead, text: keptType,
-		summary: "The patch, or the git bundle, that is kept of an attempt's work; 409 tells how to fetch what the repository has, or that it is still being saved",
-		fails:   []int{http.StatusConflict, http.StatusGone},
+		summary: "Download saved work", more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
+		fails: []int{http.StatusConflict, http.StatusGone},
 	}, a.getWork)
 }
 
