@@ -45,6 +45,7 @@ type call struct {
 	query  url.Values
 	header http.Header
 	body   any
+	accept int // status of an answer that is no error, beside those below 400
 }
 
 // do sends a call and decodes the answer into out, unless that is nil. It returns the
@@ -129,7 +130,7 @@ func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	if err != nil {
 		return nil, unreachable(c.base, err)
 	}
-	if res.StatusCode < http.StatusBadRequest {
+	if res.StatusCode < http.StatusBadRequest || res.StatusCode == in.accept {
 		return res, nil
 	}
 	defer func() { _ = res.Body.Close() }()

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 )
 
@@ -14,23 +13,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 // Ready asks for the state of everything that the server needs. A server that is up and
 // not ready is no error.
 func (c *Client) Ready(ctx context.Context) (Readiness, error) {
-	req, err := c.request(ctx, call{path: "/readyz"})
-	if err != nil {
-		return Readiness{}, err
-	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return Readiness{}, unreachable(c.base, err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable {
-		return Readiness{}, decodeProblem(res.StatusCode, res.Body)
-	}
-	var ready Readiness
-	if err := json.NewDecoder(res.Body).Decode(&ready); err != nil {
-		return Readiness{}, unreachable(c.base, err)
-	}
-	return ready, nil
+	return answer[Readiness](ctx, c, call{path: "/readyz", accept: http.StatusServiceUnavailable})
 }
 
 // SandboxFilter selects sandboxes of a list. Zero values do not filter.
