@@ -6,8 +6,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func retry(taskID string) string { return "omoi retry " + taskID }
-
 func send(taskID string) string { return "omoi send " + taskID + ` "<text>"` }
 
 // queueNext is what to do about a task that waits for its turn.

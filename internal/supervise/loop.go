@@ -59,7 +59,7 @@ func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
 		return f
 	}
 	since := tail[0].use.Age
-	if since < s.PollFor && !t.fills(tail, s) {
+	if since < s.PollFor && !t.fills(tail) {
 		return nil
 	}
 	f.Why = fmt.Sprintf("It has waited for %s for the same thing, which has not changed.", minutes(since))
@@ -71,7 +71,7 @@ func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
 const longestRound = 4
 
 // fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
-func (t *trail) fills(tail []step, s Settings) bool {
+func (t *trail) fills(tail []step) bool {
 	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 
