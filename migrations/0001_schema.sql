@@ -506,7 +506,7 @@ COMMENT ON COLUMN attempts.reason IS 'Sentence for the public.';
 COMMENT ON COLUMN attempts.stop_reason IS 'Why the agent stopped, as the agent reports; stuck_running or idle_timeout where omoi ended an idle agent.';
 COMMENT ON COLUMN attempts.feedback_id IS 'Text on which the attempt works, in stored_texts. Null: none.';
 COMMENT ON COLUMN attempts.head_commit IS 'Newest commit of the attempt that omoi collected. Null: none.';
-COMMENT ON COLUMN attempts.credential IS 'Name of the credential that the agent uses, see omoi_credential. Empty: unknown.';
+COMMENT ON COLUMN attempts.credential IS 'Name of the credential that the agent uses (credential.Name). Empty: unknown.';
 
 CREATE TABLE validation_reviews (
     task_id         uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,

@@ -391,9 +391,9 @@ $$;
 -- +goose StatementEnd
 
 -- omoi_suspend_over_budget adds a command for each task with a slot whose budget, or whose project's budget, is used up: the command suspends the
--- task. Each attempt gets one command.
+-- task. Each attempt gets one command. It returns the organizations of these tasks: the reasons of their queued tasks change.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_suspend_over_budget() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_suspend_over_budget() RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     asked integer;
     orgs uuid[];
@@ -407,73 +407,23 @@ BEGIN
         ORDER BY t.id, l.scope DESC
     )
     SELECT count(omoi_add_command(id, 'budget', reason::text, 'omoi')), array_agg(DISTINCT organization_id) INTO asked, orgs FROM over;
-    PERFORM omoi_admit_all(org) FROM unnest(orgs) AS org;   -- updates the reasons of queued tasks
+    RETURN orgs;
 END $$;
 -- +goose StatementEnd
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Credentials and their cooldowns
 
--- omoi_credential returns the name of the credential that the agent of a task uses, as package credential chooses: that of the user, of the
--- project, of the organization, of the installation. A task has a name of its own where omoi knows no credential, or several of which
--- the agent may use any.
--- +goose StatementBegin
-CREATE FUNCTION omoi_credential(task uuid) RETURNS text LANGUAGE sql STABLE AS $$
-    WITH t AS (
-        SELECT id, organization_id, user_id, project_id, CASE
-            WHEN jsonb_typeof(execution_config -> 'credentials') = 'array' THEN
-                (SELECT min(name) FROM jsonb_array_elements_text(execution_config -> 'credentials') AS name
-                WHERE name <> 'github' AND (agent <> 'claude' OR name IN ('model', 'claude_oauth', 'anthropic')) HAVING count(*) = 1)
-            WHEN execution_config -> 'env' ?| ARRAY['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_BASE_URL',
-                'CLAUDE_CODE_OAUTH_TOKEN', 'CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX'] THEN NULL
-            WHEN agent IN ('claude', 'command') THEN 'model' END AS name
-        FROM tasks WHERE id = $1
-    )
-    SELECT CASE WHEN t.name IS NULL THEN 'task ' || t.id ELSE coalesce((
-        SELECT format('%s %s', c.id, extract(epoch FROM c.updated_at)) FROM credentials c
-        WHERE c.organization_id = t.organization_id
-            AND c.kind = ANY (CASE t.name WHEN 'model' THEN ARRAY['claude_oauth', 'anthropic'] ELSE ARRAY[t.name] END)
-            AND (c.user_id = t.user_id OR c.user_id IS NULL AND (c.project_id = t.project_id OR c.project_id IS NULL))
-        ORDER BY c.user_id IS NULL, c.project_id IS NULL, c.kind <> 'claude_oauth' LIMIT 1), 'installation ' || t.name) END
-    FROM t;
-$$;
--- +goose StatementEnd
-
--- omoi_start_cooldown starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: until the reset that the
--- agent reported, at most six hours, else for the duration pause. An agent must not block others for long: afterwards one task tries and
--- shows whether the limit still holds. An agent with a credential of its own blocks no other.
--- +goose StatementBegin
-CREATE FUNCTION omoi_start_cooldown(met uuid, attempt integer, reset timestamptz, pause interval, apart interval) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    org  uuid := (SELECT organization_id FROM tasks WHERE id = met);
-    name text := coalesce(nullif((SELECT a.credential FROM attempts a WHERE a.task_id = met AND a.number = attempt), ''), omoi_credential(met));
-    wake timestamptz := CASE WHEN reset IS NULL THEN clock_timestamp() + pause
-        ELSE least(greatest(reset, clock_timestamp() + apart), clock_timestamp() + interval '6 hours') END;
-BEGIN
-    IF name LIKE 'task %' THEN
-        RETURN; -- no other task uses the credential, and the workflow of the task waits
-    END IF;
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
-    INSERT INTO credential_cooldowns AS s (organization_id, credential, until, stagger, next_at) VALUES (org, name, wake, apart, wake)
-    ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
-        since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
-        stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
-        early = s.early AND s.until > clock_timestamp(),
-        probe = CASE WHEN s.probe = met OR s.proven_at IS NOT NULL THEN NULL ELSE s.probe END;
-END $$;
--- +goose StatementEnd
-
 -- omoi_check_probes checks the tasks that try a credential. After a model answered, the others follow; after a task ended without an answer,
--- another task may try. A cooldown for which no task waits is deleted after a minute.
+-- another task may try. A cooldown for which no task waits is deleted after a minute. answered are the events that follow an answer of a model.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_check_probes(org uuid) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_check_probes(org uuid, answered text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp()
     WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL AND (
         EXISTS (SELECT FROM tasks t WHERE t.id = s.probe AND t.status = 'completed')
         OR EXISTS (SELECT FROM sandboxes b JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id
-            WHERE b.task_id = s.probe AND b.created_at >= s.probed_at AND e.event_type IN ('agent.tool_use',
-                'agent.tool_completed', 'agent.completed', 'iteration.completed', 'continuous.completed')));
+            WHERE b.task_id = s.probe AND b.created_at >= s.probed_at AND e.event_type = ANY (answered)));
     UPDATE credential_cooldowns s SET probe = NULL WHERE s.organization_id = org AND s.probe IS NOT NULL AND s.proven_at IS NULL
         AND NOT EXISTS (SELECT FROM slots h WHERE h.task_id = s.probe);
     DELETE FROM credential_cooldowns s WHERE s.organization_id = org AND s.probe IS NULL AND s.proven_at IS NULL
@@ -518,8 +468,9 @@ CREATE TRIGGER task_ended AFTER UPDATE OF status ON tasks FOR EACH ROW
         OR NEW.status IN ('completed', 'failed', 'cancelled'))) EXECUTE FUNCTION omoi_queue_dependents();
 
 -- omoi_evaluate_queued returns how urgent queued tasks are, and what blocks them besides the lack of a slot. block is empty where nothing does.
+-- names are the credentials of the tasks in on_credentials, see omoi_admit_all.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_evaluate_queued(org uuid, ids uuid[])
+CREATE FUNCTION omoi_evaluate_queued(org uuid, ids uuid[], on_credentials uuid[], names text[])
 RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason jsonb) LANGUAGE sql STABLE AS $$
     WITH places AS MATERIALIZED (
         SELECT p.id, CASE WHEN p.budget <> '{}' THEN omoi_project_budget_reason(p.id) END AS spent,
@@ -531,8 +482,8 @@ RETURNS TABLE (id uuid, project_id uuid, score float8, block text, reason jsonb)
         SELECT t.id, t.project_id, t.created_at, t.priority, t.deadline_at, t.retry_count, t.max_retries, t.user_requested,
             coalesce(t.execution_config -> 'force_execute' = 'true', false) AS forced,
             CASE WHEN t.budget <> '{}' THEN omoi_task_budget_reason(t.id) END AS spent,
-            CASE WHEN EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = org) THEN omoi_credential(t.id) END AS credential
-        FROM tasks t WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
+            c.name AS credential
+        FROM tasks t LEFT JOIN unnest(on_credentials, names) AS c(id, name) ON c.id = t.id WHERE t.id = ANY (ids) AND t.organization_id = org AND t.queued_at IS NOT NULL
     ), needs AS (   -- what queued tasks depend on
         SELECT d.task_id, bool_or(o.status IN ('failed', 'cancelled')) AS broken, count(*) AS missing
         FROM w JOIN task_dependencies d ON d.task_id = w.id JOIN tasks o ON o.id = d.depends_on AND o.status <> 'completed'
@@ -581,14 +532,14 @@ $$;
 -- three minutes: tasks that were evaluated at different times are comparable, the older task is first among equals, and few rows are
 -- written for their age alone.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_update_scores(org uuid, ids uuid[]) RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION omoi_update_scores(org uuid, ids uuid[], on_credentials uuid[], names text[]) RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     places uuid[];
 BEGIN
     IF coalesce(cardinality(ids), 0) = 0 THEN
         RETURN NULL;
     END IF;
-    WITH judged AS MATERIALIZED (SELECT * FROM omoi_evaluate_queued(org, ids)),
+    WITH judged AS MATERIALIZED (SELECT * FROM omoi_evaluate_queued(org, ids, on_credentials, names)),
     wanted AS (
         SELECT j.id, CASE j.block WHEN '' THEN floor(j.score * 100 + 0.3) / 100 ELSE 0 END AS score,
             CASE j.block WHEN 'held' THEN '' ELSE j.block END AS block,
@@ -616,7 +567,7 @@ END $$;
 -- whose last admission is the oldest; within a project the score alone decides. A project without a slot that has a ready task therefore
 -- receives one of the next P - 1 slots after a slot went to another project; P is the number of projects with ready tasks.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_assign_slots(org uuid) RETURNS uuid[] LANGUAGE plpgsql
+CREATE FUNCTION omoi_assign_slots(org uuid, on_credentials uuid[], names text[]) RETURNS uuid[] LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     let_in uuid[];
@@ -664,8 +615,8 @@ BEGIN
     )
     SELECT array_agg(id), array_agg(project_id) INTO let_in, places FROM written;
     UPDATE credential_cooldowns s SET next_at = clock_timestamp() + s.stagger, probed_at = now(),
-        early = s.early OR s.until > clock_timestamp(), probe = CASE WHEN s.proven_at IS NULL THEN g.task ELSE s.probe END
-    FROM unnest(let_in) AS g(task) WHERE s.organization_id = org AND s.credential = omoi_credential(g.task);
+        early = s.early OR s.until > clock_timestamp(), probe = CASE WHEN s.proven_at IS NULL THEN c.id ELSE s.probe END
+    FROM unnest(on_credentials, names) AS c(id, name) WHERE s.organization_id = org AND s.credential = c.name AND c.id = ANY (let_in);
     RETURN places;
 END $$;
 -- +goose StatementEnd
@@ -713,29 +664,33 @@ END $$;
 -- input and locks the organization, so that two transactions never give the same slot away. Admission skips a task whose row is
 -- locked: the transaction that locks the row of a queued task runs admission afterwards.
 --
+-- While a cooldown runs the caller names the credential of each queued task, under the same lock: package credential chooses.
+--
 -- Plans are generic and never scan the whole table, whatever the statistics say of a queue that was empty a moment ago.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_admit_all(org uuid) RETURNS integer LANGUAGE plpgsql AS $$
+CREATE FUNCTION omoi_admit_all(org uuid, on_credentials uuid[] DEFAULT '{}', names text[] DEFAULT '{}', answered text[] DEFAULT '{}')
+RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     places uuid[];
     given uuid[];
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
     DELETE FROM admission_queue WHERE organization_id = org;
-    PERFORM omoi_check_probes(org) FROM credential_cooldowns WHERE organization_id = org LIMIT 1;
-    places := omoi_update_scores(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL));
+    PERFORM omoi_check_probes(org, answered) FROM credential_cooldowns WHERE organization_id = org LIMIT 1;
+    places := omoi_update_scores(org, ARRAY(SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL), on_credentials, names);
     IF places IS NULL THEN
         RETURN 0;
     END IF;
-    given := omoi_assign_slots(org);
+    given := omoi_assign_slots(org, on_credentials, names);
     PERFORM omoi_update_queue_positions(org, places);
     RETURN coalesce(cardinality(given), 0);
 END $$;
 -- +goose StatementEnd
 
--- omoi_admit runs admission where a task came or went: for new tasks and for the front of each queue.
+-- omoi_admit runs admission where a task came or went: for new tasks and for the front of each queue. While a cooldown runs it admits
+-- nothing and returns false, with the organization locked: omoi_admit_all has to be called.
 -- +goose StatementBegin
-CREATE FUNCTION omoi_admit(org uuid, place uuid) RETURNS integer LANGUAGE plpgsql
+CREATE FUNCTION omoi_admit(org uuid, place uuid) RETURNS boolean LANGUAGE plpgsql
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     places uuid[];
@@ -743,17 +698,17 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi_admission ' || org, 0));
     IF EXISTS (SELECT FROM credential_cooldowns WHERE organization_id = org) THEN
-        RETURN omoi_admit_all(org);
+        RETURN false;
     END IF;
     WITH looks AS (DELETE FROM admission_queue WHERE organization_id = org RETURNING task_id),
     news AS (
         SELECT task_id AS id FROM looks
         UNION SELECT id FROM tasks WHERE organization_id = org AND queued_at IS NOT NULL AND queue_reason IS NULL
     )
-    SELECT omoi_update_scores(org, array_agg(id)) INTO places FROM news;
-    given := omoi_assign_slots(org);
+    SELECT omoi_update_scores(org, array_agg(id), '{}', '{}') INTO places FROM news;
+    given := omoi_assign_slots(org, '{}', '{}');
     PERFORM omoi_update_queue_positions(org, (SELECT array_agg(DISTINCT id) FROM unnest(places || given || place) AS id));
-    RETURN coalesce(cardinality(given), 0);
+    RETURN true;
 END $$;
 -- +goose StatementEnd
 

@@ -53,15 +53,9 @@ func (s *Service) Find(ctx context.Context, w Who, name string) (Found, error) {
 }
 
 func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
-	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
-		for _, kind := range kindsOf(name) {
-			at := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == kind && r.Scope() == scope && fits(r, w) })
-			if at < 0 {
-				continue
-			}
-			v, err := s.ring.open(rows[at])
-			return Found{Value: s.withModel(v, kind), Kind: kind, Scope: scope, rowID: rows[at].ID}, err
-		}
+	if row, ok := nearest(rows, w, name); ok {
+		v, err := s.ring.open(row)
+		return Found{Value: s.withModel(v, row.Kind), Kind: row.Kind, Scope: row.Scope(), rowID: row.ID}, err
 	}
 	for _, kind := range kindsOf(name) {
 		if slices.Contains(s.configured(w), kind) {
@@ -71,8 +65,23 @@ func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
 	return Found{}, missing(name)
 }
 
-// fits leaves out other projects, whose rows a list without a project holds too.
-func fits(r Row, w Who) bool { return r.ProjectID == "" || r.ProjectID == w.ProjectID }
+// nearest returns the stored credential with which somebody works: the user's, else the project's, else the organization's.
+func nearest(rows []Row, w Who, name string) (Row, bool) {
+	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
+		for _, kind := range kindsOf(name) {
+			at := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == kind && r.Scope() == scope && fits(r, w) })
+			if at >= 0 {
+				return rows[at], true
+			}
+		}
+	}
+	return Row{}, false
+}
+
+// fits leaves out other users and projects.
+func fits(r Row, w Who) bool {
+	return (r.UserID == "" || r.UserID == w.UserID) && (r.ProjectID == "" || r.ProjectID == w.ProjectID)
+}
 
 // withModel adds the model that the installation is configured with to a key that is used at the same endpoint and names
 // none.

@@ -111,7 +111,7 @@ func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, proje
 	if err := q.MakeRelayDue(ctx, taskID); err != nil {
 		return err
 	}
-	return q.Admit(ctx, d.OrganizationID, projectID)
+	return admit(ctx, q, d.OrganizationID, projectID)
 }
 
 // startArgs is an object; the request's trace goes on in the workflow.

@@ -33,7 +33,7 @@ func askTask(ctx context.Context, q *db.Queries, a task.CommandRequest) (task.Co
 	}
 	asked, err := judgeAsk(ctx, q, a, row)
 	if err == nil && row.QueuedAt != nil { // a gate that ran meanwhile has passed over our locked row
-		err = q.Admit(ctx, row.OrganizationID, row.ProjectID)
+		err = admit(ctx, q, row.OrganizationID, row.ProjectID)
 	}
 	return asked, row, err
 }

@@ -74,7 +74,7 @@ func (s *Store) editDependencies(ctx context.Context, organizationID, taskID str
 		if err := edit(q); err != nil {
 			return err
 		}
-		if _, err := q.AdmitTasks(ctx, organizationID); err != nil {
+		if err := admitAll(ctx, q, organizationID); err != nil {
 			return err
 		}
 		ids, err = q.Dependencies(ctx, taskID)

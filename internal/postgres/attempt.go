@@ -126,9 +126,13 @@ func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, insta
 	if err := b.q.InsertSandbox(ctx, box); err != nil {
 		return err
 	}
+	name, err := credentialName(ctx, b.q, b.row)
+	if err != nil {
+		return err
+	}
 	if err := b.q.InsertAttempt(ctx, db.InsertAttemptParams{
 		TaskID: b.row.ID, Number: *box.Attempt, SandboxID: box.ID, Kind: b.in.Kind, RunID: b.runID,
-		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID),
+		Ordinal: b.in.Ordinal, FeedbackID: orNull(b.in.FeedbackID), Credential: name,
 	}); err != nil {
 		return err
 	}

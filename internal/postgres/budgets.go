@@ -28,14 +28,25 @@ func (s *Store) EnforceBudgets(ctx context.Context) ([]string, error) {
 	if err := s.q.SettleUses(ctx); err != nil {
 		return nil, translate("sum up what has been used", err)
 	}
-	if err := s.q.ParkSpent(ctx); err != nil {
-		return nil, translate("park tasks whose budget is spent", err)
+	if err := s.inTx(ctx, func(q *db.Queries) error { return suspendOverBudget(ctx, q) }); err != nil {
+		return nil, translate("suspend tasks whose budget is used up", err)
 	}
 	near, err := collectRows[nearLimit](ctx, s, `SELECT sandbox_id, scope, key, reason FROM omoi_near_limits()`)
 	if err != nil {
 		return nil, translate("look for budgets that are nearly spent", err)
 	}
 	return s.tellNear(ctx, near)
+}
+
+// suspendOverBudget also runs admission: the reasons of queued tasks change.
+func suspendOverBudget(ctx context.Context, q *db.Queries) error {
+	ids, err := q.SuspendOverBudget(ctx)
+	for _, id := range ids {
+		if err := admitAll(ctx, q, id); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // tellNear tells agents that their budget is nearly spent. One that cannot be told now keeps no other from being told.
@@ -131,8 +142,7 @@ func (s *Store) setBudget(
 			return err
 		}
 		asked = append(asked, ids...)
-		_, err = q.AdmitTasks(ctx, organizationID)
-		return err
+		return admitAll(ctx, q, organizationID)
 	})
 	return asked, err
 }

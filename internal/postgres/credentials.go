@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -63,6 +64,27 @@ func (s *Store) UseNoCredential(ctx context.Context, taskID string) error {
 func (s *Store) OrganizationOf(ctx context.Context, userID, projectID string) (string, error) {
 	id, err := s.q.PlaceOrganization(ctx, orNull(projectID), orNull(userID))
 	return id, translate("find the organization of project "+projectID+" or user "+userID, err)
+}
+
+// credentialName names the credential that the agent of a task uses; see [credential.Name].
+func credentialName(ctx context.Context, q *db.Queries, row db.Task) (string, error) {
+	names, err := credentialNames(ctx, q, row.OrganizationID, []db.Task{row})
+	return names[row.ID], err
+}
+
+// credentialNames names the credentials of tasks of one organization, by the tasks' IDs.
+func credentialNames(ctx context.Context, q *db.Queries, organizationID string, tasks []db.Task) (map[string]string, error) {
+	if len(tasks) == 0 {
+		return nil, nil //nolint:nilnil // there are none
+	}
+	stored, err := q.OrganizationCredentials(ctx, organizationID)
+	rows, names := mapAll(stored, credentialOf), make(map[string]string, len(tasks))
+	for _, t := range tasks {
+		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
+		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // a task whose config cannot be read fails when it starts
+		names[t.ID] = credential.Name(rows, work)
+	}
+	return names, err
 }
 
 func credentialOf(row db.Credential) credential.Row {

@@ -43,8 +43,7 @@ func (s *Store) switchProject(ctx context.Context, p client.ProjectPause, paused
 			return err
 		}
 		asked = append(asked, ids...)
-		_, err = q.AdmitTasks(ctx, p.OrganizationID)
-		return err
+		return admitAll(ctx, q, p.OrganizationID)
 	})
 	return projectOf(row), asked, missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
 }

@@ -11,6 +11,20 @@ const (
 	SQLReadKeys = sqlReadKeys
 )
 
+// AdmitAll runs admission for all queued tasks of an organization.
+func (s *Store) AdmitAll(ctx context.Context, organizationID string) error {
+	return s.admitOrganizations(ctx, []string{organizationID})
+}
+
+// CredentialName names the credential that the agent of a task uses.
+func (s *Store) CredentialName(ctx context.Context, taskID string) (string, error) {
+	row, err := s.q.TaskForUpdate(ctx, taskID)
+	if err != nil {
+		return "", err
+	}
+	return credentialName(ctx, s.q, row.Task)
+}
+
 // Wrote looks at the error of a write.
 func (s *Store) Wrote(ctx context.Context, err error) error { return s.wrote(ctx, err) }
 

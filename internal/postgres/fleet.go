@@ -192,7 +192,7 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if err != nil {
 		return false, err
 	}
-	return true, q.Admit(ctx, found.Task.OrganizationID, found.Task.ProjectID)
+	return true, admit(ctx, q, found.Task.OrganizationID, found.Task.ProjectID)
 }
 
 // resendRetries lets the relay send again what was told to a run that will not hear it.
@@ -206,17 +206,11 @@ func resendRetries(ctx context.Context, q *db.Queries, taskID string) error {
 	return q.MakeRelayDue(ctx, taskID)
 }
 
-// Grant runs the gate of every organization, makes the partitions that are missing, and notes
+// Grant runs admission for every organization, makes the partitions that are missing, and notes
 // that the reaper, which alone calls it, came this far.
 func (s *Store) Grant(ctx context.Context) error {
-	ids, err := s.q.Organizations(ctx)
-	if err != nil {
-		return translate("list organizations", err)
-	}
-	for _, id := range ids {
-		if _, err := s.q.AdmitTasks(ctx, id); err != nil {
-			return translate("run the gate of organization "+id, err)
-		}
+	if err := s.admitAllOrganizations(ctx); err != nil {
+		return err
 	}
 	if err := s.q.MakePartitions(ctx); err != nil {
 		return translate("make the partitions of events", err)

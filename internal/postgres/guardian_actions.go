@@ -122,7 +122,7 @@ func (s *Store) OverridePriority(ctx context.Context, call guardian.Call, taskID
 func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority string) error {
 	_, err := q.PatchTask(ctx, db.PatchTaskParams{OrganizationID: row.OrganizationID, ID: row.ID, Priority: &priority})
 	if err == nil && row.QueuedAt != nil {
-		_, err = q.AdmitTasks(ctx, row.OrganizationID)
+		err = admitAll(ctx, q, row.OrganizationID)
 	}
 	return err
 }
@@ -196,8 +196,7 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 			return err
 		}
 	}
-	_, err := q.AdmitTasks(ctx, sides[0].OrganizationID)
-	return err
+	return admitAll(ctx, q, sides[0].OrganizationID)
 }
 
 // GuardianActions lists what people did by the guardian's routes, newest first.

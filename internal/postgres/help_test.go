@@ -96,7 +96,7 @@ func (w world) task(project, edit string) asked {
 	return a
 }
 
-func (w world) gate() { w.exec(`SELECT omoi_admit_all($1)`, w.org) }
+func (w world) gate() { require.NoError(w.t, w.store.AdmitAll(w.t.Context(), w.org)) }
 
 // command adds something that is asked of a task.
 func (w world) command(taskID, kind, args string) string {

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -20,9 +23,9 @@ const (
 	limitApart = 2 * time.Second
 )
 
-// noteWall puts the credential of an attempt to sleep that its provider's limit has ended: the gate lets nobody in on it
-// before the reset.
-func (w *projecting) noteWall(ctx context.Context) error {
+// startCooldown starts the cooldown of the credential of an attempt that reached the rate limit of its model provider: admission
+// admits no task on it before the reset. An agent with a credential of its own blocks no other.
+func (w *projecting) startCooldown(ctx context.Context) error {
 	if w.p.Ended == nil || w.p.Ended.Class != task.ClassProviderLimit || w.last == nil {
 		return nil
 	}
@@ -37,9 +40,19 @@ func (w *projecting) noteWall(ctx context.Context) error {
 	if err := w.tellSleep(ctx, reset, pause); err != nil {
 		return err
 	}
-	return w.q.MetWall(ctx, db.MetWallParams{
-		TaskID: w.row.ID, Attempt: int32(w.p.Ended.Number), //nolint:gosec // G115: at most task.MaxAttempts
-		Reset: timeOr(reset), Pause: pause, Apart: cmp.Or(w.cfg.LimitApart, limitApart),
+	name := w.last.Attempt.Credential
+	if name == "" {
+		name, err = credentialName(ctx, w.q, w.row)
+	}
+	if err != nil || !credential.IsShared(name) {
+		return err
+	}
+	if err := w.q.LockAdmission(ctx, w.row.OrganizationID); err != nil {
+		return err
+	}
+	return w.q.StartCooldown(ctx, db.StartCooldownParams{
+		OrganizationID: w.row.OrganizationID, Credential: name, TaskID: &w.row.ID,
+		Reset: timeOr(reset), Pause: pause, Stagger: cmp.Or(w.cfg.LimitApart, limitApart),
 	})
 }
 
@@ -55,50 +68,61 @@ func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.
 	return w.q.TellSleep(ctx, why.Stored(), w.row.ID)
 }
 
-// WakeSleepers runs the gate where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to
+// WakeSleepers runs admission where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to
 // go on that sleep for a credential in whose place there is another one, or that works again.
 func (s *Store) WakeSleepers(ctx context.Context) error {
-	if err := s.wakeReplaced(ctx); err != nil {
-		return translate("wake tasks whose credential was replaced", err)
+	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
+		return translate("look for credentials that work again", err)
 	}
-	if err := s.wakeProven(ctx); err != nil {
-		return translate("wake tasks whose credential works again", err)
+	if err := s.inTx(ctx, func(q *db.Queries) error { return resumeSuspended(ctx, q) }); err != nil {
+		return translate("resume tasks whose credential was replaced or works again", err)
 	}
 	due, err := s.q.SleepersDue(ctx)
 	if err != nil {
 		return translate("look for credentials whose limit has reset", err)
 	}
-	for _, id := range due {
-		if _, err := s.q.AdmitTasks(ctx, id); err != nil {
-			return translate("run the gate of organization "+id, err)
+	return s.admitOrganizations(ctx, due)
+}
+
+// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use another one now.
+func resumeSuspended(ctx context.Context, q *db.Queries) error {
+	rows, err := q.SuspendedOnCredentials(ctx)
+	if err != nil {
+		return err
+	}
+	proven, replaced := []string{}, []string{}
+	for len(rows) > 0 {
+		organizationID := rows[0].OrganizationID
+		end := slices.IndexFunc(rows, func(r db.SuspendedOnCredentialsRow) bool { return r.OrganizationID != organizationID })
+		if end < 0 {
+			end = len(rows)
+		}
+		names, err := credentialNames(ctx, q, organizationID, mapAll(rows[:end], func(r db.SuspendedOnCredentialsRow) db.Task {
+			return db.Task{ID: r.ID, UserID: r.UserID, ProjectID: r.ProjectID, Agent: r.Agent, ExecutionConfig: r.ExecutionConfig}
+		}))
+		if err != nil {
+			return err
+		}
+		for _, r := range rows[:end] {
+			switch name := names[r.ID]; {
+			case name == r.SleptOn && r.Proven:
+				proven = append(proven, r.ID)
+			case name != r.SleptOn && credential.IsStored(name):
+				replaced = append(replaced, r.ID)
+			}
+		}
+		rows = rows[end:]
+	}
+	for reason, ids := range map[string][]string{"its credential works again": proven, "its credential was replaced": replaced} {
+		if err := q.AddCommands(ctx, db.AddCommandsParams{Kind: contract.CommandRetry, Reason: reason, Sender: sender, Ids: ids}); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// wakeProven wakes the tasks of a credential on which a model has answered since it met its limit.
-func (s *Store) wakeProven(ctx context.Context) error {
-	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
-		return err
-	}
-	return s.q.WakeProven(ctx, "its credential works again", sender)
 }
 
 // ProveCredential implements [credential.Store].
 func (s *Store) ProveCredential(ctx context.Context, organizationID, id, kind string) error {
 	err := s.q.ProveCredential(ctx, db.ProveCredentialParams{OrganizationID: organizationID, CredentialID: id, Kind: kind})
 	return translate("end the cooldown of credential "+kind, err)
-}
-
-func (s *Store) wakeReplaced(ctx context.Context) error {
-	fresh, err := s.q.FreshCredentials(ctx)
-	if err != nil {
-		return err
-	}
-	for _, org := range fresh {
-		if err := s.q.WakeReplaced(ctx, db.WakeReplacedParams{Reason: "its credential was replaced", Sender: sender, OrganizationID: org}); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -208,7 +208,7 @@ func (l *loading) askForSlot(ctx context.Context) error {
 	if err := l.q.AskForSlot(ctx, l.row.ID); err != nil {
 		return err
 	}
-	if err := l.q.Admit(ctx, l.row.OrganizationID, l.row.ProjectID); err != nil {
+	if err := admit(ctx, l.q, l.row.OrganizationID, l.row.ProjectID); err != nil {
 		return err
 	}
 	held, err := l.q.HoldsSlot(ctx, l.row.ID)

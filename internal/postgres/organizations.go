@@ -41,8 +41,7 @@ func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.Orga
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = q.AdmitTasks(ctx, id)
-		return err
+		return admitAll(ctx, q, id)
 	})
 	if err != nil {
 		return client.Organization{}, translate("change organization "+id, err)

@@ -128,7 +128,7 @@ func (w *projecting) legal(ours bool) error {
 
 func (w *projecting) write(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.endOthers, w.settleCommands, w.pointRelay, w.noteWall, w.goOn, w.runGate,
+		w.readLast, w.readCompletions, w.writeTask, w.writeAttempts, w.endOthers, w.settleCommands, w.pointRelay, w.startCooldown, w.goOn, w.runGate,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -328,7 +328,7 @@ func (w *projecting) runGate(ctx context.Context) error {
 	if !w.p.Status.Final() && !w.p.ReleaseSlot && w.row.QueuedAt == nil && !w.queued() {
 		return nil
 	}
-	if err := w.q.Admit(ctx, w.row.OrganizationID, w.row.ProjectID); err != nil {
+	if err := admit(ctx, w.q, w.row.OrganizationID, w.row.ProjectID); err != nil {
 		return err
 	}
 	var err error

@@ -114,8 +114,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 		if err != nil {
 			return err
 		}
-		_, err = q.AdmitTasks(ctx, organizationID)
-		return err
+		return admitAll(ctx, q, organizationID)
 	})
 	if violates(err, "projects_name") {
 		return client.Project{}, nameTaken(*c.Name)

@@ -91,8 +91,7 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c cli
 		}); err != nil {
 			return err
 		}
-		_, err = q.AdmitTasks(ctx, organizationID)
-		return err
+		return admitAll(ctx, q, organizationID)
 	})
 	return missing(translate("change task "+id, err), "There is no task %s.", id)
 }

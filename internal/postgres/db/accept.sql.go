@@ -11,17 +11,6 @@ import (
 	"time"
 )
 
-const admitTasks = `-- name: AdmitTasks :one
-SELECT omoi_admit_all($1::uuid)::integer
-`
-
-func (q *Queries) AdmitTasks(ctx context.Context, organizationID string) (int32, error) {
-	row := q.db.QueryRow(ctx, admitTasks, organizationID)
-	var column_1 int32
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const commandByID = `-- name: CommandByID :one
 SELECT c.id, c.task_id, c.ordinal, c.kind, c.args, c.sender, c.state, c.reason, c.claimed_by, c.created_at, c.sent_at, c.settled_at FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE t.organization_id = $1 AND c.id = $2

@@ -7,26 +7,58 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 )
 
-const freshCredentials = `-- name: FreshCredentials :many
-SELECT DISTINCT organization_id::text FROM credentials WHERE updated_at > now() - interval '1 hour'
+const addCommands = `-- name: AddCommands :exec
+SELECT omoi_add_command(m.id, $1::text, $2::text, $3::text) FROM unnest($4::uuid[]) AS m(id)
 `
 
-// Organizations in which a credential was set of late: only there tasks may sleep for one that was replaced.
-func (q *Queries) FreshCredentials(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, freshCredentials)
+type AddCommandsParams struct {
+	Kind   string
+	Reason string
+	Sender string
+	Ids    []string
+}
+
+func (q *Queries) AddCommands(ctx context.Context, arg AddCommandsParams) error {
+	_, err := q.db.Exec(ctx, addCommands,
+		arg.Kind,
+		arg.Reason,
+		arg.Sender,
+		arg.Ids,
+	)
+	return err
+}
+
+const organizationCredentials = `-- name: OrganizationCredentials :many
+SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials WHERE organization_id = $1
+`
+
+func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]Credential, error) {
+	rows, err := q.db.Query(ctx, organizationCredentials, organizationID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []Credential{}
 	for rows.Next() {
-		var organization_id string
-		if err := rows.Scan(&organization_id); err != nil {
+		var i Credential
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrganizationID,
+			&i.UserID,
+			&i.ProjectID,
+			&i.Kind,
+			&i.KeyID,
+			&i.Sealed,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.UsedAt,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, organization_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -69,6 +101,61 @@ func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams
 	return err
 }
 
+const suspendedOnCredentials = `-- name: SuspendedOnCredentials :many
+SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
+    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
+        AND s.proven_at > a.ended_at)::boolean AS proven
+FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
+        UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
+    AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
+    AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+ORDER BY t.organization_id, t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+`
+
+type SuspendedOnCredentialsRow struct {
+	ID              string
+	OrganizationID  string
+	UserID          *string
+	ProjectID       string
+	Agent           string
+	ExecutionConfig json.RawMessage
+	SleptOn         string
+	Proven          bool
+}
+
+// Tasks that reached the limit of a credential (slept_on), of organizations in which a credential was set of late or works again (proven),
+// once after each attempt.
+func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
+	rows, err := q.db.Query(ctx, suspendedOnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SuspendedOnCredentialsRow{}
+	for rows.Next() {
+		var i SuspendedOnCredentialsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrganizationID,
+			&i.UserID,
+			&i.ProjectID,
+			&i.Agent,
+			&i.ExecutionConfig,
+			&i.SleptOn,
+			&i.Proven,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const tellSleep = `-- name: TellSleep :exec
 UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
 `
@@ -76,48 +163,5 @@ UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND qu
 // Until when a task sleeps that met a limit itself.
 func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
 	_, err := q.db.Exec(ctx, tellSleep, why, iD)
-	return err
-}
-
-const wakeProven = `-- name: WakeProven :exec
-SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
-    CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL AND a.ended_at < s.proven_at
-        AND a.credential = s.credential AND omoi_credential(t.id) = s.credential
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
-) m
-`
-
-// Asks tasks to go on that met the limit of a credential before it worked again, once after each attempt.
-func (q *Queries) WakeProven(ctx context.Context, reason string, sender string) error {
-	_, err := q.db.Exec(ctx, wakeProven, reason, sender)
-	return err
-}
-
-const wakeReplaced = `-- name: WakeReplaced :exec
-SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM tasks t
-    CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    CROSS JOIN LATERAL (SELECT omoi_credential(t.id) AS name) now_with
-    WHERE t.organization_id = $3 AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
-        AND now_with.name <> a.credential AND now_with.name NOT LIKE 'task %' AND now_with.name NOT LIKE 'installation %'
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
-) m
-`
-
-type WakeReplacedParams struct {
-	Reason         string
-	Sender         string
-	OrganizationID string
-}
-
-// Asks tasks to go on that met the limit of a credential and would work with another one now, once after each attempt.
-func (q *Queries) WakeReplaced(ctx context.Context, arg WakeReplacedParams) error {
-	_, err := q.db.Exec(ctx, wakeReplaced, arg.Reason, arg.Sender, arg.OrganizationID)
 	return err
 }

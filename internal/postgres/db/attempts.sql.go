@@ -219,7 +219,7 @@ func (q *Queries) HostsOffering(ctx context.Context, fresh time.Duration, provid
 
 const insertAttempt = `-- name: InsertAttempt :exec
 INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)
-VALUES ($1, $2, $3, $4, $5, $6, $7, omoi_credential($1))
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 `
 
 type InsertAttemptParams struct {
@@ -230,6 +230,7 @@ type InsertAttemptParams struct {
 	RunID      string
 	Ordinal    int64
 	FeedbackID *string
+	Credential string
 }
 
 func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) error {
@@ -241,6 +242,7 @@ func (q *Queries) InsertAttempt(ctx context.Context, arg InsertAttemptParams) er
 		arg.RunID,
 		arg.Ordinal,
 		arg.FeedbackID,
+		arg.Credential,
 	)
 	return err
 }

@@ -92,15 +92,6 @@ func (q *Queries) Meter(ctx context.Context, arg MeterParams) error {
 	return err
 }
 
-const parkSpent = `-- name: ParkSpent :exec
-SELECT omoi_suspend_over_budget()
-`
-
-func (q *Queries) ParkSpent(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, parkSpent)
-	return err
-}
-
 const projectBudget = `-- name: ProjectBudget :one
 SELECT budget FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
 `
@@ -210,6 +201,17 @@ SELECT omoi_settle_usage()
 func (q *Queries) SettleUses(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, settleUses)
 	return err
+}
+
+const suspendOverBudget = `-- name: SuspendOverBudget :one
+SELECT coalesce(omoi_suspend_over_budget(), '{}')::uuid[]
+`
+
+func (q *Queries) SuspendOverBudget(ctx context.Context) ([]string, error) {
+	row := q.db.QueryRow(ctx, suspendOverBudget)
+	var column_1 []string
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const taskBudget = `-- name: TaskBudget :one

@@ -11,37 +11,46 @@ import (
 	"time"
 )
 
-const admit = `-- name: Admit :exec
-SELECT omoi_admit($1::uuid, $2::uuid)
+const admit = `-- name: Admit :one
+SELECT omoi_admit($1::uuid, $2::uuid)::boolean
 `
 
-// The gate after something that concerns one project: a task came, goes, or does not wait any more.
-func (q *Queries) Admit(ctx context.Context, organizationID string, projectID string) error {
-	_, err := q.db.Exec(ctx, admit, organizationID, projectID)
+// Admission after something that concerns one project: a task came, goes, or does not wait any more. False: a cooldown runs, and
+// AdmitAll has to follow.
+func (q *Queries) Admit(ctx context.Context, organizationID string, projectID string) (bool, error) {
+	row := q.db.QueryRow(ctx, admit, organizationID, projectID)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const admitAll = `-- name: AdmitAll :exec
+SELECT omoi_admit_all($1::uuid, $2::uuid[], $3::text[], $4::text[])
+`
+
+type AdmitAllParams struct {
+	OrganizationID string
+	OnCredentials  []string
+	Names          []string
+	Answered       []string
+}
+
+func (q *Queries) AdmitAll(ctx context.Context, arg AdmitAllParams) error {
+	_, err := q.db.Exec(ctx, admitAll,
+		arg.OrganizationID,
+		arg.OnCredentials,
+		arg.Names,
+		arg.Answered,
+	)
 	return err
 }
 
-const metWall = `-- name: MetWall :exec
-SELECT omoi_start_cooldown($1::uuid, $2::integer, $3::timestamptz, $4::interval, $5::interval)
+const lockAdmission = `-- name: LockAdmission :exec
+SELECT pg_advisory_xact_lock(hashtextextended('omoi_admission ' || $1::uuid, 0))
 `
 
-type MetWallParams struct {
-	TaskID  string
-	Attempt int32
-	Reset   *time.Time
-	Pause   time.Duration
-	Apart   time.Duration
-}
-
-// Puts the credential of an attempt to sleep until reset; null: as long as pause.
-func (q *Queries) MetWall(ctx context.Context, arg MetWallParams) error {
-	_, err := q.db.Exec(ctx, metWall,
-		arg.TaskID,
-		arg.Attempt,
-		arg.Reset,
-		arg.Pause,
-		arg.Apart,
-	)
+func (q *Queries) LockAdmission(ctx context.Context, organizationID string) error {
+	_, err := q.db.Exec(ctx, lockAdmission, organizationID)
 	return err
 }
 
@@ -57,6 +66,47 @@ func (q *Queries) NewestFailure(ctx context.Context, sandboxID string, failures 
 	var event_data json.RawMessage
 	err := row.Scan(&event_data)
 	return event_data, err
+}
+
+const queuedOnCredentials = `-- name: QueuedOnCredentials :many
+SELECT t.id, t.user_id, t.project_id, t.agent, t.execution_config FROM tasks t
+WHERE t.organization_id = $1 AND t.queued_at IS NOT NULL
+    AND EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = $1)
+`
+
+type QueuedOnCredentialsRow struct {
+	ID              string
+	UserID          *string
+	ProjectID       string
+	Agent           string
+	ExecutionConfig json.RawMessage
+}
+
+// The queued tasks of an organization in which a cooldown runs, with what decides on their credentials.
+func (q *Queries) QueuedOnCredentials(ctx context.Context, organizationID string) ([]QueuedOnCredentialsRow, error) {
+	rows, err := q.db.Query(ctx, queuedOnCredentials, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []QueuedOnCredentialsRow{}
+	for rows.Next() {
+		var i QueuedOnCredentialsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.UserID,
+			&i.ProjectID,
+			&i.Agent,
+			&i.ExecutionConfig,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sleepersDue = `-- name: SleepersDue :many
@@ -82,4 +132,39 @@ func (q *Queries) SleepersDue(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return items, nil
+}
+
+const startCooldown = `-- name: StartCooldown :exec
+INSERT INTO credential_cooldowns AS s (organization_id, credential, stagger, until, next_at)
+SELECT $1, $2, $3::interval, u.until, u.until FROM (SELECT CASE WHEN $4::timestamptz IS NULL
+    THEN clock_timestamp() + $5::interval
+    ELSE least(greatest($4, clock_timestamp() + $3), clock_timestamp() + interval '6 hours') END AS until) u
+ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
+    since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
+    stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
+    early = s.early AND s.until > clock_timestamp(),
+    probe = CASE WHEN s.probe = $6 OR s.proven_at IS NOT NULL THEN NULL ELSE s.probe END
+`
+
+type StartCooldownParams struct {
+	OrganizationID string
+	Credential     string
+	Stagger        time.Duration
+	Reset          *time.Time
+	Pause          time.Duration
+	TaskID         *string
+}
+
+// Of a credential, until the reset that the agent reported, at most six hours, else for the duration pause. An agent must not block
+// others for long: afterwards one task tries and shows whether the limit still holds.
+func (q *Queries) StartCooldown(ctx context.Context, arg StartCooldownParams) error {
+	_, err := q.db.Exec(ctx, startCooldown,
+		arg.OrganizationID,
+		arg.Credential,
+		arg.Stagger,
+		arg.Reset,
+		arg.Pause,
+		arg.TaskID,
+	)
+	return err
 }

@@ -101,7 +101,7 @@ type Attempt struct {
 	FeedbackID *string
 	// Newest commit of the attempt that omoi collected. Null: none.
 	HeadCommit *string
-	// Name of the credential that the agent uses, see omoi_credential. Empty: unknown.
+	// Name of the credential that the agent uses (credential.Name). Empty: unknown.
 	Credential string
 }
 

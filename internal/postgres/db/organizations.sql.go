@@ -82,3 +82,15 @@ func (q *Queries) OrganizationsShown(ctx context.Context, id *string) ([]Organiz
 	}
 	return items, nil
 }
+
+const pauseOrganizations = `-- name: PauseOrganizations :execrows
+UPDATE organizations SET paused = $1 WHERE paused <> $1
+`
+
+func (q *Queries) PauseOrganizations(ctx context.Context, paused bool) (int64, error) {
+	result, err := q.db.Exec(ctx, pauseOrganizations, paused)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}

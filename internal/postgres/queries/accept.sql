@@ -90,9 +90,6 @@ WHERE d.depends_on = @task_id AND t.status = 'pending'
       WHERE o.task_id = t.id AND o.depends_on <> @task_id AND p.status <> 'completed')
 ORDER BY t.created_at, t.id;
 
--- name: AdmitTasks :one
-SELECT omoi_admit_all(@organization_id::uuid)::integer;
-
 -- name: SuccessAccepted :one
 -- Whether somebody has said since the newest attempt began that the task is done (complete), or that
 -- its work is good (verdict), and was heard.

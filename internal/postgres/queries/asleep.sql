@@ -2,22 +2,25 @@
 -- Until when a task sleeps that met a limit itself.
 UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND queued_at IS NULL;
 
--- name: FreshCredentials :many
--- Organizations in which a credential was set of late: only there tasks may sleep for one that was replaced.
-SELECT DISTINCT organization_id::text FROM credentials WHERE updated_at > now() - interval '1 hour';
+-- name: SuspendedOnCredentials :many
+-- Tasks that reached the limit of a credential (slept_on), of organizations in which a credential was set of late or works again (proven),
+-- once after each attempt.
+SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
+    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
+        AND s.proven_at > a.ended_at)::boolean AS proven
+FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
+        UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
+    AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
+    AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+ORDER BY t.organization_id, t.id FOR NO KEY UPDATE OF t SKIP LOCKED;
 
--- name: WakeReplaced :exec
--- Asks tasks to go on that met the limit of a credential and would work with another one now, once after each attempt.
-SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
-    SELECT t.id FROM tasks t
-    CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    CROSS JOIN LATERAL (SELECT omoi_credential(t.id) AS name) now_with
-    WHERE t.organization_id = @organization_id AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
-        AND now_with.name <> a.credential AND now_with.name NOT LIKE 'task %' AND now_with.name NOT LIKE 'installation %'
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
-) m;
+-- name: OrganizationCredentials :many
+SELECT * FROM credentials WHERE organization_id = @organization_id;
+
+-- name: AddCommands :exec
+SELECT omoi_add_command(m.id, @kind::text, @reason::text, @sender::text) FROM unnest(@ids::uuid[]) AS m(id);
 
 -- name: ProveAnswered :exec
 -- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
@@ -35,15 +38,3 @@ UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock
 WHERE s.organization_id = @organization_id AND s.proven_at IS NULL AND CASE @credential_id::text
     WHEN '' THEN s.credential IN ('installation model', 'installation ' || @kind::text)
     ELSE s.credential LIKE @credential_id || ' %' END;
-
--- name: WakeProven :exec
--- Asks tasks to go on that met the limit of a credential before it worked again, once after each attempt.
-SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
-    SELECT t.id FROM credential_cooldowns s JOIN tasks t ON t.organization_id = s.organization_id
-    CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    WHERE s.proven_at IS NOT NULL AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL AND a.ended_at < s.proven_at
-        AND a.credential = s.credential AND omoi_credential(t.id) = s.credential
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
-) m;

@@ -13,7 +13,7 @@ VALUES (@id, @organization_id, @task_id, @attempt, @provider, @host_bound, @mach
 
 -- name: InsertAttempt :exec
 INSERT INTO attempts (task_id, number, sandbox_id, kind, run_id, ordinal, feedback_id, credential)
-VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), omoi_credential(@task_id));
+VALUES (@task_id, @number, @sandbox_id, @kind, @run_id, @ordinal, sqlc.narg('feedback_id'), @credential);
 
 -- name: CountAttempt :exec
 UPDATE tasks SET attempt_count = @number, waiting = NULL,

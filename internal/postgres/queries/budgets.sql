@@ -12,8 +12,8 @@ WHERE t.budget <> '{}' OR p.budget <> '{}' ORDER BY s.id;
 -- name: SettleUses :exec
 SELECT omoi_settle_usage();
 
--- name: ParkSpent :exec
-SELECT omoi_suspend_over_budget();
+-- name: SuspendOverBudget :one
+SELECT coalesce(omoi_suspend_over_budget(), '{}')::uuid[];
 
 -- name: ReportedUsage :many
 -- What the events of sandboxes report of the use of models beyond what is metered; a sandbox without a report has one row.

@@ -1,0 +1,40 @@
+package credential
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Beginnings of names of credentials that are not stored.
+const (
+	ofTask         = "task "
+	ofInstallation = "installation "
+)
+
+// Name names the credential that the agent of a task uses, so that a rate limit of one is known to all tasks on it. rows are
+// those of the task's organization. A task has a name of its own where omoi knows no credential, or several of which the agent
+// may use any.
+func Name(rows []Row, work task.Work) string {
+	names, _ := wanted(work)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return name == GitHub || work.Agent == task.AgentClaude && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
+	})
+	if len(names) != 1 {
+		return ofTask + work.TaskID
+	}
+	who := Who{OrganizationID: work.OrganizationID, UserID: work.UserID, ProjectID: work.ProjectID}
+	row, stored := nearest(rows, who, names[0])
+	if !stored {
+		return ofInstallation + names[0]
+	}
+	return fmt.Sprintf("%s %d", row.ID, row.UpdatedAt.UnixMicro())
+}
+
+// IsShared reports whether a name is of a credential that other tasks may use too.
+func IsShared(name string) bool { return !strings.HasPrefix(name, ofTask) }
+
+// IsStored reports whether a name is of a credential that is stored.
+func IsStored(name string) bool { return IsShared(name) && !strings.HasPrefix(name, ofInstallation) }
