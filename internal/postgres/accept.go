@@ -152,7 +152,7 @@ func placeProject(ctx context.Context, q *db.Queries, d task.NewTask) (string, e
 	for n := 1; errors.Is(err, pgx.ErrNoRows) && d.Repo != ""; n++ {
 		err = q.EnsureProject(ctx, db.EnsureProjectParams{
 			ID: task.NewID(), OrganizationID: d.OrganizationID, Name: client.NumberedName(client.NameOfRepo(d.Repo), n), Repo: d.Repo,
-			MaxSlots: int32(d.ProjectSlots), //nolint:gosec // G115: a setting with bounds
+			MaxSlots: d.ProjectSlots,
 		})
 		if err != nil {
 			return "", err
@@ -183,13 +183,13 @@ func insertTask(ctx context.Context, q *db.Queries, d task.NewTask, p db.InsertT
 	p.OrganizationID, p.Title, p.Description = d.OrganizationID, d.Title, d.Description
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
-	p.MaxRetries, p.DeadlineAt = int32(d.MaxRetries), d.DeadlineAt //nolint:gosec // G115: 0..10
+	p.MaxRetries, p.DeadlineAt = d.MaxRetries, d.DeadlineAt
 	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, orNull(d.UserID)
 	rounds, err := roundsOf(ctx, q, d, p.ProjectID)
 	if err != nil {
 		return err
 	}
-	p.ValidationRounds = int32(rounds) //nolint:gosec // G115: 0..10
+	p.ValidationRounds = rounds
 	if err := q.InsertTask(ctx, p); err != nil {
 		return err
 	}

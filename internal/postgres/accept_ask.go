@@ -168,7 +168,7 @@ func openCommand(ctx context.Context, q *db.Queries, a task.CommandRequest) (ope
 // attempt began means that its work is being published, or brought to a validator, which the row does
 // not say. A sandbox may speak before the row shows it: the attempt is asked.
 func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
-	rounds := int(row.ValidationRounds)
+	rounds := row.ValidationRounds
 	blocked := task.BlockedReason(row.BlockedReason)
 	if row.QueuedAt != nil { // the gate's reason to wait: the task is not parked
 		blocked = task.BlockedNone
@@ -176,8 +176,8 @@ func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) t
 	s := task.State{
 		Status: task.Status(row.Status), Continuous: row.Continuous,
 		Rounds: rounds, Round: roundsSoFar(row.Result),
-		Blocked: blocked, Attempts: int(row.AttemptCount), Retries: int(row.RetryCount),
-		MaxRetries: int(row.MaxRetries), Revisions: int(row.RevisionCount), Replacements: int(row.ReplacementCount),
+		Blocked: blocked, Attempts: row.AttemptCount, Retries: row.RetryCount,
+		MaxRetries: row.MaxRetries, Revisions: row.RevisionCount, Replacements: row.ReplacementCount,
 	}
 	if last != nil && last.EndedAt == nil {
 		s.SandboxID = last.SandboxID

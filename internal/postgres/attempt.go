@@ -149,7 +149,7 @@ func (b *beginning) earlier(ctx context.Context) (task.Reason, error) {
 	left, err := b.q.LeftSandboxes(ctx, bound, b.row.ID)
 	for _, box := range left {
 		if box.Recent {
-			return task.Reason{Code: task.ReasonEarlierSandbox, Attempt: int(box.Number), Seconds: bound.Seconds()}, nil
+			return task.Reason{Code: task.ReasonEarlierSandbox, Attempt: box.Number, Seconds: bound.Seconds()}, nil
 		}
 	}
 	return task.Reason{}, err
@@ -210,7 +210,7 @@ func queueOf(provider, host string) string {
 
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
-		Number: int(a.Number), SandboxID: a.SandboxID, Provider: box.Provider,
+		Number: a.Number, SandboxID: a.SandboxID, Provider: box.Provider,
 		Queue: queueOf(box.Provider, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Pulled: box.Transport == task.TransportPull, Validates: validates(a),
 	}

@@ -28,7 +28,7 @@ func (s *Store) BusEvents(ctx context.Context, who ingest.BusReader, after inges
 	for {
 		rows, err := s.q.BusEvents(ctx, db.BusEventsParams{
 			Bound: bound.Xid, AfterXid: after.Xid, AfterID: after.ID, OrganizationID: who.OrganizationID, Bare: who.Bare,
-			PageLimit: int32(limit), //nolint:gosec // G115: small by the API's bounds
+			PageLimit: limit,
 		})
 		for _, r := range rows {
 			frames := ingest.Frames(ingest.BusEvent{EventType: r.EventType, EntityType: r.EntityType, EntityID: r.EntityID, Payload: r.Payload})

@@ -77,8 +77,8 @@ func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs [
 func conductedParams(a conductor.Analysis) db.InsertConductedParams {
 	return db.InsertConductedParams{
 		ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost, SystemStatus: a.Status,
-		NumAgents: int32(a.Agents), Judged: int32(a.Judged), DuplicateCount: int32(a.Duplicates), //nolint:gosec // G115: counts of sandboxes
-		TerminationCount: int32(a.Terminations), CoordinationCount: int32(a.Coordinations), Details: a.Details, //nolint:gosec // G115: likewise
+		NumAgents: a.Agents, Judged: a.Judged, DuplicateCount: a.Duplicates,
+		TerminationCount: a.Terminations, CoordinationCount: a.Coordinations, Details: a.Details,
 	}
 }
 
@@ -135,8 +135,8 @@ func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p 
 func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
 	return conductor.Analysis{
 		ID: r.ID, CycleID: r.CycleID, OrganizationID: r.OrganizationID, Coherence: r.CoherenceScore, AtMost: r.CoherenceAtMost, Status: r.SystemStatus,
-		Agents: int(r.NumAgents), Judged: int(r.Judged), Duplicates: int(r.DuplicateCount), Terminations: int(r.TerminationCount),
-		Coordinations: int(r.CoordinationCount), Details: r.Details, CreatedAt: r.CreatedAt.UTC(),
+		Agents: r.NumAgents, Judged: r.Judged, Duplicates: r.DuplicateCount, Terminations: r.TerminationCount,
+		Coordinations: r.CoordinationCount, Details: r.Details, CreatedAt: r.CreatedAt.UTC(),
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.
 func duplicateOf(r db.DetectedDuplicate) conductor.Duplicate {
 	return conductor.Duplicate{
 		ID: r.ID, AnalysisID: r.ConductorAnalysisID, TaskID: r.Task1ID, OtherID: r.Task2ID, SandboxID: r.Agent1ID, OtherBox: r.Agent2ID,
-		SpokenBy: r.SpokenBy, Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: int(r.Cycles),
+		SpokenBy: r.SpokenBy, Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: r.Cycles,
 		CreatedAt: r.CreatedAt.UTC(), SeenAt: r.SeenAt.UTC(), Same: r.IsDuplicate,
 	}
 }
@@ -178,7 +178,7 @@ func (s *Store) ConductorHour(ctx context.Context, organizationID string) (condu
 // OpenWork answers tasks that have not ended, newest first.
 func (s *Store) OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error) {
 	rows, err := s.q.OpenWork(ctx, db.OpenWorkParams{
-		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: int32(q.Limit), //nolint:gosec // G115: a bound
+		OrganizationID: q.OrganizationID, ProjectID: orNull(q.ProjectID), TicketID: orNull(q.TicketID), Repo: q.Repo, Key: q.IdempotencyKey, Most: q.Limit,
 	})
 	return mapAll(rows, func(r db.OpenWorkRow) conductor.OpenWork {
 		return conductor.OpenWork{TaskID: r.ID, TicketID: r.TicketID, Title: r.Title, Description: r.Description, Status: task.Status(r.Status)}

@@ -39,7 +39,7 @@ func (s *Store) Credentials(ctx context.Context, w credential.Who) ([]credential
 func (s *Store) CredentialsUnder(ctx context.Context, notKeyID, afterID string, limit int) ([]credential.Row, error) {
 	const before = "00000000-0000-0000-0000-000000000000"
 	rows, err := s.q.CredentialsUnder(ctx, db.CredentialsUnderParams{
-		NotKeyID: notKeyID, After: cmp.Or(afterID, before), Most: int32(limit), //nolint:gosec // G115: a page
+		NotKeyID: notKeyID, After: cmp.Or(afterID, before), Most: limit,
 	})
 	return mapAll(rows, credentialOf), translate("read credentials of other keys", err)
 }

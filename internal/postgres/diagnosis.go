@@ -25,7 +25,7 @@ const casesTries = 5
 
 // TakeLooks takes tasks in which something failed, at most so many; nobody else takes them until lease is over.
 func (s *Store) TakeLooks(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
-	rows, err := s.q.TakeLooks(ctx, lease, int32(most)) //nolint:gosec // G115: a few
+	rows, err := s.q.TakeLooks(ctx, lease, most)
 	return mapAll(rows, func(r db.TakeLooksRow) diagnosis.Request {
 		return diagnosis.Request{TaskID: r.TaskID, Changed: r.Changed}
 	}), translate("take failures to look at", err)
@@ -42,7 +42,7 @@ func (s *Store) Case(ctx context.Context, taskID string, newest int) (supervise.
 	if err != nil {
 		return supervise.DiagnosisInput{}, missing(translate("read the case of task "+taskID, err), "There is no task %s.", taskID)
 	}
-	c := supervise.DiagnosisInput{At: row.At.UTC(), TicketFailures: int(row.TicketFailures), Diagnoses: int(row.Diagnoses), Diagnosed: int(row.Diagnosed)}
+	c := supervise.DiagnosisInput{At: row.At.UTC(), TicketFailures: row.TicketFailures, Diagnoses: row.Diagnoses, Diagnosed: row.Diagnosed}
 	if c.Task, err = s.Task(ctx, row.OrganizationID, taskID); err != nil {
 		return c, err
 	}
@@ -84,7 +84,7 @@ func (s *Store) TicketEnds(ctx context.Context, ticketID string) (supervise.Tick
 		Ends: mapAll(rows, func(r db.TicketEndsRow) supervise.TicketEnd {
 			return supervise.TicketEnd{TaskID: r.TaskID, Failed: r.Failed, At: r.EndedAt.UTC()}
 		}),
-		Diagnoses: int(said.Diagnoses), Upto: said.Upto.UTC(),
+		Diagnoses: said.Diagnoses, Upto: said.Upto.UTC(),
 	}, translate("read what was found of ticket "+ticketID, err)
 }
 
@@ -120,7 +120,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: int32(d.Attempt), Kind: d.Kind, FailureClass: string(d.FailureClass), SpokenBy: d.SpokenBy, //nolint:gosec // G115: at most task.MaxAttempts
+		Attempt: d.Attempt, Kind: d.Kind, FailureClass: string(d.FailureClass), SpokenBy: d.SpokenBy,
 		Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
 	})
 	if err != nil || n == 0 {
@@ -156,7 +156,7 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 		d.Evidence = []explain.Evidence{}
 	}
 	if r.DeliveryID != "" {
-		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: r.DeliveryState, Tries: int(r.Tries), Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
+		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: r.DeliveryState, Tries: r.Tries, Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
 	}
 	return d
 }
@@ -164,7 +164,7 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 // TellNotices tells the agents of later attempts what was diagnosed of earlier ones, and answers their sandboxes. Each
 // diagnosis is told once: the message and the note that it was written are one transaction.
 func (s *Store) TellNotices(ctx context.Context, most int) ([]string, error) {
-	held, err := s.q.HeldNotices(ctx, int32(most)) //nolint:gosec // G115: a few
+	held, err := s.q.HeldNotices(ctx, most)
 	if err != nil {
 		return nil, translate("look for diagnoses to tell", err)
 	}
@@ -217,9 +217,9 @@ const diagnosisSender = "diagnosis"
 
 // TakeDeliveries takes webhooks that are due, at most so many; nobody else takes them until lease is over.
 func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most int) ([]diagnosis.DueDelivery, error) {
-	rows, err := s.q.TakeDeliveries(ctx, lease, int32(most)) //nolint:gosec // G115: a few
+	rows, err := s.q.TakeDeliveries(ctx, lease, most)
 	return mapAll(rows, func(r db.TakeDeliveriesRow) diagnosis.DueDelivery {
-		return diagnosis.DueDelivery{ID: r.ID, Body: r.Body, Tries: int(r.Tries), Age: age(r.Age)}
+		return diagnosis.DueDelivery{ID: r.ID, Body: r.Body, Tries: r.Tries, Age: age(r.Age)}
 	}), translate("take webhooks to send", err)
 }
 

@@ -65,7 +65,7 @@ func mapEnv(config json.RawMessage, edit func(name, value string) string) json.R
 // TaskEnvs implements [credential.Store].
 func (s *Store) TaskEnvs(ctx context.Context, afterID string, limit int) ([]credential.TaskEnv, error) {
 	const before = "00000000-0000-0000-0000-000000000000"
-	rows, err := s.q.TaskEnvs(ctx, cmp.Or(afterID, before), int32(limit)) //nolint:gosec // G115: a page
+	rows, err := s.q.TaskEnvs(ctx, cmp.Or(afterID, before), limit)
 	return mapAll(rows, func(r db.TaskEnvsRow) credential.TaskEnv {
 		e := credential.TaskEnv{TaskID: r.ID, OrganizationID: r.OrganizationID}
 		_ = json.Unmarshal(r.Env, &e.Env) // nothing to encrypt where it holds no texts

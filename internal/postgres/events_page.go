@@ -18,10 +18,10 @@ type eventPage struct {
 }
 
 // read asks for rows, each time beyond those that it has, until the page is full or there are no more.
-func (p *eventPage) read(next func(most int32) ([]db.EventsAfterRow, error)) error {
+func (p *eventPage) read(next func(most int) ([]db.EventsAfterRow, error)) error {
 	for {
 		most := min(pageChunk, p.limit+1-len(p.rows))
-		rows, err := next(int32(most)) //nolint:gosec // G115: at most pageChunk
+		rows, err := next(most)
 		if err != nil {
 			return err
 		}

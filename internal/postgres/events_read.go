@@ -32,7 +32,7 @@ func (s *Store) Events(ctx context.Context, query ingest.EventQuery) (ingest.Eve
 // eventRows reads events of all types by their numbers, which have no gap; events of one type are looked for from the newest on.
 func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts eventCounts) (*eventPage, error) {
 	found := &eventPage{limit: cmp.Or(query.Limit, defaultEventLimit)}
-	from := db.EventPageParams{SandboxID: query.SandboxID, Newest: counts.head, EventType: query.Type, Skip: int32(query.Offset)} //nolint:gosec // G115: bounded by the API
+	from := db.EventPageParams{SandboxID: query.SandboxID, Newest: counts.head, EventType: query.Type, Skip: query.Offset}
 	if query.Before > 0 {
 		from.Newest = min(from.Newest, query.Before-1)
 	}
@@ -46,7 +46,7 @@ func (s *Store) eventRows(ctx context.Context, query ingest.EventQuery, counts e
 
 // rowsBefore fills a page from a number on, newest first.
 func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *eventPage) error {
-	return found.read(func(most int32) ([]db.EventsAfterRow, error) {
+	return found.read(func(most int) ([]db.EventsAfterRow, error) {
 		if len(found.rows) > 0 {
 			from.Newest, from.Skip = found.last(0)-1, 0
 		}
@@ -60,7 +60,7 @@ func (s *Store) rowsBefore(ctx context.Context, from db.EventPageParams, found *
 // An unknown sandbox has none.
 func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error) {
 	rows, err := s.q.EventsAfter(ctx, db.EventsAfterParams{
-		SandboxID: sandboxID, After: after, PageLimit: int32(cmp.Or(limit, defaultEventLimit)), //nolint:gosec // G115: small by the API's bounds
+		SandboxID: sandboxID, After: after, PageLimit: cmp.Or(limit, defaultEventLimit),
 	})
 	if err != nil {
 		return nil, translate("read events", err)

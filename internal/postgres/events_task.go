@@ -44,7 +44,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 
 // rowsAfter fills a page beyond a number, oldest first.
 func (s *Store) rowsAfter(ctx context.Context, from db.EventsAfterParams, found *eventPage) error {
-	err := found.read(func(most int32) ([]db.EventsAfterRow, error) {
+	err := found.read(func(most int) ([]db.EventsAfterRow, error) {
 		from.After, from.PageLimit = found.last(from.After), most
 		return s.q.EventsAfter(ctx, from)
 	})

@@ -84,7 +84,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
 		Branch: deref(t.BranchName), Base: deref(t.BaseCommit), PullURL: deref(t.PullRequestUrl), Feedback: row.Feedback,
-		Attempt: int(t.AttemptCount), Setup: row.Setup, ModelPrices: row.ModelPrices, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
+		Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {
 		return task.Work{}, task.Invalid("execution_config", "The task's execution_config cannot be read: %s.", err)

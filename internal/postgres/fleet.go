@@ -101,7 +101,7 @@ func (s *Store) Leftovers(ctx context.Context, taskID string) ([]contract.Orphan
 	return mapAll(left, func(one ingest.LeftSandbox) contract.Orphan { return contract.Orphan{CleanupInput: one.CleanupInput} }), err
 }
 
-func orphan(id, taskID string, attempt int32, reason string) contract.Orphan {
+func orphan(id, taskID string, attempt int, reason string) contract.Orphan {
 	return contract.Orphan{CleanupInput: contract.CleanupInput{
 		SandboxID: id, TaskID: taskID, Attempt: int(attempt), Reason: reason,
 	}}

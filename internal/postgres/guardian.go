@@ -32,8 +32,8 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 // EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
 func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep time.Duration) error {
 	err := s.q.EndGuardianCycle(ctx, db.EndGuardianCycleParams{
-		ID: c.ID, Active: int32(c.Active), Judged: int32(c.Judged), Standing: int32(c.Standing), //nolint:gosec // G115: counts of sandboxes
-		Failed: int32(c.Failed), Acted: int32(c.Acted), //nolint:gosec // G115: likewise
+		ID: c.ID, Active: c.Active, Judged: c.Judged, Standing: c.Standing,
+		Failed: c.Failed, Acted: c.Acted,
 	})
 	if err != nil {
 		return translate("end cycle "+c.ID, err)
@@ -47,7 +47,7 @@ func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep tim
 // Watched answers active sandboxes in the order of their ids.
 func (s *Store) Watched(ctx context.Context, q guardian.WatchQuery) ([]guardian.Watched, error) {
 	rows, err := s.q.WatchedSandboxes(ctx, db.WatchedSandboxesParams{
-		CycleID: q.CycleID, After: q.After, Upto: q.Upto, One: q.Only, Most: int32(q.Limit), //nolint:gosec // G115: a page
+		CycleID: q.CycleID, After: q.After, Upto: q.Upto, One: q.Only, Most: q.Limit,
 	})
 	if err != nil {
 		return nil, translate("read active sandboxes", err)
@@ -85,7 +85,7 @@ func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
 		PartitionMonth: row.PartitionMonth, Head: row.LastSequence, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
 		Agent: row.Agent, PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
-		Replacements: int(row.ReplacementCount), Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,
+		Replacements: row.ReplacementCount, Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,
 		LastJudged: age(row.LastJudged), InCycle: row.InCycle,
 	}
 	if err := json.Unmarshal(row.Budget, &w.Budget); err != nil {
@@ -103,7 +103,7 @@ func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 // WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
 // heartbeat among them, if one came lately. All of them are read in one go, each once.
 func (s *Store) WatchedEvents(ctx context.Context, of []guardian.Watched, newest int) (map[string][]event.Event, error) {
-	in := db.WatchedEventsParams{Newest: int32(newest), Heartbeats: event.Types(event.Beat)} //nolint:gosec // G115: a few hundred
+	in := db.WatchedEventsParams{Newest: newest, Heartbeats: event.Types(event.Beat)}
 	for _, w := range of {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
 	}
@@ -170,7 +170,7 @@ func (s *Store) SaveJudgement(ctx context.Context, j guardian.Analysis, iv guard
 func analysisParams(j guardian.Analysis) db.InsertAnalysisParams {
 	return db.InsertAnalysisParams{
 		ID: j.ID, CycleID: j.CycleID, SandboxID: j.SandboxID, OrganizationID: j.OrganizationID, TaskID: j.TaskID,
-		Attempt: int32(j.Attempt), SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore, //nolint:gosec // G115: at most task.MaxAttempts
+		Attempt: j.Attempt, SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore,
 		NeedsSteering: j.NeedsSteering, SteeringType: j.SteeringType, CurrentFocus: storable(j.CurrentFocus), Confidence: j.Confidence,
 		FirstSeen: j.FirstSeen, LastSeen: j.LastSeen, Analysis: j.Analysis, Subject: j.Subject, Rules: j.Rules, JudgedAt: j.JudgedAt,
 	}
@@ -194,7 +194,7 @@ func planIntervention(ctx context.Context, q *db.Queries, iv guardian.Interventi
 	}
 	err = q.InsertIntervention(ctx, db.InsertInterventionParams{
 		ID: iv.ID, AnalysisID: iv.AnalysisID, OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, SandboxID: iv.SandboxID,
-		Attempt: int32(iv.Attempt), Level: string(iv.Level), SteeringType: iv.SteeringType, Content: storable(iv.Content), //nolint:gosec // G115: at most task.MaxAttempts
+		Attempt: iv.Attempt, Level: string(iv.Level), SteeringType: iv.SteeringType, Content: storable(iv.Content),
 		Confidence: iv.Confidence, Shadow: iv.Shadow, State: iv.State, Reason: storable(iv.Reason),
 	})
 	return iv, err

@@ -59,7 +59,7 @@ func (a *acting) write(ctx context.Context, audit map[string]any, commandID stri
 	}
 	row, err := a.q.InsertAction(ctx, db.InsertActionParams{
 		ID: task.NewID(), OrganizationID: a.call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
-		AuthorityLevel: int32(a.call.Authority), Reason: storable(a.call.Reason), InitiatedBy: storable(a.call.By), //nolint:gosec // G115: 1 to 5
+		AuthorityLevel: a.call.Authority, Reason: storable(a.call.Reason), InitiatedBy: storable(a.call.By),
 		AuditLog: raw, CommandID: orNull(commandID),
 	})
 	if err != nil {
@@ -192,7 +192,7 @@ func slots(from db.Project, less int, to db.Project, more int) map[string]any {
 
 func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) error {
 	for i, change := range []int{-n, n} {
-		if err := q.SetProjectSlots(ctx, sides[i].MaxSlots+int32(change), sides[i].ID); err != nil { //nolint:gosec // G115: at most 10,000
+		if err := q.SetProjectSlots(ctx, sides[i].MaxSlots+change, sides[i].ID); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) e
 // GuardianActions lists what people did by the guardian's routes, newest first.
 func (s *Store) GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]guardian.Action, error) {
 	rows, err := s.q.Actions(ctx, db.ActionsParams{
-		OrganizationID: organizationID, ActionTypes: kinds, TargetEntities: targets, MaxRows: int32(limit), //nolint:gosec // G115: at most 1,000
+		OrganizationID: organizationID, ActionTypes: kinds, TargetEntities: targets, MaxRows: limit,
 	})
 	return mapAll(rows, actionOf), translate("list actions of the guardian", err)
 }
@@ -215,7 +215,7 @@ func (s *Store) GuardianAction(ctx context.Context, organizationID, id string) (
 
 func actionOf(r db.GuardianAction) guardian.Action {
 	return guardian.Action{
-		ID: r.ID, Type: r.ActionType, Target: r.TargetEntity, Authority: int(r.AuthorityLevel), AuthorityName: guardian.AuthorityName(int(r.AuthorityLevel)),
+		ID: r.ID, Type: r.ActionType, Target: r.TargetEntity, Authority: r.AuthorityLevel, AuthorityName: guardian.AuthorityName(r.AuthorityLevel),
 		Reason: r.Reason, InitiatedBy: r.InitiatedBy, ApprovedBy: r.ApprovedBy, ExecutedAt: utc(r.ExecutedAt), RevertedAt: r.RevertedAt,
 		Audit: r.AuditLog, CreatedAt: r.CreatedAt.UTC(),
 	}

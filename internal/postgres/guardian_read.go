@@ -99,8 +99,8 @@ func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 	if len(last) > 0 {
 		c := last[0]
 		out.Last = &guardian.Cycle{
-			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: int(c.Active), Judged: int(c.Judged),
-			Standing: int(c.Standing), Failed: int(c.Failed), Acted: int(c.Acted),
+			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: c.Active, Judged: c.Judged,
+			Standing: c.Standing, Failed: int(c.Failed), Acted: c.Acted,
 		}
 	}
 	return out, translate("read the last cycle", err)

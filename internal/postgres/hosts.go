@@ -21,7 +21,7 @@ import (
 // sandboxes it takes; 0 is no limit. back: it was declared lost until now.
 func (s *Store) HostSeen(ctx context.Context, id string, providers, agents []string, capacity int) (back bool, err error) {
 	back, err = s.q.HostSeen(ctx, db.HostSeenParams{
-		ID: id, Name: storable(s.cfg.Machine), Version: s.cfg.Version, Providers: providers, Agents: append([]string{}, agents...), Capacity: int32(capacity), //nolint:gosec // G115: a setting
+		ID: id, Name: storable(s.cfg.Machine), Version: s.cfg.Version, Providers: providers, Agents: append([]string{}, agents...), Capacity: capacity,
 	})
 	return back, translate("note host "+id, err)
 }
@@ -35,7 +35,7 @@ func (s *Store) Hosts(ctx context.Context) ([]client.Host, error) {
 func hostRecord(r db.HostsRow) client.Host {
 	h := r.Host
 	return client.Host{
-		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: int(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
+		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: h.Capacity, SeenAt: h.SeenAt, LostAt: h.LostAt,
 		Beats: r.Beats, Live: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
 	}
 }
@@ -133,7 +133,7 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 			return fmt.Errorf("write labels: %w", err)
 		}
 		err = s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
-			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(int32(box.Labels.Attempt)), //nolint:gosec // G115: at most task.MaxAttempts
+			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(box.Labels.Attempt),
 			Provider: spec.Name, HostBound: spec.HostBound, Machine: spec.Machine, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: labels, CreatedAt: box.CreatedAt,
 		})
 		if err != nil {

@@ -115,7 +115,7 @@ func (s *Store) SaveSalvage(ctx context.Context, sandboxID string, salvage task.
 // SaveHead notes the commit at which an attempt's work was collected.
 func (s *Store) SaveHead(ctx context.Context, taskID string, attempt int, commit string) error {
 	rows, err := s.q.SaveHead(ctx, db.SaveHeadParams{
-		HeadCommit: orNull(commit), TaskID: taskID, Number: int32(attempt), //nolint:gosec // G115: at most task.MaxAttempts
+		HeadCommit: orNull(commit), TaskID: taskID, Number: attempt,
 	})
 	return translate("save the head of task "+taskID, oneRow(rows, err))
 }

@@ -181,7 +181,7 @@ func unpublished(last db.LastAttemptRow) task.Unpublished {
 		return task.Unpublished{}
 	}
 	return task.Attempt{
-		Number: int(last.Attempt.Number), HeadCommit: last.Attempt.HeadCommit, Salvage: salvageRecord(last.Sandbox.Salvage),
+		Number: last.Attempt.Number, HeadCommit: last.Attempt.HeadCommit, Salvage: salvageRecord(last.Sandbox.Salvage),
 	}.Unpublished()
 }
 
@@ -251,9 +251,9 @@ func (l *loading) publishable() bool {
 func (l *loading) state() task.State {
 	s := task.State{
 		Status: task.Status(l.row.Status), Continuous: l.row.Continuous,
-		Rounds: int(l.row.ValidationRounds), Round: roundsSoFar(l.row.Result),
-		Attempts: int(l.row.AttemptCount), Retries: int(l.row.RetryCount), MaxRetries: int(l.row.MaxRetries),
-		Revisions: int(l.row.RevisionCount), Replacements: int(l.row.ReplacementCount),
+		Rounds: l.row.ValidationRounds, Round: roundsSoFar(l.row.Result),
+		Attempts: l.row.AttemptCount, Retries: l.row.RetryCount, MaxRetries: l.row.MaxRetries,
+		Revisions: l.row.RevisionCount, Replacements: l.row.ReplacementCount,
 	}
 	if s.Rounds > 0 && handed(l.row.Status, l.last) {
 		s.Stage = task.StageValidate

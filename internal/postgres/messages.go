@@ -156,7 +156,7 @@ func (s *Store) LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.M
 	rows, err := s.q.LeaseMessages(ctx, db.LeaseMessagesParams{
 		SandboxID: in.SandboxID, Kind: in.Kind, Again: in.Poll, Taker: taker, Times: times, Reason: neverAcknowledged,
 		Lease: cmp.Or(in.Lease, time.Minute).Seconds(),
-		Most:  int32(cmp.Or(in.Limit, most)), //nolint:gosec // G115: small by the API's bounds
+		Most:  cmp.Or(in.Limit, most),
 	})
 	if err != nil {
 		return nil, translate("lease messages", err)
@@ -209,7 +209,7 @@ func message(row db.Message) ingest.Message {
 	return ingest.Message{
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
 		SenderKind: row.SenderKind, SenderID: deref(row.SenderID), State: row.State, Reason: row.Reason,
-		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: int(row.Deliveries),
+		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: row.Deliveries,
 		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}
 }

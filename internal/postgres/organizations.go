@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -15,26 +16,19 @@ func (s *Store) Organizations(ctx context.Context, id string) ([]client.Organiza
 }
 
 func organizationOf(r db.OrganizationsShownRow) client.Organization {
-	o := client.Organization{ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: int(r.AtWork), Waiting: int(r.Waiting), Paused: r.Paused}
-	if r.PlanSlots != nil {
-		o.Limit = new(int(*r.PlanSlots))
+	return client.Organization{
+		ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: r.AtWork, Waiting: r.Waiting, Paused: r.Paused,
+		MaxSlots: r.MaxSlots, Limit: cmp.Or(r.MaxSlots, r.PlanSlots),
 	}
-	if r.MaxSlots != nil {
-		o.MaxSlots, o.Limit = new(int(*r.MaxSlots)), new(int(*r.MaxSlots))
-	}
-	return o
 }
 
 // ChangeOrganization changes plan and limit; the gate looks at it at once.
 func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error) {
-	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan}
+	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan, MaxSlots: c.MaxSlots}
 	if c.Plan != nil {
 		if slots, limited := client.PlanSlots(*c.Plan); limited {
-			in.PlanSlots = new(int32(slots)) //nolint:gosec // G115: a small number
+			in.PlanSlots = new(slots)
 		}
-	}
-	if c.MaxSlots != nil {
-		in.MaxSlots = new(int32(*c.MaxSlots)) //nolint:gosec // G115: checked by the API
 	}
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.ChangeOrganization(ctx, in)

@@ -169,9 +169,9 @@ func (w *projecting) writeTask(ctx context.Context) error {
 	return w.q.SaveTaskState(ctx, db.SaveTaskStateParams{
 		ID: w.row.ID, FirstRunID: w.p.FirstRunID, RunID: w.runID, Ordinal: w.p.Ordinal,
 		Status: string(w.p.Status), Blocked: string(w.p.Blocked), Queued: w.queued(), SandboxID: box, AgentID: agent,
-		Retries: int32(w.p.Retries), Revisions: int32(w.p.Revisions), //nolint:gosec // G115: at most task.MaxAttempts
+		Retries: w.p.Retries, Revisions: w.p.Revisions,
 		FailureClass: w.failureClass(), ErrorMessage: message, EndReason: w.endReason(),
-		Branch: w.p.Branch, Base: w.p.Base, PullUrl: w.p.PullURL, PullNumber: int32(w.p.PullNumber), //nolint:gosec // G115: a count
+		Branch: w.p.Branch, Base: w.p.Base, PullUrl: w.p.PullURL, PullNumber: w.p.PullNumber,
 		Result: result, Final: w.p.Status.Final(),
 	})
 }
@@ -281,7 +281,7 @@ func (w *projecting) writeAttempts(ctx context.Context) error {
 		}
 	}
 	return w.q.EndAttempt(ctx, db.EndAttemptParams{
-		TaskID: w.row.ID, Number: int32(w.p.Ended.Number), Outcome: w.p.Ended.Outcome, //nolint:gosec // G115: at most task.MaxAttempts
+		TaskID: w.row.ID, Number: w.p.Ended.Number, Outcome: w.p.Ended.Outcome,
 		FailureClass: string(w.p.Ended.Class), EndReason: storable(w.p.Ended.EndReason.Stored()), Reason: forPeople(reason), StopReason: cmp.Or(w.p.Ended.Idle, w.stopReason()),
 	})
 }

@@ -41,8 +41,8 @@ func nameTaken(name string) error {
 func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Project, error) {
 	row, err := s.q.InsertProject(ctx, db.InsertProjectParams{
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
-		DefaultBranch: p.DefaultBranch, MaxSlots: int32(p.MaxSlots), Autonomous: p.Autonomous, //nolint:gosec // G115: checked by the API
-		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: int32(p.SetupTimeoutS), //nolint:gosec // G115: checked by the API
+		DefaultBranch: p.DefaultBranch, MaxSlots: p.MaxSlots, Autonomous: p.Autonomous,
+		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: p.SetupTimeoutS,
 		OnFeedback: string(cmp.Or(p.OnFeedback, feedback.ModeOff)),
 	})
 	if violates(err, "projects_repo") {
@@ -107,9 +107,9 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		var err error
 		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
-			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: int32Of(c.MaxSlots),
+			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: c.MaxSlots,
 			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, NamesSteering: c.AutoSteering.Named, AutoSteering: c.AutoSteering.To, Settings: c.Settings,
-			Setup: c.Setup, SetupTimeoutS: int32Of(c.SetupTimeoutS), OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
+			Setup: c.Setup, SetupTimeoutS: c.SetupTimeoutS, OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {
 			return err
@@ -147,16 +147,8 @@ func objectOr(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func int32Of(n *int) *int32 {
-	if n == nil {
-		return nil
-	}
-	m := int32(*n) //nolint:gosec // G115: checked by the API
-	return &m
-}
-
 // rowsOf asks for one row more than the page, which tells whether another page follows.
-func rowsOf(p client.PageRequest) int32 { return int32(p.Limit) + 1 } //nolint:gosec // G115: the API allows 500
+func rowsOf(p client.PageRequest) int { return p.Limit + 1 }
 
 // cutPage drops the extra row and names the cursor of the last one that is left.
 func cutPage[T any](items []T, limit int, cursor func(T) string) client.Page[T] {

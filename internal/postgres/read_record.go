@@ -20,12 +20,12 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 	t := task.Task{
 		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, UserID: deref(row.UserID), Repo: r.Repo,
 		Title: row.Title, Description: row.Description, TaskType: row.TaskType, PhaseID: row.PhaseID, Priority: row.Priority,
-		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: int(row.MaxRetries),
+		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: row.MaxRetries,
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
-		PullURL: row.PullRequestUrl, PullNumber: intOf(row.PullRequestNumber), HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
-		QueuePosition: intOf(row.QueuePosition), QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
-		Rounds: int(row.ValidationRounds), Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
+		PullURL: row.PullRequestUrl, PullNumber: row.PullRequestNumber, HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
+		QueuePosition: row.QueuePosition, QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
+		Rounds: row.ValidationRounds, Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
 	if json.Unmarshal(row.Budget, &t.Budget) != nil {
@@ -39,15 +39,15 @@ func withOutcome(t task.Task, row db.Task) task.Task {
 	t.Status, t.Blocked = task.Status(row.Status), task.BlockedReason(row.BlockedReason)
 	t.Result, t.ErrorMessage, t.FailureClass = orJSONNull(row.Result), row.ErrorMessage, task.FailureClass(row.FailureClass)
 	t.EndReason = task.ParseReason(string(row.EndReason))
-	t.Retries, t.Revisions = int(row.RetryCount), int(row.RevisionCount)
-	t.Replacements, t.AttemptCount = int(row.ReplacementCount), int(row.AttemptCount)
+	t.Retries, t.Revisions = row.RetryCount, row.RevisionCount
+	t.Replacements, t.AttemptCount = row.ReplacementCount, row.AttemptCount
 	return t
 }
 
 func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 	a, s := r.Attempt, r.Sandbox
 	return task.Attempt{
-		Number: int(a.Number), SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
+		Number: a.Number, SandboxID: a.SandboxID, Kind: a.Kind, StartedAt: a.StartedAt, AssignedAt: a.AssignedAt,
 		EndedAt: a.EndedAt, Outcome: a.Outcome, FailureClass: task.FailureClass(a.FailureClass), Reason: a.Reason, EndReason: task.ParseReason(string(a.EndReason)),
 		StopReason: a.StopReason, HeadCommit: a.HeadCommit, CostUSD: cost.Known(s.CostUsd, s.CostUnknown), CostUnknown: s.CostUnknown, InputTokens: s.InputTokens,
 		OutputTokens: s.OutputTokens, Events: s.LastSequence, Salvage: salvageRecord(s.Salvage),
@@ -75,14 +75,6 @@ func commandRecord(row db.Command) task.Command {
 		c.Reason = reasonOf(row.Kind, readObject(row.Args))
 	}
 	return c
-}
-
-func intOf(n *int32) *int {
-	if n == nil {
-		return nil
-	}
-	m := int(*n)
-	return &m
 }
 
 func orEmpty(list []string) []string {

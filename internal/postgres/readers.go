@@ -172,7 +172,7 @@ func (s *Store) phases(ctx context.Context, sandboxID string) (spec.PhaseStatus,
 func specProgress(row db.SpecProgressRow) (*spec.Progress, error) {
 	p := &spec.Progress{
 		State: spec.State{
-			SpecID: row.SpecID, Status: row.Status, CurrentPhase: row.CurrentPhase, Progress: int(row.Progress),
+			SpecID: row.SpecID, Status: row.Status, CurrentPhase: row.CurrentPhase, Progress: row.Progress,
 			CriteriaMet: len(readObject(row.Criteria)),
 		},
 		LastCompleted: deref(row.LastCompleted), LastCompletedAt: deref(row.LastCompletedAt).UTC(),

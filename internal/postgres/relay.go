@@ -22,13 +22,13 @@ const relayChannel = "omoi_relay"
 // transaction stays open over a call.
 func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p ingest.Pace) ([]ingest.Unit, error) {
 	rows, err := s.q.LeaseRelays(ctx, db.LeaseRelaysParams{
-		Owner: owner, Lease: p.Lease.Seconds(), Most: int32(limit), //nolint:gosec // G115: the number of workers
-		Many: int32(p.Many), Span: p.Window.Seconds(), Slow: 1 / p.Slow.Seconds(), Rate: p.Rate, //nolint:gosec // G115: a setting
+		Owner: owner, Lease: p.Lease.Seconds(), Most: limit,
+		Many: p.Many, Span: p.Window.Seconds(), Slow: 1 / p.Slow.Seconds(), Rate: p.Rate,
 	})
 	return mapAll(rows, func(row db.LeaseRelaysRow) ingest.Unit {
 		return ingest.Unit{
 			TaskID: row.TaskID, SandboxID: row.SandboxID, Owner: owner, Admit: row.Admit,
-			Failures: int(row.Failures), Crashed: row.Crashed, Room: row.Room,
+			Failures: row.Failures, Crashed: row.Crashed, Room: row.Room,
 		}
 	}), translate("lease what is due", err)
 }
@@ -40,10 +40,10 @@ func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Sett
 			return err
 		}
 		again, err = q.SettleRelay(ctx, db.SettleRelayParams{
-			TaskID: u.TaskID, Failures: int32(done.Failures), Error: done.Error, //nolint:gosec // G115: small
+			TaskID: u.TaskID, Failures: done.Failures, Error: done.Error,
 			Pause: done.Pause.Seconds(), Hold: done.Hold.Seconds(), Told: done.Told, GrantedAt: timeOr(done.GrantedAt),
 			Digest: done.Digest, Token: done.Token, Burst: p.Burst, Rate: p.Rate, Slow: 1 / p.Slow.Seconds(),
-			Span: p.Window.Seconds(), Many: int32(p.Many), //nolint:gosec // G115: a setting
+			Span: p.Window.Seconds(), Many: p.Many,
 		})
 		return err
 	})

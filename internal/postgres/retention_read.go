@@ -15,7 +15,7 @@ import (
 func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]retention.ExpiredGit, error) {
 	const first = "00000000-0000-0000-0000-000000000000"
 	rows, err := s.q.ExpiredGit(ctx, db.ExpiredGitParams{
-		Before: before, After: cmp.Or(after, first), Kind: kind, Most: int32(most), //nolint:gosec // G115: a constant
+		Before: before, After: cmp.Or(after, first), Kind: kind, Most: most,
 	})
 	return mapAll(rows, func(r db.ExpiredGitRow) retention.ExpiredGit {
 		return retention.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}

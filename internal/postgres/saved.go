@@ -83,7 +83,7 @@ func nameKept(one *savedwork.SavedWork, text db.SavedTextsRow) {
 // SavedPiece answers a piece of a patch or a bundle as it was in the sandbox, counted from 0; an empty one is behind the end.
 // [task.CodeNotFound] if the task has no such text.
 func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error) {
-	first := int32(piece*savedPiece + 1) //nolint:gosec // G115: a text has less than 1 GiB
+	first := piece*savedPiece + 1
 	row, err := s.q.SavedPiece(ctx, db.SavedPieceParams{First: first, Most: savedPiece, TaskID: &taskID, ID: textID})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, task.Errorf(task.CodeNotFound, "The saved work %s of task %s is not kept any more.", textID, taskID)

@@ -9,6 +9,6 @@ import (
 
 // RanOut counts the attempts of a task before this one that failed for want of memory or disk.
 func (s *Store) RanOut(ctx context.Context, taskID string, before int) (int, error) {
-	n, err := s.q.RanOut(ctx, db.RanOutParams{TaskID: taskID, Before: int32(before), FailureClass: string(task.ClassResources)}) //nolint:gosec // G115: at most 20
+	n, err := s.q.RanOut(ctx, db.RanOutParams{TaskID: taskID, Before: before, FailureClass: string(task.ClassResources)})
 	return int(n), translate("count what attempts of task "+taskID+" ran out", err)
 }

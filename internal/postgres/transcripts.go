@@ -155,7 +155,7 @@ func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) 
 // EarlierTranscript answers the newest transcript that an attempt before the given one has
 // left; false if there is none.
 func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
-	before := int32(attempt) //nolint:gosec // G115: at most 20
+	before := attempt
 	row, err := s.q.EarlierTranscript(ctx, &taskID, &before)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return transcript.Info{}, false, nil

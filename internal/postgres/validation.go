@@ -96,7 +96,7 @@ type review struct {
 // judge adds a verdict to the result, and keeps it as the end of a round.
 func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	applyVerdict(result, v.ok, v.args["feedback"], v.args["recommendations"])
-	var round int32
+	var round int
 	if err := json.Unmarshal(result["validation_iteration"], &round); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (w *projecting) judge(ctx context.Context, result object, v review) error {
 }
 
 // judged is the attempt of the validator that gave a verdict, else the attempt that the verdict judges; 0 before the first.
-func (w *projecting) judged(ctx context.Context, sandboxID string) (int32, error) {
+func (w *projecting) judged(ctx context.Context, sandboxID string) (int, error) {
 	if w.last != nil && w.last.Attempt.SandboxID == sandboxID {
 		return w.last.Attempt.Number, nil
 	}
@@ -144,7 +144,7 @@ func textsOf(raw json.RawMessage) json.RawMessage {
 
 func reviewRecord(r db.ValidationReview) task.Review {
 	out := task.Review{
-		Round: int(r.Round), SandboxID: r.SandboxID, Attempt: int(r.Attempt), By: r.GivenBy, Passed: r.Passed,
+		Round: r.Round, SandboxID: r.SandboxID, Attempt: int(r.Attempt), By: r.GivenBy, Passed: r.Passed,
 		Feedback: r.Feedback, Recommendations: []string{}, CreatedAt: r.CreatedAt,
 	}
 	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // written by us: a list of texts
@@ -155,7 +155,7 @@ func reviewRecord(r db.ValidationReview) task.Review {
 // demand that is open stays so over attempts that fail.
 func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow) error {
 	demand := openDemand(row.Task.Result)
-	work.Rounds, work.Round = int(row.Task.ValidationRounds), roundsSoFar(row.Task.Result)+1
+	work.Rounds, work.Round = row.Task.ValidationRounds, roundsSoFar(row.Task.Result)+1
 	if work.Validates = row.AttemptKind == task.KindValidation; work.Validates {
 		work.Feedback = demand
 		judged, err := s.q.LastWorkAttempt(ctx, work.TaskID)

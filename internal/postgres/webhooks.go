@@ -47,9 +47,9 @@ func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feed
 }
 
 func feedbackTask(ctx context.Context, q *db.Queries, f feedback.Feedback) (db.FeedbackTaskRow, error) {
-	numbers := []int32{}
+	numbers := []int{}
 	for _, n := range f.Numbers {
-		numbers = append(numbers, int32(n)) //nolint:gosec // G115: checked by the API
+		numbers = append(numbers, n)
 	}
 	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: numbers, Branches: append([]string{}, f.Branches...)})
 }

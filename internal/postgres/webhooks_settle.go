@@ -74,7 +74,7 @@ func (w *settling) settle(ctx context.Context) error {
 	}
 	action, why := feedback.Decide(feedback.Case{
 		On: feedback.Mode(w.chain.OnFeedback), Status: task.Status(w.chain.Task.Status), Listens: listens, Closed: pullClosed(w.chain.PullState),
-		Rounds: int(w.chain.Rounds), MaxRounds: w.how.MaxRounds, Age: w.age(),
+		Rounds: w.chain.Rounds, MaxRounds: w.how.MaxRounds, Age: w.age(),
 	})
 	return w.act(ctx, action, why)
 }
@@ -193,8 +193,8 @@ func (w *settling) draft(ctx context.Context) (task.NewTask, error) {
 		OrganizationID: t.OrganizationID, UserID: deref(t.UserID), Sender: feedbackSender,
 		Title: feedback.ReviseTitle(first.Title), Description: feedback.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
-		Continuous: t.Continuous, MaxRetries: int(t.MaxRetries), Execution: feedback.MayChangeNothing(t.ExecutionConfig),
-		Validation: task.NewValidation{Asked: new(t.ValidationRounds > 0), Rounds: int(t.ValidationRounds)},
+		Continuous: t.Continuous, MaxRetries: t.MaxRetries, Execution: feedback.MayChangeNothing(t.ExecutionConfig),
+		Validation: task.NewValidation{Asked: new(t.ValidationRounds > 0), Rounds: t.ValidationRounds},
 	}
 	if err := json.Unmarshal(t.Budget, &d.Budget); err != nil {
 		return d, fmt.Errorf("read the budget: %w", err)

@@ -274,12 +274,12 @@ type InsertTaskParams struct {
 	Agent            string
 	Provider         string
 	Continuous       bool
-	MaxRetries       int32
+	MaxRetries       int
 	ExecutionConfig  json.RawMessage
 	Budget           json.RawMessage
 	DeadlineAt       *time.Time
 	UserID           *string
-	ValidationRounds int32
+	ValidationRounds int
 }
 
 func (q *Queries) InsertTask(ctx context.Context, arg InsertTaskParams) error {

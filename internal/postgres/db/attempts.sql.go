@@ -131,7 +131,7 @@ WHERE id = $3
 `
 
 type CountAttemptParams struct {
-	Number int32
+	Number int
 	Kind   string
 	ID     string
 }
@@ -158,7 +158,7 @@ type EndAttemptParams struct {
 	EndReason    string
 	StopReason   string
 	TaskID       string
-	Number       int32
+	Number       int
 }
 
 func (q *Queries) EndAttempt(ctx context.Context, arg EndAttemptParams) error {
@@ -189,7 +189,7 @@ type EndOpenAttemptsParams struct {
 	Reason       string
 	EndReason    string
 	TaskID       string
-	But          int32
+	But          int
 }
 
 // Ends those that nobody ended: of a task without a run, or of a sandbox that is no more.
@@ -224,7 +224,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 
 type InsertAttemptParams struct {
 	TaskID     string
-	Number     int32
+	Number     int
 	SandboxID  string
 	Kind       string
 	RunID      string
@@ -256,7 +256,7 @@ type InsertSandboxParams struct {
 	ID             string
 	OrganizationID *string
 	TaskID         *string
-	Attempt        *int32
+	Attempt        *int
 	Provider       string
 	HostBound      bool
 	Machine        bool
@@ -393,7 +393,7 @@ UPDATE attempts SET head_commit = $1 WHERE task_id = $2 AND number = $3
 type SaveHeadParams struct {
 	HeadCommit *string
 	TaskID     string
-	Number     int32
+	Number     int
 }
 
 func (q *Queries) SaveHead(ctx context.Context, arg SaveHeadParams) (int64, error) {

@@ -41,7 +41,7 @@ type BusEventsParams struct {
 	Bound          int64
 	OrganizationID string
 	Bare           bool
-	PageLimit      int32
+	PageLimit      int
 }
 
 type BusEventsRow struct {

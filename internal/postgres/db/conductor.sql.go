@@ -198,7 +198,7 @@ type ConductorAnalysesParams struct {
 	OrganizationID string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 func (q *Queries) ConductorAnalyses(ctx context.Context, arg ConductorAnalysesParams) ([]ConductorAnalysis, error) {
@@ -284,7 +284,7 @@ type DuplicatesParams struct {
 	TaskIds        []string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type DuplicatesRow struct {
@@ -370,11 +370,11 @@ type InsertConductedParams struct {
 	CoherenceScore    *float64
 	CoherenceAtMost   float64
 	SystemStatus      string
-	NumAgents         int32
-	Judged            int32
-	DuplicateCount    int32
-	TerminationCount  int32
-	CoordinationCount int32
+	NumAgents         int
+	Judged            int
+	DuplicateCount    int
+	TerminationCount  int
+	CoordinationCount int
 	Details           json.RawMessage
 }
 
@@ -466,7 +466,7 @@ type OpenWorkParams struct {
 	Repo           string
 	TicketID       *string
 	Key            string
-	Most           int32
+	Most           int
 }
 
 type OpenWorkRow struct {

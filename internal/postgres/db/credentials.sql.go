@@ -63,7 +63,7 @@ SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_a
 type CredentialsUnderParams struct {
 	NotKeyID string
 	After    string
-	Most     int32
+	Most     int
 }
 
 func (q *Queries) CredentialsUnder(ctx context.Context, arg CredentialsUnderParams) ([]Credential, error) {
@@ -256,7 +256,7 @@ type TaskEnvsRow struct {
 	Env            json.RawMessage
 }
 
-func (q *Queries) TaskEnvs(ctx context.Context, after string, most int32) ([]TaskEnvsRow, error) {
+func (q *Queries) TaskEnvs(ctx context.Context, after string, most int) ([]TaskEnvsRow, error) {
 	rows, err := q.db.Query(ctx, taskEnvs, after, most)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,9 @@ FROM tasks t WHERE t.id = $1
 type CaseOfRow struct {
 	OrganizationID string
 	At             time.Time
-	Diagnoses      int32
-	Diagnosed      int32
-	TicketFailures int32
+	Diagnoses      int
+	Diagnosed      int
+	TicketFailures int
 }
 
 func (q *Queries) CaseOf(ctx context.Context, id string) (CaseOfRow, error) {
@@ -69,14 +69,14 @@ type DiagnosesParams struct {
 	TicketIds      []string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type DiagnosesRow struct {
 	Diagnosis     Diagnosis
 	DeliveryID    string
 	DeliveryState string
-	Tries         int32
+	Tries         int
 	DeliveryError string
 	DeliveredAt   *time.Time
 }
@@ -152,7 +152,7 @@ type HeldNoticesRow struct {
 }
 
 // What the agent of a later attempt may be told now, where there is one. What is older than a week is not told.
-func (q *Queries) HeldNotices(ctx context.Context, most int32) ([]HeldNoticesRow, error) {
+func (q *Queries) HeldNotices(ctx context.Context, most int) ([]HeldNoticesRow, error) {
 	rows, err := q.db.Query(ctx, heldNotices, most)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ type InsertDiagnosisParams struct {
 	ProjectID      string
 	TicketID       string
 	TaskID         string
-	Attempt        int32
+	Attempt        int
 	Kind           string
 	EndedAt        time.Time
 	FailureClass   string
@@ -328,12 +328,12 @@ RETURNING v.id, v.body, v.tries, (extract(epoch FROM now() - v.created_at))::flo
 type TakeDeliveriesRow struct {
 	ID    string
 	Body  string
-	Tries int32
+	Tries int
 	Age   float64
 }
 
 // Those that are due, for this caller until the pause is over.
-func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int32) ([]TakeDeliveriesRow, error) {
+func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int) ([]TakeDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, takeDeliveries, pause, most)
 	if err != nil {
 		return nil, err
@@ -371,7 +371,7 @@ type TakeLooksRow struct {
 }
 
 // Those that are due, for this caller until the pause is over.
-func (q *Queries) TakeLooks(ctx context.Context, pause time.Duration, most int32) ([]TakeLooksRow, error) {
+func (q *Queries) TakeLooks(ctx context.Context, pause time.Duration, most int) ([]TakeLooksRow, error) {
 	rows, err := q.db.Query(ctx, takeLooks, pause, most)
 	if err != nil {
 		return nil, err
@@ -397,7 +397,7 @@ FROM diagnoses WHERE ticket_id = $1 AND kind = 'ticket'
 `
 
 type TicketDiagnosedRow struct {
-	Diagnoses int32
+	Diagnoses int
 	Upto      time.Time
 }
 
@@ -421,7 +421,7 @@ type TicketDiagnosesRow struct {
 	Diagnosis     Diagnosis
 	DeliveryID    string
 	DeliveryState string
-	Tries         int32
+	Tries         int
 	DeliveryError string
 	DeliveredAt   *time.Time
 }
@@ -484,7 +484,7 @@ type TicketEndsRow struct {
 }
 
 // The newest ends of tasks of a ticket, earlier ones of each task too; not those that a person, a budget or a cancel chose.
-func (q *Queries) TicketEnds(ctx context.Context, ticketID string, most int32) ([]TicketEndsRow, error) {
+func (q *Queries) TicketEnds(ctx context.Context, ticketID string, most int) ([]TicketEndsRow, error) {
 	rows, err := q.db.Query(ctx, ticketEnds, ticketID, most)
 	if err != nil {
 		return nil, err

@@ -102,8 +102,8 @@ type EventPageParams struct {
 	Newest    int64
 	EventType string
 	But       []string
-	Skip      int32
-	PageLimit int32
+	Skip      int
+	PageLimit int
 }
 
 type EventPageRow struct {
@@ -113,7 +113,7 @@ type EventPageRow struct {
 	EventData json.RawMessage
 	Late      bool
 	CreatedAt time.Time
-	Attempt   int32
+	Attempt   int
 	Omitted   []string
 }
 
@@ -170,7 +170,7 @@ type EventsAfterParams struct {
 	SandboxID string
 	After     int64
 	But       []string
-	PageLimit int32
+	PageLimit int
 }
 
 type EventsAfterRow struct {
@@ -180,7 +180,7 @@ type EventsAfterRow struct {
 	EventData json.RawMessage
 	Late      bool
 	CreatedAt time.Time
-	Attempt   int32
+	Attempt   int
 	Omitted   []string
 }
 
@@ -243,7 +243,7 @@ WHERE s.task_id = $1 ORDER BY s.attempt, s.created_at
 
 type TaskSandboxesRow struct {
 	ID           string
-	Attempt      int32
+	Attempt      int
 	LastSequence int64
 	RemovedAt    *time.Time
 }

@@ -98,7 +98,7 @@ type FactsParams struct {
 	SandboxID      string
 	After          int64
 	Until          int64
-	Most           int32
+	Most           int
 }
 
 type FactsRow struct {

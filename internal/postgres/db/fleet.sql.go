@@ -23,7 +23,7 @@ WHERE sandboxes.provider = 'bare'
 
 type AdoptSandboxParams struct {
 	ID         string
-	Attempt    *int32
+	Attempt    *int
 	Provider   string
 	HostBound  bool
 	Machine    bool
@@ -102,7 +102,7 @@ ORDER BY s.created_at LIMIT 1000
 type LedgerOrphansRow struct {
 	ID      string
 	TaskID  string
-	Attempt int32
+	Attempt int
 }
 
 // Rows that are not at their end, and whose attempt has been over for grace, or never was.
@@ -264,7 +264,7 @@ type UnownedSandboxesParams struct {
 type UnownedSandboxesRow struct {
 	ID      string
 	TaskID  string
-	Attempt int32
+	Attempt int
 	Known   bool
 }
 

@@ -47,7 +47,7 @@ type ActionsParams struct {
 	OrganizationID string
 	ActionTypes    []string
 	TargetEntities []string
-	MaxRows        int32
+	MaxRows        int
 }
 
 func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAction, error) {
@@ -106,7 +106,7 @@ type ActiveByAnyIDParams struct {
 
 type ActiveByAnyIDRow struct {
 	ID   string
-	Rank int32
+	Rank int
 }
 
 // An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
@@ -201,7 +201,7 @@ type AnalysesParams struct {
 	TaskIds        []string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 func (q *Queries) Analyses(ctx context.Context, arg AnalysesParams) ([]GuardianAnalysis, error) {
@@ -318,11 +318,11 @@ WHERE id = $6
 `
 
 type EndGuardianCycleParams struct {
-	Active   int32
-	Judged   int32
-	Standing int32
-	Failed   int32
-	Acted    int32
+	Active   int
+	Judged   int
+	Standing int
+	Failed   int
+	Acted    int
 	ID       string
 }
 
@@ -386,7 +386,7 @@ type InsertActionParams struct {
 	OrganizationID string
 	ActionType     string
 	TargetEntity   string
-	AuthorityLevel int32
+	AuthorityLevel int
 	Reason         string
 	InitiatedBy    string
 	AuditLog       json.RawMessage
@@ -438,7 +438,7 @@ type InsertAnalysisParams struct {
 	SandboxID      string
 	OrganizationID string
 	TaskID         string
-	Attempt        int32
+	Attempt        int
 	SpokenBy       string
 	Verdict        string
 	AlignmentScore *float64
@@ -496,7 +496,7 @@ type InsertInterventionParams struct {
 	OrganizationID string
 	TaskID         string
 	SandboxID      string
-	Attempt        int32
+	Attempt        int
 	Level          string
 	SteeringType   string
 	Content        string
@@ -541,7 +541,7 @@ type InterventionsParams struct {
 	ID             *string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type InterventionsRow struct {
@@ -907,7 +907,7 @@ const setProjectSlots = `-- name: SetProjectSlots :exec
 UPDATE projects SET max_slots = $1, updated_at = now() WHERE id = $2
 `
 
-func (q *Queries) SetProjectSlots(ctx context.Context, maxSlots int32, iD string) error {
+func (q *Queries) SetProjectSlots(ctx context.Context, maxSlots int, iD string) error {
 	_, err := q.db.Exec(ctx, setProjectSlots, maxSlots, iD)
 	return err
 }
@@ -1005,7 +1005,7 @@ type WatchedEventsParams struct {
 	PartitionMonths []time.Time
 	LastSequences   []int64
 	Heartbeats      []string
-	Newest          int32
+	Newest          int
 }
 
 type WatchedEventsRow struct {
@@ -1073,7 +1073,7 @@ type WatchedSandboxesParams struct {
 	One     string
 	After   string
 	Upto    string
-	Most    int32
+	Most    int
 }
 
 type WatchedSandboxesRow struct {
@@ -1083,7 +1083,7 @@ type WatchedSandboxesRow struct {
 	Counters         json.RawMessage
 	CostUsd          float64
 	Tokens           int64
-	Attempt          int32
+	Attempt          int
 	TaskID           string
 	OrganizationID   string
 	ProjectID        string
@@ -1095,7 +1095,7 @@ type WatchedSandboxesRow struct {
 	PhaseID          string
 	ExecutionConfig  json.RawMessage
 	Budget           json.RawMessage
-	ReplacementCount int32
+	ReplacementCount int
 	AutoSteering     *bool
 	Settings         json.RawMessage
 	At               time.Time

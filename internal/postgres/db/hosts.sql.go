@@ -77,7 +77,7 @@ type HostSeenParams struct {
 	Name      string
 	Providers []string
 	Agents    []string
-	Capacity  int32
+	Capacity  int
 	Version   string
 }
 

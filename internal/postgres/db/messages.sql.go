@@ -197,11 +197,11 @@ type LeaseMessagesParams struct {
 	Taker     string
 	Lease     float64
 	Reason    string
-	Times     int32
+	Times     int
 	SandboxID string
 	Kind      string
 	Again     string
-	Most      int32
+	Most      int
 }
 
 // A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message three times;

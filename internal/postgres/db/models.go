@@ -74,7 +74,7 @@ type ApiKey struct {
 type Attempt struct {
 	TaskID string
 	// From 1.
-	Number    int32
+	Number    int
 	SandboxID string
 	// first, retry, revision, replacement, resumed or validation.
 	Kind string
@@ -165,14 +165,14 @@ type ConductorAnalysis struct {
 	// Score if every agent without an analysis does perfectly.
 	CoherenceAtMost float64
 	SystemStatus    string
-	NumAgents       int32
+	NumAgents       int
 	// Number of agents with a guardian analysis that is not unknown.
-	Judged         int32
-	DuplicateCount int32
+	Judged         int
+	DuplicateCount int
 	// Number of agents whose work is done and whose sandbox runs.
-	TerminationCount int32
+	TerminationCount int
 	// Number of files that several agents change at the same time.
-	CoordinationCount int32
+	CoordinationCount int
 	// Phases, projects, load and recommendations.
 	Details   json.RawMessage
 	CreatedAt time.Time
@@ -206,7 +206,7 @@ type CredentialCooldown struct {
 	// Reset of the limit.
 	Until time.Time
 	// How often the limit was reached.
-	LimitHits int32
+	LimitHits int
 	// Time between two admissions after the reset.
 	Stagger time.Duration
 	// Task that tries. Null: none.
@@ -231,7 +231,7 @@ type Delivery struct {
 	// held: pending. done: delivered. given_up: failed.
 	State string
 	// Number of attempts to deliver.
-	Tries int32
+	Tries int
 	// Error of the last attempt to deliver. Empty: none.
 	Error string
 	// Time of the next attempt to deliver.
@@ -261,7 +261,7 @@ type DetectedDuplicate struct {
 	// Files that both tasks changed.
 	Resources json.RawMessage
 	// Number of cycles that found the pair.
-	Cycles    int32
+	Cycles    int
 	CreatedAt time.Time
 	// Time of the last cycle that found the pair.
 	SeenAt time.Time
@@ -275,7 +275,7 @@ type Diagnosis struct {
 	TicketID       string
 	TaskID         string
 	// Newest failed attempt. 0: the task failed before the first attempt.
-	Attempt      int32
+	Attempt      int
 	Kind         string
 	FailureClass string
 	// Source of the cause.
@@ -393,7 +393,7 @@ type FollowUp struct {
 	// The task before.
 	Follows string
 	// From 1.
-	Round int32
+	Round int
 }
 
 // One action of a user through the guardian's routes.
@@ -403,7 +403,7 @@ type GuardianAction struct {
 	ActionType     string
 	TargetEntity   string
 	// 1 worker, 2 watchdog, 3 monitor, 4 guardian, 5 system.
-	AuthorityLevel int32
+	AuthorityLevel int
 	Reason         string
 	// The authenticated sender, not the name in the request.
 	InitiatedBy string
@@ -426,7 +426,7 @@ type GuardianAnalysis struct {
 	SandboxID      string
 	OrganizationID string
 	TaskID         string
-	Attempt        int32
+	Attempt        int
 	// Source of the verdict.
 	SpokenBy string
 	Verdict  string
@@ -460,15 +460,15 @@ type GuardianCycle struct {
 	// Null: running or interrupted.
 	EndedAt *time.Time
 	// Number of active sandboxes.
-	Active int32
+	Active int
 	// Number of new analyses.
-	Judged int32
+	Judged int
 	// Number of sandboxes whose last analysis is still valid.
-	Standing int32
+	Standing int
 	// Number of sandboxes whose analysis failed.
-	Failed int32
+	Failed int
 	// Number of interventions.
-	Acted int32
+	Acted int
 }
 
 // One machine that runs a worker. Its worker writes the row with each host heartbeat.
@@ -478,7 +478,7 @@ type Host struct {
 	// Sandbox providers that the host offers.
 	Providers []string
 	// Maximum number of sandboxes. 0: no limit.
-	Capacity int32
+	Capacity int
 	// Time of the last host heartbeat.
 	SeenAt time.Time
 	// When an operator marked the host as lost. Null: not lost; a later host heartbeat clears the mark.
@@ -524,7 +524,7 @@ type Intervention struct {
 	OrganizationID string
 	TaskID         string
 	SandboxID      string
-	Attempt        int32
+	Attempt        int
 	Level          string
 	SteeringType   string
 	// Text for the agent.
@@ -586,7 +586,7 @@ type Message struct {
 	// End of the lease: then the message is delivered again. Null: not leased.
 	LeaseUntil *time.Time
 	// Number of deliveries.
-	Deliveries int32
+	Deliveries int
 	// When the delivery status became final; of a delivered message: when a legacy worker is known to acknowledge no more. Null: open.
 	SettledAt *time.Time
 	// Why the message expired or was rejected. Empty: neither.
@@ -622,10 +622,10 @@ type Organization struct {
 	ID   string
 	Name string
 	Plan string
-	// Concurrency limit of the plan (client.PlanSlots), written with the plan. Null: no limit.
-	PlanSlots *int32
+	// Concurrency limit of the plan (task.PlanSlots), written with the plan. Null: no limit.
+	PlanSlots *int
 	// Concurrency limit that replaces that of the plan. Null: none. 0: admits no task.
-	MaxSlots *int32
+	MaxSlots *int
 	// Admits no task.
 	Paused    bool
 	CreatedAt time.Time
@@ -651,7 +651,7 @@ type Project struct {
 	// Empty: ask the repository.
 	DefaultBranch string
 	// Concurrency limit. 0: admits no task.
-	MaxSlots int32
+	MaxSlots int
 	// Admits no task.
 	Paused bool
 	// False: admits only tasks that a user requested, and tasks with force_execute.
@@ -665,7 +665,7 @@ type Project struct {
 	// Shell command that runs in each sandbox before the agent. Empty: none.
 	Setup string
 	// Limit of the setup command in seconds. 0: the default.
-	SetupTimeoutS int32
+	SetupTimeoutS int
 	// What reviews and failed checks of pull requests lead to: nothing, a message to the agent, or also a follow-up task.
 	OnFeedback string
 	// The guardian executes interventions. Null: as the installation is configured.
@@ -722,7 +722,7 @@ type Sandbox struct {
 	// Null: unmanaged, or of an unknown task.
 	TaskID *string
 	// Number of the attempt in its task. Null: unmanaged.
-	Attempt *int32
+	Attempt *int
 	// Sandbox provider, or bare: unmanaged.
 	Provider string
 	// The sandbox lives on one host; written with the intent, as machine.
@@ -853,7 +853,7 @@ type SpecProgress struct {
 	// Empty: none has started.
 	CurrentPhase string
 	// Percent, 0 to 100.
-	Progress int32
+	Progress int
 	// Phase -> output.
 	PhaseData json.RawMessage
 	// Phase -> first start.
@@ -902,7 +902,7 @@ type Task struct {
 	Continuous bool
 	// A user requested the task. False: omoi created the task.
 	UserRequested bool
-	MaxRetries    int32
+	MaxRetries    int
 	// Object of options of the creator, for example credentials, env, validator and force_execute. Values of env are encrypted.
 	ExecutionConfig json.RawMessage
 	// Limits of the task: tokens, usd, wall_clock_s, sandbox_s. A missing key or 0: no limit.
@@ -920,7 +920,7 @@ type Task struct {
 	// Commit from which the branch starts.
 	BaseCommit        *string
 	PullRequestUrl    *string
-	PullRequestNumber *int32
+	PullRequestNumber *int
 	Result            json.RawMessage
 	// Sentence for the public. Null: the task has not failed.
 	ErrorMessage *string
@@ -929,12 +929,12 @@ type Task struct {
 	// Why the task ended or is suspended: a code with its numbers (task.Reason). Null: no code is known, error_message says it alone.
 	EndReason json.RawMessage
 	// Retries that count against max_retries.
-	RetryCount    int32
-	RevisionCount int32
+	RetryCount    int
+	RevisionCount int
 	// Attempts that the guardian replaced.
-	ReplacementCount int32
+	ReplacementCount int
 	// Number of the newest attempt. 0: none.
-	AttemptCount int32
+	AttemptCount int
 	// First run of the chain of runs that owns the task; continue-as-new and reset keep the ID. Empty: no run has loaded the task.
 	FirstRunID string
 	// Run that may write the row. Empty: none.
@@ -948,7 +948,7 @@ type Task struct {
 	// Since when the task waits for a slot. Null: the task does not wait for a slot.
 	QueuedAt *time.Time
 	// From 1, for the first 20 of a project. Null: further back, or not ready.
-	QueuePosition *int32
+	QueuePosition *int
 	// Why the task waits in the queue: a code with its numbers (task.Reason). Null: the task is not queued, or admission has not evaluated it.
 	QueueReason json.RawMessage
 	// Urgency in whole hundredths, see omoi_score. Above 0: the task lacks a slot only.
@@ -961,7 +961,7 @@ type Task struct {
 	// User who requested the task. Null: unknown.
 	UserID *string
 	// Maximum number of validation rounds. 0: no validation.
-	ValidationRounds int32
+	ValidationRounds int
 }
 
 // One task as lists show the task: all columns in their order, the result shortened.
@@ -980,7 +980,7 @@ type TaskBrief struct {
 	Provider          string
 	Continuous        bool
 	UserRequested     bool
-	MaxRetries        int32
+	MaxRetries        int
 	ExecutionConfig   json.RawMessage
 	Budget            json.RawMessage
 	DeadlineAt        *time.Time
@@ -991,15 +991,15 @@ type TaskBrief struct {
 	BranchName        *string
 	BaseCommit        *string
 	PullRequestUrl    *string
-	PullRequestNumber *int32
+	PullRequestNumber *int
 	Result            json.RawMessage
 	ErrorMessage      *string
 	FailureClass      string
 	EndReason         json.RawMessage
-	RetryCount        int32
-	RevisionCount     int32
-	ReplacementCount  int32
-	AttemptCount      int32
+	RetryCount        int
+	RevisionCount     int
+	ReplacementCount  int
+	AttemptCount      int
 	FirstRunID        string
 	RunID             string
 	Ordinal           int64
@@ -1007,7 +1007,7 @@ type TaskBrief struct {
 	StartedAt         *time.Time
 	CompletedAt       *time.Time
 	QueuedAt          *time.Time
-	QueuePosition     *int32
+	QueuePosition     *int
 	QueueReason       json.RawMessage
 	Score             float64
 	CreatedAt         time.Time
@@ -1015,7 +1015,7 @@ type TaskBrief struct {
 	Waiting           json.RawMessage
 	WaitingAt         *time.Time
 	UserID            *string
-	ValidationRounds  int32
+	ValidationRounds  int
 }
 
 // One dependency: task_id starts after depends_on is completed.
@@ -1038,18 +1038,18 @@ type TaskOutbox struct {
 	// Relay that holds the lease. Empty: none.
 	LeasedBy string
 	// Failures in a row. 0: the last attempt to send succeeded.
-	Failures int32
+	Failures int
 	// Tokens of the token bucket that limits digests, at bucket_at.
 	Bucket   float64
 	BucketAt time.Time
 	// Digests sent since window_at. Above a limit the bucket fills more slowly.
-	Digests  int32
+	Digests  int
 	WindowAt time.Time
 	// Error of the last failure. Empty: none.
 	Error string
 }
 
-// One work item of a user: one or more tasks, of which its status follows (ticket.Status).
+// One work item of a user: one or more tasks, of which its status follows (task.TicketStatus).
 type Ticket struct {
 	ID          string
 	ProjectID   string
@@ -1098,11 +1098,11 @@ type User struct {
 type ValidationReview struct {
 	TaskID string
 	// From 1.
-	Round int32
+	Round int
 	// Sandbox of the validator. Empty: the verdict came from outside.
 	SandboxID string
 	// Attempt of the validator. 0: none.
-	Attempt int32
+	Attempt int
 	// Sender of the verdict, as in commands.
 	GivenBy         string
 	Passed          bool

@@ -18,8 +18,8 @@ WHERE id = $4
 
 type ChangeOrganizationParams struct {
 	Plan      *string
-	PlanSlots *int32
-	MaxSlots  *int32
+	PlanSlots *int
+	MaxSlots  *int
 	ID        string
 }
 
@@ -47,11 +47,11 @@ type OrganizationsShownRow struct {
 	ID        string
 	Name      string
 	Plan      string
-	MaxSlots  *int32
-	PlanSlots *int32
+	MaxSlots  *int
+	PlanSlots *int
 	Paused    bool
-	AtWork    int32
-	Waiting   int32
+	AtWork    int
+	Waiting   int
 }
 
 func (q *Queries) OrganizationsShown(ctx context.Context, id *string) ([]OrganizationsShownRow, error) {

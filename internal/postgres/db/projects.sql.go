@@ -31,7 +31,7 @@ type EnsureProjectParams struct {
 	OrganizationID string
 	Name           string
 	Repo           string
-	MaxSlots       int32
+	MaxSlots       int
 }
 
 // Makes the project of a repository unless the organization has it, or another project of that name.
@@ -60,11 +60,11 @@ type InsertProjectParams struct {
 	Description    string
 	Repo           string
 	DefaultBranch  string
-	MaxSlots       int32
+	MaxSlots       int
 	Autonomous     bool
 	Settings       json.RawMessage
 	Setup          string
-	SetupTimeoutS  int32
+	SetupTimeoutS  int
 	OnFeedback     string
 }
 
@@ -121,7 +121,7 @@ type ListProjectsParams struct {
 	OrganizationID string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]Project, error) {
@@ -292,8 +292,8 @@ SELECT (SELECT count(*) FROM tasks t WHERE t.project_id = $1)::integer AS tasks,
 `
 
 type ProjectContentsRow struct {
-	Tasks       int32
-	Tickets     int32
+	Tasks       int
+	Tickets     int
 	Credentials []string
 }
 
@@ -363,7 +363,7 @@ type UpdateProjectParams struct {
 	Name             *string
 	Description      *string
 	DefaultBranch    *string
-	MaxSlots         *int32
+	MaxSlots         *int
 	Paused           *bool
 	Autonomous       *bool
 	AgentsMayMessage *bool
@@ -372,7 +372,7 @@ type UpdateProjectParams struct {
 	OnFeedback       *string
 	Settings         json.RawMessage
 	Setup            *string
-	SetupTimeoutS    *int32
+	SetupTimeoutS    *int
 	OrganizationID   string
 	ID               string
 }

@@ -241,7 +241,7 @@ type ReadSandboxesParams struct {
 	Unverified     bool
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type ReadSandboxesRow struct {
@@ -431,7 +431,7 @@ type ReadTasksParams struct {
 	Fragments      []string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type ReadTasksRow struct {

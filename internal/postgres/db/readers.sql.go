@@ -27,7 +27,7 @@ type EventBySequenceRow struct {
 	EventData json.RawMessage
 	Late      bool
 	CreatedAt time.Time
-	Attempt   int32
+	Attempt   int
 	Omitted   []string
 }
 
@@ -82,7 +82,7 @@ type IntegrityGapsRow struct {
 }
 
 // The stretches of 1..last_sequence that hold no event.
-func (q *Queries) IntegrityGaps(ctx context.Context, sandboxID string, most int32) ([]IntegrityGapsRow, error) {
+func (q *Queries) IntegrityGaps(ctx context.Context, sandboxID string, most int) ([]IntegrityGapsRow, error) {
 	rows, err := q.db.Query(ctx, integrityGaps, sandboxID, most)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ type SpecProgressRow struct {
 	SpecID               string
 	Status               string
 	CurrentPhase         string
-	Progress             int32
+	Progress             int
 	Started              json.RawMessage
 	Completed            json.RawMessage
 	LastCompleted        *string

@@ -79,18 +79,18 @@ RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.
 type LeaseRelaysParams struct {
 	Owner string
 	Lease float64
-	Many  int32
+	Many  int
 	Span  float64
 	Slow  float64
 	Rate  float64
-	Most  int32
+	Most  int
 }
 
 type LeaseRelaysRow struct {
 	TaskID    string
 	SandboxID string
 	Admit     bool
-	Failures  int32
+	Failures  int
 	Crashed   bool
 	Room      bool
 }
@@ -141,7 +141,7 @@ ORDER BY a.number
 
 type LeftSandboxesRow struct {
 	ID     string
-	Number int32
+	Number int
 	Recent bool
 }
 
@@ -245,7 +245,7 @@ type RelayCommandsRow struct {
 	Status      string
 }
 
-func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int32) ([]RelayCommandsRow, error) {
+func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int) ([]RelayCommandsRow, error) {
 	rows, err := q.db.Query(ctx, relayCommands, taskID, most)
 	if err != nil {
 		return nil, err
@@ -300,7 +300,7 @@ RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now
 `
 
 type SettleRelayParams struct {
-	Failures  int32
+	Failures  int
 	Error     string
 	Pause     float64
 	Hold      float64
@@ -312,7 +312,7 @@ type SettleRelayParams struct {
 	Span      float64
 	Told      bool
 	GrantedAt *time.Time
-	Many      int32
+	Many      int
 	TaskID    string
 }
 

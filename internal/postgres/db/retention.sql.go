@@ -121,7 +121,7 @@ type ExpiredGitParams struct {
 	Before time.Time
 	After  string
 	Kind   string
-	Most   int32
+	Most   int
 }
 
 type ExpiredGitRow struct {
@@ -173,7 +173,7 @@ type MarkExpiredParams struct {
 	Kind   string
 	Now    time.Time
 	Before time.Time
-	Most   int32
+	Most   int
 }
 
 // Notes what is to be removed of sandboxes that ended before a moment.
@@ -218,7 +218,7 @@ type OpenRemovalsRow struct {
 }
 
 // Of one month after the other.
-func (q *Queries) OpenRemovals(ctx context.Context, kind string, most int32) ([]OpenRemovalsRow, error) {
+func (q *Queries) OpenRemovals(ctx context.Context, kind string, most int) ([]OpenRemovalsRow, error) {
 	rows, err := q.db.Query(ctx, openRemovals, kind, most)
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ DELETE FROM bus_events WHERE id = ANY (ARRAY(
 `
 
 // Not those of open tasks. Rows of sandboxes name their task.
-func (q *Queries) RemoveBusRows(ctx context.Context, before time.Time, most int32) (int64, error) {
+func (q *Queries) RemoveBusRows(ctx context.Context, before time.Time, most int) (int64, error) {
 	result, err := q.db.Exec(ctx, removeBusRows, before, most)
 	if err != nil {
 		return 0, err

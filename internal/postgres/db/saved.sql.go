@@ -26,8 +26,8 @@ SELECT kind, substring(content FROM $1::integer FOR $2::integer)::text AS piece 
 `
 
 type SavedPieceParams struct {
-	First  int32
-	Most   int32
+	First  int
+	Most   int
 	TaskID *string
 	ID     string
 }

@@ -15,7 +15,7 @@ SELECT count(*)::bigint FROM attempts WHERE task_id = $1 AND number < $2 AND fai
 
 type RanOutParams struct {
 	TaskID       string
-	Before       int32
+	Before       int
 	FailureClass string
 }
 

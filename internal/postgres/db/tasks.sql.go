@@ -197,15 +197,15 @@ type SaveTaskStateParams struct {
 	Queued       bool
 	SandboxID    string
 	AgentID      string
-	Retries      int32
-	Revisions    int32
+	Retries      int
+	Revisions    int
 	FailureClass string
 	ErrorMessage string
 	EndReason    string
 	Branch       string
 	Base         string
 	PullUrl      string
-	PullNumber   int32
+	PullNumber   int
 	Result       json.RawMessage
 	Final        bool
 	ID           string
@@ -370,7 +370,7 @@ type WorkRow struct {
 	Repo              string
 	DefaultBranch     string
 	Setup             string
-	SetupTimeoutS     int32
+	SetupTimeoutS     int
 	ModelPrices       string
 	Feedback          string
 	AttemptKind       string

@@ -119,7 +119,7 @@ type ListTicketsParams struct {
 	ProjectIds     []string
 	BeforeAt       *time.Time
 	BeforeID       *string
-	MaxRows        int32
+	MaxRows        int
 }
 
 type ListTicketsRow struct {

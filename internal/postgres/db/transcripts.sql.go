@@ -47,7 +47,7 @@ type BeginTranscriptParams struct {
 	SessionID string
 	TaskID    *string
 	SandboxID string
-	Most      int32
+	Most      int
 }
 
 // Not for one run more than a sandbox may have.
@@ -76,7 +76,7 @@ type EarlierTranscriptRow struct {
 	RunKey    string
 	SessionID string
 	SandboxID string
-	Attempt   *int32
+	Attempt   *int
 	Bytes     int64
 	Cut       int64
 	UpdatedAt time.Time
@@ -84,7 +84,7 @@ type EarlierTranscriptRow struct {
 
 // The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
 // starts without. What a validator thought is no work to go on with.
-func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt *int32) (EarlierTranscriptRow, error) {
+func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt *int) (EarlierTranscriptRow, error) {
 	row := q.db.QueryRow(ctx, earlierTranscript, taskID, attempt)
 	var i EarlierTranscriptRow
 	err := row.Scan(
@@ -209,7 +209,7 @@ type TaskTranscriptsRow struct {
 	RunKey    string
 	SessionID string
 	SandboxID string
-	Attempt   int32
+	Attempt   int
 	Bytes     int64
 	Cut       int64
 	UpdatedAt time.Time

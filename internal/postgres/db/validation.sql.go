@@ -78,9 +78,9 @@ ON CONFLICT DO NOTHING
 
 type InsertReviewParams struct {
 	TaskID          string
-	Round           int32
+	Round           int
 	SandboxID       string
-	Attempt         int32
+	Attempt         int
 	GivenBy         string
 	Passed          bool
 	Feedback        string
@@ -119,7 +119,7 @@ SELECT number, sandbox_id, head_commit FROM attempts WHERE task_id = $1 AND kind
 `
 
 type LastWorkAttemptRow struct {
-	Number     int32
+	Number     int
 	SandboxID  string
 	HeadCommit *string
 }

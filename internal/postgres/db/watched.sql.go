@@ -48,7 +48,7 @@ type ActiveLifeRow struct {
 	SpecID               string
 	Status               string
 	CurrentPhase         string
-	Progress             int32
+	Progress             int
 	Started              json.RawMessage
 	Phases               json.RawMessage
 	Criteria             json.RawMessage

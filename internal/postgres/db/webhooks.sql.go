@@ -26,7 +26,7 @@ SELECT root_id FROM feedback WHERE state = 'held' AND due_at <= now() GROUP BY r
 `
 
 // The pull requests for which something is due.
-func (q *Queries) DueFeedback(ctx context.Context, most int32) ([]string, error) {
+func (q *Queries) DueFeedback(ctx context.Context, most int) ([]string, error) {
 	rows, err := q.db.Query(ctx, dueFeedback, most)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ type FeedbackChainRow struct {
 	OnFeedback string
 	Repo       string
 	PullState  string
-	Rounds     int32
+	Rounds     int
 }
 
 // The newest task of a pull request, and what decides whether it is told.
@@ -166,7 +166,7 @@ ORDER BY t.created_at DESC, t.id DESC LIMIT 1
 
 type FeedbackTaskParams struct {
 	Repo     string
-	Numbers  []int32
+	Numbers  []int
 	Branches []string
 }
 
@@ -316,7 +316,7 @@ type InsertFollowUpParams struct {
 	TaskID  string
 	RootID  string
 	Follows string
-	Round   int32
+	Round   int
 }
 
 func (q *Queries) InsertFollowUp(ctx context.Context, arg InsertFollowUpParams) error {
