@@ -240,26 +240,21 @@ func (p *eventPlan) queue(batch *pgx.Batch, c ingest.Commit) {
 }
 
 func (p *eventPlan) queueEvents(batch *pgx.Batch) {
-	n := len(p.rows) - len(p.large)
-	if n == 0 {
-		return
-	}
-	ids, types, sources, data, keys := texts(n), texts(n), texts(n), rawTexts(n), texts(n)
-	sequences, months, late := bigints(n), dates(n), booleans(n)
+	var ids, types, sources, data, keys []string
+	var sequences []int64
+	var months []time.Time
+	var late []bool
 	for _, row := range p.rows {
 		if row.event.Large != nil {
 			continue // queueLarge
 		}
-		ids.add(row.sandbox.id)
-		sequences.add(row.sequence)
-		months.add(row.sandbox.month)
-		types.add(row.event.Type)
-		sources.add(row.event.Source)
-		data.add(row.event.Data)
-		late.add(row.sandbox.ended)
-		keys.add(row.key)
+		ids, sequences, months = append(ids, row.sandbox.id), append(sequences, row.sequence), append(months, row.sandbox.month)
+		types, sources = append(types, row.event.Type), append(sources, row.event.Source)
+		data, late, keys = append(data, string(row.event.Data)), append(late, row.sandbox.ended), append(keys, row.key)
 	}
-	batch.Queue(sqlInsertEvents, ids, sequences, months, types, sources, data, late, timeOr(p.now), keys)
+	if len(ids) > 0 {
+		batch.Queue(sqlInsertEvents, ids, sequences, months, types, sources, data, late, timeOr(p.now), keys)
+	}
 }
 
 func (p *eventPlan) queueWorn(batch *pgx.Batch) {
@@ -273,28 +268,22 @@ func (p *eventPlan) queueWorn(batch *pgx.Batch) {
 }
 
 func (p *eventPlan) queueSandboxes(batch *pgx.Batch, quiet time.Duration) {
-	n := len(p.sandboxes)
-	ids, heads, spools, marks, duplicates := texts(n), bigints(n), textsOrNull(n), bigints(n), bigints(n)
-	stored, worked, due := booleans(n), booleans(n), floatsOrNull(n)
-	was, tasks, ended := bigints(n), textsOrNull(n), booleans(n)
+	var ids []string
+	var spools, tasks []*string
+	var heads, marks, duplicates, was []int64
+	var stored, worked, ended []bool
+	var due []*float64
 	for _, id := range slices.Sorted(maps.Keys(p.sandboxes)) { // everybody locks in this order
 		s := p.sandboxes[id]
 		if s.stored == 0 && s.duplicates == 0 {
 			continue
 		}
-		ids.add(s.id)
-		heads.add(s.head)
-		spools.add(s.spoolID)
-		marks.add(s.spoolMark)
-		duplicates.add(int64(s.duplicates))
-		stored.add(s.stored > 0)
-		worked.add(s.worked)
-		due.add(dueIn(s, quiet))
-		was.add(s.was)
-		tasks.add(s.taskID)
-		ended.add(s.ended)
+		ids, spools, tasks = append(ids, s.id), append(spools, s.spoolID), append(tasks, s.taskID)
+		heads, marks, was = append(heads, s.head), append(marks, s.spoolMark), append(was, s.was)
+		duplicates, due = append(duplicates, int64(s.duplicates)), append(due, dueIn(s, quiet))
+		stored, worked, ended = append(stored, s.stored > 0), append(worked, s.worked), append(ended, s.ended)
 	}
-	if len(ids.values) > 0 {
+	if len(ids) > 0 {
 		batch.Queue(sqlMoveSandboxes, ids, heads, spools, marks, duplicates, stored, worked, due,
 			was, tasks, ended, timeOr(p.now)).QueryRow(func(row pgx.Row) error { return row.Scan(nil, &p.moved) })
 	}

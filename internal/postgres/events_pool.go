@@ -22,7 +22,6 @@ func (s *Store) openCommits() (*pgxpool.Pool, error) {
 	conf.MinConns, conf.MinIdleConns, conf.MaxConns = 0, 0, min(conf.MaxConns, maxCommits)
 	before := conf.AfterConnect
 	conf.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		knowArrays(conn)
 		_, err := conn.Exec(ctx, sqlPlans)
 		if err != nil || before == nil {
 			return err
