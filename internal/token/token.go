@@ -31,7 +31,7 @@ type Key struct {
 // Ring mints with one key and accepts two. It is safe for concurrent use.
 type Ring struct {
 	current Key
-	keys    []*checker
+	keys    []Key
 }
 
 // NewRing makes a ring. previous is the key that was current before; nil if there was none.
@@ -49,11 +49,7 @@ func NewRing(current Key, previous *Key) (*Ring, error) {
 	if previous != nil && previous.ID == current.ID {
 		return nil, task.Invalid("token.previous_key", "Both token keys are called %q; a new key needs a new id.", current.ID)
 	}
-	ring := &Ring{current: current}
-	for _, k := range keys {
-		ring.keys = append(ring.keys, newChecker(k))
-	}
-	return ring, nil
+	return &Ring{current: current, keys: keys}, nil
 }
 
 func (k Key) check() error {
@@ -77,7 +73,7 @@ func (r *Ring) Signs() Print { return r.current.print() }
 
 // Holds reports whether the key of a print is in the ring.
 func (r *Ring) Holds(p Print) bool {
-	return slices.ContainsFunc(r.keys, func(c *checker) bool { return c.print() == p })
+	return slices.ContainsFunc(r.keys, func(k Key) bool { return k.print() == p })
 }
 
 // print is cut, so that it is the token of no sandbox, whatever that is called.
@@ -98,7 +94,7 @@ func (r *Ring) Verify(token, sandboxID string) error {
 	if !ok {
 		return task.Errorf(task.CodeUnauthorized, "The sandbox token is malformed, or its key is not in use any more.")
 	}
-	if !key.fits(mac, sandboxID) {
+	if !hmac.Equal([]byte(key.sign(sandboxID)), []byte(mac)) {
 		return task.Errorf(task.CodeForbidden, "The token is not the token of sandbox %s.", sandboxID)
 	}
 	return nil
@@ -107,15 +103,15 @@ func (r *Ring) Verify(token, sandboxID string) error {
 // Looks reports whether a credential has the form of a sandbox token.
 func Looks(credential string) bool { return strings.HasPrefix(credential, version+".") }
 
-func (r *Ring) split(token string) (mac string, key *checker, ok bool) {
+func (r *Ring) split(token string) (mac string, key Key, ok bool) {
 	rest, ours := strings.CutPrefix(token, version+".")
 	id, mac, whole := strings.Cut(rest, ".")
 	if !ours || !whole || strings.Contains(mac, ".") {
-		return "", nil, false
+		return "", key, false
 	}
-	at := slices.IndexFunc(r.keys, func(c *checker) bool { return c.ID == id })
+	at := slices.IndexFunc(r.keys, func(k Key) bool { return k.ID == id })
 	if at < 0 {
-		return "", nil, false
+		return "", key, false
 	}
 	return mac, r.keys[at], true
 }
