@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -214,4 +215,42 @@ func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 		Queue: queueOf(box.Provider, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Pulled: box.Transport == task.TransportPull, Validates: validates(a),
 	}
+}
+
+// RanOut counts the attempts of a task before this one that failed for want of memory or disk.
+func (s *Store) RanOut(ctx context.Context, taskID string, before int) (int, error) {
+	n, err := s.q.RanOut(ctx, db.RanOutParams{TaskID: taskID, Before: before, FailureClass: string(task.ClassResources)})
+	return int(n), translate("count what attempts of task "+taskID+" ran out", err)
+}
+
+// openEnd ends the open attempts of a task, as failures of the infrastructure.
+func openEnd(taskID string, code task.ReasonCode) db.EndOpenAttemptsParams {
+	why := task.Reason{Code: code}
+	return db.EndOpenAttemptsParams{
+		TaskID: taskID, FailureClass: string(task.ClassInfrastructure), Reason: explain.Reason(why), EndReason: why.Stored(),
+	}
+}
+
+// endOthers ends what a run before this one began and left open: two attempts of a task are never open at once, and one
+// that is over is waited for and cleaned up like any other.
+func (b *beginning) endOthers(ctx context.Context) error {
+	return b.q.EndOpenAttempts(ctx, openEnd(b.row.ID, task.ReasonReset))
+}
+
+// endOthers ends, with the task, what another run left open.
+func (w *projecting) endOthers(ctx context.Context) error {
+	if !w.p.Status.Final() {
+		return nil
+	}
+	return w.q.EndOpenAttempts(ctx, openEnd(w.row.ID, task.ReasonTaskEnded))
+}
+
+// EndStrays ends attempts that are open though their task is over or has a later attempt, so that
+// their sandboxes are cleaned up. There should be none.
+func (s *Store) EndStrays(ctx context.Context) error {
+	over, reset := openEnd("", task.ReasonTaskEnded), openEnd("", task.ReasonReset)
+	return translate("end stray attempts", s.q.EndStrayAttempts(ctx, db.EndStrayAttemptsParams{
+		FailureClass: over.FailureClass, AtEnd: over.Reason, ByReset: reset.Reason,
+		AtEndReason: json.RawMessage(over.EndReason), ByResetReason: json.RawMessage(reset.EndReason),
+	}))
 }

@@ -78,3 +78,72 @@ func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
 		Late: row.Late, CreatedAt: row.CreatedAt.UTC(), Omitted: row.Omitted,
 	}
 }
+
+// SandboxHead answers the number of the newest event of a sandbox; of an unknown one 0.
+func (s *Store) SandboxHead(ctx context.Context, sandboxID string) (int64, error) {
+	heads, err := s.q.SandboxHead(ctx, sandboxID)
+	if err != nil || len(heads) == 0 {
+		return 0, translate("read the head of sandbox "+sandboxID, err)
+	}
+	return heads[0], nil
+}
+
+// TaskHeads answers likewise of each attempt of a task.
+func (s *Store) TaskHeads(ctx context.Context, taskID string) (map[int]int64, error) {
+	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
+	heads := make(map[int]int64, len(boxes))
+	for _, box := range boxes {
+		heads[int(box.Attempt)] = max(heads[int(box.Attempt)], box.LastSequence)
+	}
+	return heads, translate("read the heads of task "+taskID, err)
+}
+
+// pageChunk is how many rows are read at a time: rows are no longer than [ingest.LargeRow],
+// so that what is read and left out again is no more than a page.
+const pageChunk = ingest.MaxPage / ingest.LargeRow
+
+// eventPage collects events until there are enough of them, or enough bytes of them.
+type eventPage struct {
+	limit int
+	rows  []db.EventsAfterRow
+	bytes int
+	more  bool // some that are not on the page
+}
+
+// read asks for rows, each time beyond those that it has, until the page is full or there are no more.
+func (p *eventPage) read(next func(most int) ([]db.EventsAfterRow, error)) error {
+	for {
+		most := min(pageChunk, p.limit+1-len(p.rows))
+		rows, err := next(most)
+		if err != nil {
+			return err
+		}
+		if p.add(rows); p.more || len(rows) < most {
+			return nil
+		}
+	}
+}
+
+// add takes the rows for which there is room; the first one always fits.
+func (p *eventPage) add(rows []db.EventsAfterRow) {
+	for _, row := range rows {
+		full := p.bytes > 0 && p.bytes+len(row.EventData) > ingest.MaxPage
+		if full || len(p.rows) == p.limit {
+			p.more = true
+			return
+		}
+		p.rows, p.bytes = append(p.rows, row), p.bytes+len(row.EventData)
+	}
+}
+
+// last is the number of the page's last event; or what is given for a page that is empty.
+func (p *eventPage) last(empty int64) int64 {
+	if len(p.rows) == 0 {
+		return empty
+	}
+	return p.rows[len(p.rows)-1].Sequence
+}
+
+func (p *eventPage) events(sandboxID string) []ingest.StoredEvent {
+	return mapAll(p.rows, func(row db.EventsAfterRow) ingest.StoredEvent { return storedEvent(sandboxID, row) })
+}

@@ -92,3 +92,11 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	work.Unreadable = s.openForAgent(t.OrganizationID, work.Execution.Env)
 	return work, translate("read the attempts of task "+taskID, s.forAttempt(ctx, &work, row))
 }
+
+// SaveBranch notes the branch of a task and the commit from which it began, before the first
+// attempt needs them. What is noted already stays; projections say the same later.
+func (s *Store) SaveBranch(ctx context.Context, taskID, branch, base string) error {
+	_, err := s.pool.Exec(ctx, `UPDATE tasks SET branch_name = coalesce(nullif(branch_name, ''), $2),
+		base_commit = coalesce(nullif(base_commit, ''), $3), updated_at = now() WHERE id = $1`, taskID, branch, base)
+	return translate("note branch of task "+taskID, err)
+}

@@ -3,8 +3,11 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -118,4 +121,34 @@ func (s *Store) SaveHead(ctx context.Context, taskID string, attempt int, commit
 		HeadCommit: orNull(commit), TaskID: taskID, Number: attempt,
 	})
 	return translate("save the head of task "+taskID, oneRow(rows, err))
+}
+
+// SandboxAgain notes that a sandbox is there that was verified gone, and since when; the zero time if its provider does not
+// say. It has to be deleted and looked for twice as if it had never been gone.
+func (s *Store) SandboxAgain(ctx context.Context, sandboxID, providerID string, since time.Time) error {
+	_, err := s.q.SandboxAgain(ctx, db.SandboxAgainParams{
+		ID: sandboxID, ProviderID: providerID, CreatedAt: timeOr(since), Prices: s.cfg.prices(),
+	})
+	return translate("note that sandbox "+sandboxID+" is there again", err)
+}
+
+// Again counts the sandboxes that were there after they had been verified gone, and have not been verified since; id is one of them.
+func (s *Store) Again(ctx context.Context) (n int, id string, err error) {
+	row, err := s.q.SandboxesAgain(ctx)
+	return int(row.Again), row.ID, translate("count sandboxes that are there again", err)
+}
+
+// TokenLives is [task.CodeGone] an hour after the sandbox was verified gone: then its token
+// opens nothing any more. Of a sandbox that nobody knows it says nothing.
+func (s *Store) TokenLives(ctx context.Context, sandboxID string) error {
+	over, err := s.q.TokenOver(ctx, sandboxID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return translate("look whether the token of sandbox "+sandboxID+" lives", err)
+	case over:
+		return task.Errorf(task.CodeGone, "Sandbox %s is gone, and its token with it.", sandboxID)
+	}
+	return nil
 }

@@ -204,6 +204,38 @@ func (q *Queries) EndOpenAttempts(ctx context.Context, arg EndOpenAttemptsParams
 	return err
 }
 
+const endStrayAttempts = `-- name: EndStrayAttempts :exec
+WITH ended AS (
+    UPDATE attempts a SET ended_at = now(), outcome = 'failed', failure_class = $1,
+        reason = CASE WHEN o.ended THEN $2::text ELSE $3::text END,
+        end_reason = CASE WHEN o.ended THEN $4::jsonb ELSE $5::jsonb END
+    FROM tasks t CROSS JOIN LATERAL (SELECT t.status IN ('completed', 'failed', 'cancelled') AS ended) o WHERE t.id = a.task_id AND a.ended_at IS NULL AND (o.ended
+        OR EXISTS (SELECT FROM attempts later WHERE later.task_id = a.task_id AND later.number > a.number))
+    RETURNING a.sandbox_id, a.ended_at
+)
+UPDATE sandboxes s SET ended_at = coalesce(s.ended_at, e.ended_at) FROM ended e WHERE s.id = e.sandbox_id
+`
+
+type EndStrayAttemptsParams struct {
+	FailureClass  string
+	AtEnd         string
+	ByReset       string
+	AtEndReason   json.RawMessage
+	ByResetReason json.RawMessage
+}
+
+// Ends attempts that no run will end: those of tasks that are over, and those that a later one has followed.
+func (q *Queries) EndStrayAttempts(ctx context.Context, arg EndStrayAttemptsParams) error {
+	_, err := q.db.Exec(ctx, endStrayAttempts,
+		arg.FailureClass,
+		arg.AtEnd,
+		arg.ByReset,
+		arg.AtEndReason,
+		arg.ByResetReason,
+	)
+	return err
+}
+
 const hostsOffering = `-- name: HostsOffering :one
 SELECT count(*) FROM hosts
 WHERE lost_at IS NULL AND seen_at > now() - $1::interval AND $2::text = ANY (providers)
@@ -384,6 +416,24 @@ WHERE id = $2 AND waiting IS DISTINCT FROM nullif($1::text, '')::jsonb AND statu
 func (q *Queries) NoteTrouble(ctx context.Context, reason string, iD string) error {
 	_, err := q.db.Exec(ctx, noteTrouble, reason, iD)
 	return err
+}
+
+const ranOut = `-- name: RanOut :one
+SELECT count(*)::bigint FROM attempts WHERE task_id = $1 AND number < $2 AND failure_class = $3
+`
+
+type RanOutParams struct {
+	TaskID       string
+	Before       int
+	FailureClass string
+}
+
+// Earlier attempts of a task that ran out of memory or disk.
+func (q *Queries) RanOut(ctx context.Context, arg RanOutParams) (int64, error) {
+	row := q.db.QueryRow(ctx, ranOut, arg.TaskID, arg.Before, arg.FailureClass)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const saveHead = `-- name: SaveHead :execrows

@@ -10,6 +10,27 @@ import (
 	"encoding/json"
 )
 
+const addCommands = `-- name: AddCommands :exec
+SELECT omoi_add_command(m.id, $1::text, $2::text, $3::text) FROM unnest($4::uuid[]) AS m(id)
+`
+
+type AddCommandsParams struct {
+	Kind   string
+	Reason string
+	Sender string
+	Ids    []string
+}
+
+func (q *Queries) AddCommands(ctx context.Context, arg AddCommandsParams) error {
+	_, err := q.db.Exec(ctx, addCommands,
+		arg.Kind,
+		arg.Reason,
+		arg.Sender,
+		arg.Ids,
+	)
+	return err
+}
+
 const credentials = `-- name: Credentials :many
 SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials
 WHERE organization_id = $1
@@ -139,6 +160,41 @@ func (q *Queries) MakeUser(ctx context.Context, arg MakeUserParams) error {
 	return err
 }
 
+const organizationCredentials = `-- name: OrganizationCredentials :many
+SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials WHERE organization_id = $1
+`
+
+func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]Credential, error) {
+	rows, err := q.db.Query(ctx, organizationCredentials, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Credential{}
+	for rows.Next() {
+		var i Credential
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrganizationID,
+			&i.UserID,
+			&i.ProjectID,
+			&i.Kind,
+			&i.KeyID,
+			&i.Sealed,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.UsedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const placeOrganization = `-- name: PlaceOrganization :one
 SELECT organization_id FROM projects WHERE id = $1::uuid
 UNION ALL
@@ -151,6 +207,41 @@ func (q *Queries) PlaceOrganization(ctx context.Context, projectID *string, user
 	var organization_id string
 	err := row.Scan(&organization_id)
 	return organization_id, err
+}
+
+const proveAnswered = `-- name: ProveAnswered :exec
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
+    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
+    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
+        AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
+            THEN $1::text[] ELSE $2::text[] END))
+`
+
+// Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
+// the credential ended after it. It reads the newest 1,000 events of an attempt.
+func (q *Queries) ProveAnswered(ctx context.Context, answered []string, completions []string) error {
+	_, err := q.db.Exec(ctx, proveAnswered, answered, completions)
+	return err
+}
+
+const proveCredential = `-- name: ProveCredential :exec
+UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
+WHERE s.organization_id = $1 AND s.proven_at IS NULL AND CASE $2::text
+    WHEN '' THEN s.credential IN ('installation model', 'installation ' || $3::text)
+    ELSE s.credential LIKE $2 || ' %' END
+`
+
+type ProveCredentialParams struct {
+	OrganizationID string
+	CredentialID   string
+	Kind           string
+}
+
+// Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.
+func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams) error {
+	_, err := q.db.Exec(ctx, proveCredential, arg.OrganizationID, arg.CredentialID, arg.Kind)
+	return err
 }
 
 const putCredential = `-- name: PutCredential :one
@@ -244,6 +335,61 @@ func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (i
 	return result.RowsAffected(), nil
 }
 
+const suspendedOnCredentials = `-- name: SuspendedOnCredentials :many
+SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
+    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
+        AND s.proven_at > a.ended_at)::boolean AS proven
+FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+    AND t.organization_id IN (SELECT c.organization_id FROM credentials c WHERE c.updated_at > now() - interval '1 hour'
+        UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
+    AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
+    AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+ORDER BY t.organization_id, t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+`
+
+type SuspendedOnCredentialsRow struct {
+	ID              string
+	OrganizationID  string
+	UserID          *string
+	ProjectID       string
+	Agent           string
+	ExecutionConfig json.RawMessage
+	SleptOn         string
+	Proven          bool
+}
+
+// Tasks that reached the limit of a credential (slept_on), of organizations in which a credential was set of late or works again (proven),
+// once after each attempt.
+func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
+	rows, err := q.db.Query(ctx, suspendedOnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SuspendedOnCredentialsRow{}
+	for rows.Next() {
+		var i SuspendedOnCredentialsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.OrganizationID,
+			&i.UserID,
+			&i.ProjectID,
+			&i.Agent,
+			&i.ExecutionConfig,
+			&i.SleptOn,
+			&i.Proven,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const taskEnvs = `-- name: TaskEnvs :many
 SELECT id::text, organization_id::text, (execution_config -> 'env')::jsonb AS env FROM tasks
 WHERE jsonb_typeof(execution_config -> 'env') = 'object' AND execution_config -> 'env' <> '{}' AND id > $1::uuid
@@ -276,12 +422,34 @@ func (q *Queries) TaskEnvs(ctx context.Context, after string, most int) ([]TaskE
 	return items, nil
 }
 
+const tellSleep = `-- name: TellSleep :exec
+UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
+`
+
+// Until when a task sleeps that met a limit itself.
+func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
+	_, err := q.db.Exec(ctx, tellSleep, why, iD)
+	return err
+}
+
 const useCredential = `-- name: UseCredential :exec
 UPDATE credentials SET used_at = now() WHERE id = $1 AND (used_at IS NULL OR used_at < now() - interval '1 minute')
 `
 
 func (q *Queries) UseCredential(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, useCredential, id)
+	return err
+}
+
+const useNoCredential = `-- name: UseNoCredential :exec
+UPDATE attempts a SET credential = 'task ' || a.task_id
+WHERE a.task_id = $1 AND a.credential LIKE 'installation %'
+    AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = $1)
+`
+
+// The newest attempt of a task was given no credential: what it was to be given is not what it works with.
+func (q *Queries) UseNoCredential(ctx context.Context, taskID string) error {
+	_, err := q.db.Exec(ctx, useNoCredential, taskID)
 	return err
 }
 

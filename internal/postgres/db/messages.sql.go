@@ -174,6 +174,38 @@ func (q *Queries) InsertMessage(ctx context.Context, arg InsertMessageParams) (M
 	return i, err
 }
 
+const interrupters = `-- name: Interrupters :many
+SELECT DISTINCT ON (sandbox_id) sandbox_id, sender_kind FROM messages
+WHERE sandbox_id = ANY ($1::text[]) AND kind = 'interrupt' AND state = 'answered'
+ORDER BY sandbox_id, ordinal DESC
+`
+
+type InterruptersRow struct {
+	SandboxID  string
+	SenderKind string
+}
+
+// Of each of these sandboxes who sent the newest interrupt for which its agent has stopped.
+func (q *Queries) Interrupters(ctx context.Context, ids []string) ([]InterruptersRow, error) {
+	rows, err := q.db.Query(ctx, interrupters, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InterruptersRow{}
+	for rows.Next() {
+		var i InterruptersRow
+		if err := rows.Scan(&i.SandboxID, &i.SenderKind); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const leaseMessages = `-- name: LeaseMessages :many
 WITH due AS (
     SELECT m.id, $1::text = '' AND m.leased_by = '' AND m.deliveries >= $4::integer AS spent FROM messages m

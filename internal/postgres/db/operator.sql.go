@@ -159,6 +159,18 @@ func (q *Queries) LockLog(ctx context.Context, sandboxID string) (LockLogRow, er
 	return i, err
 }
 
+const logEnd = `-- name: LogEnd :one
+SELECT coalesce(max(last), 0)::bigint FROM log_parts WHERE sandbox_id = $1
+`
+
+// Up to where a log is stored.
+func (q *Queries) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
+	row := q.db.QueryRow(ctx, logEnd, sandboxID)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const logKept = `-- name: LogKept :exec
 UPDATE log_requests SET looked_at = now(), kept_at = now() WHERE sandbox_id = $1
 `

@@ -286,6 +286,36 @@ func (q *Queries) SalvageLost(ctx context.Context, id string) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
+const sandboxAgain = `-- name: SandboxAgain :execrows
+UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
+    provider_id = coalesce(nullif($1::text, ''), provider_id),
+    made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
+    price_per_second = coalesce(price_per_second, ($3::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, $3::jsonb -> provider ->> 'currency')
+WHERE id = $4 AND verified_at IS NOT NULL
+`
+
+type SandboxAgainParams struct {
+	ProviderID string
+	CreatedAt  *time.Time
+	Prices     json.RawMessage
+	ID         string
+}
+
+// One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
+func (q *Queries) SandboxAgain(ctx context.Context, arg SandboxAgainParams) (int64, error) {
+	result, err := q.db.Exec(ctx, sandboxAgain,
+		arg.ProviderID,
+		arg.CreatedAt,
+		arg.Prices,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const sandboxCreating = `-- name: SandboxCreating :execrows
 UPDATE sandboxes SET state = 'creating', transport = $1 WHERE id = $2 AND state IN ('intended', 'creating')
 `
@@ -324,6 +354,30 @@ func (q *Queries) SandboxGone(ctx context.Context, id string) (int64, error) {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const sandboxHead = `-- name: SandboxHead :many
+SELECT last_sequence FROM sandboxes WHERE id = $1
+`
+
+func (q *Queries) SandboxHead(ctx context.Context, id string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, sandboxHead, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var last_sequence int64
+		if err := rows.Scan(&last_sequence); err != nil {
+			return nil, err
+		}
+		items = append(items, last_sequence)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sandboxLost = `-- name: SandboxLost :execrows
@@ -374,6 +428,51 @@ func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) 
 	return result.RowsAffected(), nil
 }
 
+const sandboxSeen = `-- name: SandboxSeen :execrows
+UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif($1::text, '')),
+    made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
+    price_per_second = coalesce(price_per_second, ($3::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, $3::jsonb -> provider ->> 'currency'),
+    gone_at = NULL, state = CASE WHEN state = 'gone' THEN 'deleting' ELSE state END
+WHERE id = $4 AND verified_at IS NULL
+`
+
+type SandboxSeenParams struct {
+	ProviderID string
+	CreatedAt  *time.Time
+	Prices     json.RawMessage
+	ID         string
+}
+
+// A look found it there: it was made, whoever could not write that, and it is not gone after all.
+// What its provider's clock says lies between the intent and now.
+func (q *Queries) SandboxSeen(ctx context.Context, arg SandboxSeenParams) (int64, error) {
+	result, err := q.db.Exec(ctx, sandboxSeen,
+		arg.ProviderID,
+		arg.CreatedAt,
+		arg.Prices,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const sandboxUnmade = `-- name: SandboxUnmade :execrows
+UPDATE sandboxes SET state = 'gone', gone_at = now(), ended_at = coalesce(ended_at, now()), verified_at = now()
+WHERE id = $1 AND state = 'intended'
+`
+
+// Ends a row whose making never began; whoever would begin now is refused by its state.
+func (q *Queries) SandboxUnmade(ctx context.Context, id string) (int64, error) {
+	result, err := q.db.Exec(ctx, sandboxUnmade, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const sandboxVerified = `-- name: SandboxVerified :execrows
 UPDATE sandboxes SET gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now()), state = 'gone',
     verified_at = CASE WHEN NOT machine THEN verified_at ELSE coalesce(verified_at, now()) END
@@ -389,12 +488,98 @@ func (q *Queries) SandboxVerified(ctx context.Context, id string) (int64, error)
 	return result.RowsAffected(), nil
 }
 
+const sandboxesAgain = `-- name: SandboxesAgain :one
+SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
+WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at
+`
+
+type SandboxesAgainRow struct {
+	Again int64
+	ID    string
+}
+
+// Those that were there again and are not verified gone since; the first one stands for all.
+func (q *Queries) SandboxesAgain(ctx context.Context) (SandboxesAgainRow, error) {
+	row := q.db.QueryRow(ctx, sandboxesAgain)
+	var i SandboxesAgainRow
+	err := row.Scan(&i.Again, &i.ID)
+	return i, err
+}
+
+const sandboxesAtWork = `-- name: SandboxesAtWork :many
+SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at))::interval AS silent
+FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id JOIN tasks t ON t.id = a.task_id
+WHERE s.state = 'running' AND s.verified_at IS NULL AND s.machine
+    AND s.started_at IS NOT NULL AND s.transport <> 'pull' AND s.provider = $1
+    AND (s.host_id = $2::text OR s.host_id IS NULL)
+    AND a.assigned_at IS NOT NULL AND a.ended_at IS NULL AND t.status IN ('assigned', 'running', 'validating')
+ORDER BY s.id
+`
+
+type SandboxesAtWorkRow struct {
+	ID     string
+	TaskID string
+	Labels json.RawMessage
+	Silent time.Duration
+}
+
+// Those in reach of a host whose agents were started and are not known to have ended. Of those that are
+// tailed the tail tells.
+func (q *Queries) SandboxesAtWork(ctx context.Context, provider string, hostID string) ([]SandboxesAtWorkRow, error) {
+	rows, err := q.db.Query(ctx, sandboxesAtWork, provider, hostID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SandboxesAtWorkRow{}
+	for rows.Next() {
+		var i SandboxesAtWorkRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.TaskID,
+			&i.Labels,
+			&i.Silent,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const saveSalvage = `-- name: SaveSalvage :execrows
 UPDATE sandboxes SET salvage = $1 WHERE id = $2
 `
 
 func (q *Queries) SaveSalvage(ctx context.Context, salvage json.RawMessage, iD string) (int64, error) {
 	result, err := q.db.Exec(ctx, saveSalvage, salvage, iD)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const spoolRead = `-- name: SpoolRead :execrows
+UPDATE sandboxes SET read_at = coalesce(read_at, now()) WHERE id = $1
+`
+
+func (q *Queries) SpoolRead(ctx context.Context, id string) (int64, error) {
+	result, err := q.db.Exec(ctx, spoolRead, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const spoolUnsent = `-- name: SpoolUnsent :execrows
+UPDATE sandboxes SET unsent = true WHERE id = $1
+`
+
+func (q *Queries) SpoolUnsent(ctx context.Context, id string) (int64, error) {
+	result, err := q.db.Exec(ctx, spoolUnsent, id)
 	if err != nil {
 		return 0, err
 	}
@@ -410,4 +595,17 @@ func (q *Queries) TextByID(ctx context.Context, id string) (string, error) {
 	var content string
 	err := row.Scan(&content)
 	return content, err
+}
+
+const tokenOver = `-- name: TokenOver :one
+SELECT omoi_token_ended(verified_at, machine, state, gone_at) AS over
+FROM sandboxes WHERE id = $1
+`
+
+// Whether the token of a sandbox has ended: an hour after the sandbox was verified gone.
+func (q *Queries) TokenOver(ctx context.Context, id string) (bool, error) {
+	row := q.db.QueryRow(ctx, tokenOver, id)
+	var over bool
+	err := row.Scan(&over)
+	return over, err
 }

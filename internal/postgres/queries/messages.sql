@@ -74,3 +74,9 @@ WHERE s.id = sqlc.arg(id) AND t.project_id = sqlc.arg(project_id);
 -- name: AgentOfTask :one
 -- Empty between attempts.
 SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = sqlc.arg(id) AND project_id = sqlc.arg(project_id);
+
+-- name: Interrupters :many
+-- Of each of these sandboxes who sent the newest interrupt for which its agent has stopped.
+SELECT DISTINCT ON (sandbox_id) sandbox_id, sender_kind FROM messages
+WHERE sandbox_id = ANY (@ids::text[]) AND kind = 'interrupt' AND state = 'answered'
+ORDER BY sandbox_id, ordinal DESC;

@@ -75,3 +75,7 @@ DELETE FROM alerts WHERE source = @source;
 -- name: Alarms :many
 -- One that was not said again is that of a machine that is gone.
 SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source;
+
+-- name: LogEnd :one
+-- Up to where a log is stored.
+SELECT coalesce(max(last), 0)::bigint FROM log_parts WHERE sandbox_id = @sandbox_id;

@@ -104,3 +104,57 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: TextByID :one
 SELECT content FROM stored_texts WHERE id = @id;
+
+-- name: SandboxAgain :execrows
+-- One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
+UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
+    provider_id = coalesce(nullif(@provider_id::text, ''), provider_id),
+    made_at = coalesce(made_at, least(greatest(sqlc.narg('created_at')::timestamptz, created_at), now())),
+    price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, @prices::jsonb -> provider ->> 'currency')
+WHERE id = @id AND verified_at IS NOT NULL;
+
+-- name: SandboxesAgain :one
+-- Those that were there again and are not verified gone since; the first one stands for all.
+SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
+WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at;
+
+-- name: SandboxSeen :execrows
+-- A look found it there: it was made, whoever could not write that, and it is not gone after all.
+-- What its provider's clock says lies between the intent and now.
+UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif(@provider_id::text, '')),
+    made_at = coalesce(made_at, least(greatest(sqlc.narg('created_at')::timestamptz, created_at), now())),
+    price_per_second = coalesce(price_per_second, (@prices::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, @prices::jsonb -> provider ->> 'currency'),
+    gone_at = NULL, state = CASE WHEN state = 'gone' THEN 'deleting' ELSE state END
+WHERE id = @id AND verified_at IS NULL;
+
+-- name: SpoolRead :execrows
+UPDATE sandboxes SET read_at = coalesce(read_at, now()) WHERE id = @id;
+
+-- name: SpoolUnsent :execrows
+UPDATE sandboxes SET unsent = true WHERE id = @id;
+
+-- name: SandboxUnmade :execrows
+-- Ends a row whose making never began; whoever would begin now is refused by its state.
+UPDATE sandboxes SET state = 'gone', gone_at = now(), ended_at = coalesce(ended_at, now()), verified_at = now()
+WHERE id = @id AND state = 'intended';
+
+-- name: SandboxHead :many
+SELECT last_sequence FROM sandboxes WHERE id = sqlc.arg(id);
+
+-- name: TokenOver :one
+-- Whether the token of a sandbox has ended: an hour after the sandbox was verified gone.
+SELECT omoi_token_ended(verified_at, machine, state, gone_at) AS over
+FROM sandboxes WHERE id = sqlc.arg(id);
+
+-- name: SandboxesAtWork :many
+-- Those in reach of a host whose agents were started and are not known to have ended. Of those that are
+-- tailed the tail tells.
+SELECT s.id, t.id::text AS task_id, s.labels, (now() - greatest(s.started_at, s.last_event_at))::interval AS silent
+FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id JOIN tasks t ON t.id = a.task_id
+WHERE s.state = 'running' AND s.verified_at IS NULL AND s.machine
+    AND s.started_at IS NOT NULL AND s.transport <> 'pull' AND s.provider = @provider
+    AND (s.host_id = @host_id::text OR s.host_id IS NULL)
+    AND a.assigned_at IS NOT NULL AND a.ended_at IS NULL AND t.status IN ('assigned', 'running', 'validating')
+ORDER BY s.id;

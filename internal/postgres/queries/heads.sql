@@ -1,2 +1,0 @@
--- name: SandboxHead :many
-SELECT last_sequence FROM sandboxes WHERE id = sqlc.arg(id);
