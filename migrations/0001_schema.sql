@@ -517,7 +517,6 @@ CREATE TABLE validation_reviews (
     passed          boolean NOT NULL,
     feedback        text NOT NULL DEFAULT '',
     recommendations jsonb NOT NULL DEFAULT '[]',
-    evidence        jsonb NOT NULL DEFAULT '{}',
     created_at      timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (task_id, round)
 );
@@ -826,7 +825,6 @@ CREATE TABLE credential_cooldowns (
     credential  text NOT NULL,
     since       timestamptz NOT NULL DEFAULT clock_timestamp(),
     until       timestamptz NOT NULL,
-    limit_hits       integer NOT NULL DEFAULT 1,
     stagger     interval NOT NULL,
     probe       uuid,
     probed_at   timestamptz,
@@ -841,7 +839,6 @@ COMMENT ON TABLE credential_cooldowns IS 'The cooldown of one credential that re
 COMMENT ON COLUMN credential_cooldowns.credential IS 'Row and version of a credential, or installation and its name: nothing that is made of the secret.';
 COMMENT ON COLUMN credential_cooldowns.since IS 'Start of the cooldown.';
 COMMENT ON COLUMN credential_cooldowns.until IS 'Reset of the limit.';
-COMMENT ON COLUMN credential_cooldowns.limit_hits IS 'How often the limit was reached.';
 COMMENT ON COLUMN credential_cooldowns.stagger IS 'Time between two admissions after the reset.';
 COMMENT ON COLUMN credential_cooldowns.probe IS 'Task that tries. Null: none.';
 COMMENT ON COLUMN credential_cooldowns.probed_at IS 'When that task was admitted.';
@@ -1142,8 +1139,6 @@ CREATE TABLE diagnoses (
     task_id         uuid NOT NULL REFERENCES tasks ON DELETE CASCADE,
     attempt         integer NOT NULL,
     kind            text NOT NULL CHECK (kind IN ('repeated', 'ended', 'ticket')),
-    failure_class   text NOT NULL,
-    spoken_by       text NOT NULL CHECK (spoken_by IN ('rules', 'model')),
     said            jsonb NOT NULL,
     notice          text NOT NULL CHECK (notice IN ('none', 'held', 'sent')),
     message_id      uuid REFERENCES messages ON DELETE SET NULL,
@@ -1158,7 +1153,6 @@ CREATE INDEX diagnoses_message ON diagnoses (message_id) WHERE message_id IS NOT
 CREATE INDEX diagnoses_held ON diagnoses (task_id) WHERE notice = 'held';
 COMMENT ON TABLE diagnoses IS 'One diagnosis: root cause and advice for repeated failures of a task, for its failed end, or for a ticket whose tasks failed in a row.';
 COMMENT ON COLUMN diagnoses.attempt IS 'Newest failed attempt. 0: the task failed before the first attempt.';
-COMMENT ON COLUMN diagnoses.spoken_by IS 'Source of the cause.';
 COMMENT ON COLUMN diagnoses.said IS 'The whole diagnosis.';
 COMMENT ON COLUMN diagnoses.notice IS 'Message to the agent of the next attempt: none, held (pending) or sent.';
 COMMENT ON COLUMN diagnoses.message_id IS 'That message. Null: none was sent.';

@@ -120,8 +120,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: d.Attempt, Kind: d.Kind, FailureClass: string(d.FailureClass), SpokenBy: d.SpokenBy,
-		Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
+		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
 	})
 	if err != nil || n == 0 {
 		return false, err

@@ -17,8 +17,8 @@ func TestTellNotices_GoToRunningAgentsOnly(t *testing.T) {
 	ended, runs := w.task(project, ""), w.task(project, "")
 	endedBox, box := w.running(ended).SandboxID, w.running(runs).SandboxID
 	for hours, id := range map[int]string{2: ended.id, 1: runs.id} {
-		w.exec(`INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, failure_class, spoken_by, said, notice, created_at)
-			SELECT $2, organization_id, project_id, ticket_id, id, 0, 'ended', 'agent_error', 'rules', '{}', 'held', now() - make_interval(hours => $3)
+		w.exec(`INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, said, notice, created_at)
+			SELECT $2, organization_id, project_id, ticket_id, id, 0, 'ended', '{}', 'held', now() - make_interval(hours => $3)
 			FROM tasks WHERE id = $1`, id, task.NewID(), hours)
 	}
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, endedBox)

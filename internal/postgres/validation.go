@@ -102,7 +102,7 @@ func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	}
 	row := db.InsertReviewParams{
 		TaskID: w.row.ID, Round: round, SandboxID: v.args.text("sandbox_id"), GivenBy: v.by, Passed: v.ok,
-		Feedback: v.args.text("feedback"), Recommendations: textsOf(v.args["recommendations"]), Evidence: objectOr(evidenceOf(v.args)),
+		Feedback: v.args.text("feedback"), Recommendations: textsOf(v.args["recommendations"]),
 	}
 	if row.Feedback == "" {
 		row.Feedback = v.args.text("reason")
@@ -124,13 +124,6 @@ func (w *projecting) judged(ctx context.Context, sandboxID string) (int, error) 
 		return 0, nil
 	}
 	return work.Number, err
-}
-
-func evidenceOf(args object) json.RawMessage {
-	if readObject(args["evidence"]) == nil {
-		return nil
-	}
-	return args["evidence"]
 }
 
 // textsOf is a list of texts as it came, or none.

@@ -139,7 +139,7 @@ INSERT INTO credential_cooldowns AS s (organization_id, credential, stagger, unt
 SELECT $1, $2, $3::interval, u.until, u.until FROM (SELECT CASE WHEN $4::timestamptz IS NULL
     THEN clock_timestamp() + $5::interval
     ELSE least(greatest($4, clock_timestamp() + $3), clock_timestamp() + interval '6 hours') END AS until) u
-ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
+ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until),
     since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
     stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
     early = s.early AND s.until > clock_timestamp(),

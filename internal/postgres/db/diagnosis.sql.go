@@ -52,7 +52,7 @@ func (q *Queries) ClockNow(ctx context.Context) (time.Time, error) {
 }
 
 const diagnoses = `-- name: Diagnoses :many
-SELECT d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.failure_class, d.spoken_by, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+SELECT d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
 WHERE d.organization_id = $1
@@ -105,8 +105,6 @@ func (q *Queries) Diagnoses(ctx context.Context, arg DiagnosesParams) ([]Diagnos
 			&i.Diagnosis.TaskID,
 			&i.Diagnosis.Attempt,
 			&i.Diagnosis.Kind,
-			&i.Diagnosis.FailureClass,
-			&i.Diagnosis.SpokenBy,
 			&i.Diagnosis.Said,
 			&i.Diagnosis.Notice,
 			&i.Diagnosis.MessageID,
@@ -188,8 +186,8 @@ func (q *Queries) InsertDelivery(ctx context.Context, arg InsertDeliveryParams) 
 }
 
 const insertDiagnosis = `-- name: InsertDiagnosis :execrows
-INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, failure_class, spoken_by, said, notice)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, said, notice)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT DO NOTHING
 `
 
@@ -202,8 +200,6 @@ type InsertDiagnosisParams struct {
 	Attempt        int
 	Kind           string
 	EndedAt        time.Time
-	FailureClass   string
-	SpokenBy       string
 	Said           json.RawMessage
 	Notice         string
 }
@@ -219,8 +215,6 @@ func (q *Queries) InsertDiagnosis(ctx context.Context, arg InsertDiagnosisParams
 		arg.Attempt,
 		arg.Kind,
 		arg.EndedAt,
-		arg.FailureClass,
-		arg.SpokenBy,
 		arg.Said,
 		arg.Notice,
 	)
@@ -410,7 +404,7 @@ func (q *Queries) TicketDiagnosed(ctx context.Context, ticketID string) (TicketD
 }
 
 const ticketDiagnoses = `-- name: TicketDiagnoses :many
-SELECT DISTINCT ON (d.ticket_id) d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.failure_class, d.spoken_by, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
+SELECT DISTINCT ON (d.ticket_id) d.id, d.organization_id, d.project_id, d.ticket_id, d.task_id, d.attempt, d.kind, d.said, d.notice, d.message_id, d.created_at, d.ended_at, coalesce(v.id::text, '')::text AS delivery_id, coalesce(v.state, '')::text AS delivery_state,
     coalesce(v.tries, 0)::integer AS tries, coalesce(v.error, '')::text AS delivery_error, v.delivered_at
 FROM diagnoses d LEFT JOIN deliveries v ON v.diagnosis_id = d.id
 WHERE d.ticket_id = ANY ($1::uuid[]) AND d.kind = 'ticket'
@@ -444,8 +438,6 @@ func (q *Queries) TicketDiagnoses(ctx context.Context, ids []string) ([]TicketDi
 			&i.Diagnosis.TaskID,
 			&i.Diagnosis.Attempt,
 			&i.Diagnosis.Kind,
-			&i.Diagnosis.FailureClass,
-			&i.Diagnosis.SpokenBy,
 			&i.Diagnosis.Said,
 			&i.Diagnosis.Notice,
 			&i.Diagnosis.MessageID,

@@ -205,8 +205,6 @@ type CredentialCooldown struct {
 	Since time.Time
 	// Reset of the limit.
 	Until time.Time
-	// How often the limit was reached.
-	LimitHits int
 	// Time between two admissions after the reset.
 	Stagger time.Duration
 	// Task that tries. Null: none.
@@ -275,11 +273,8 @@ type Diagnosis struct {
 	TicketID       string
 	TaskID         string
 	// Newest failed attempt. 0: the task failed before the first attempt.
-	Attempt      int
-	Kind         string
-	FailureClass string
-	// Source of the cause.
-	SpokenBy string
+	Attempt int
+	Kind    string
 	// The whole diagnosis.
 	Said json.RawMessage
 	// Message to the agent of the next attempt: none, held (pending) or sent.
@@ -1108,6 +1103,5 @@ type ValidationReview struct {
 	Passed          bool
 	Feedback        string
 	Recommendations json.RawMessage
-	Evidence        json.RawMessage
 	CreatedAt       time.Time
 }

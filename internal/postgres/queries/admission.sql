@@ -22,7 +22,7 @@ INSERT INTO credential_cooldowns AS s (organization_id, credential, stagger, unt
 SELECT @organization_id, @credential, @stagger::interval, u.until, u.until FROM (SELECT CASE WHEN sqlc.narg('reset')::timestamptz IS NULL
     THEN clock_timestamp() + @pause::interval
     ELSE least(greatest(sqlc.narg('reset'), clock_timestamp() + @stagger), clock_timestamp() + interval '6 hours') END AS until) u
-ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until), limit_hits = s.limit_hits + 1,
+ON CONFLICT (organization_id, credential) DO UPDATE SET until = greatest(s.until, excluded.until),
     since = CASE WHEN s.proven_at IS NOT NULL OR s.until <= clock_timestamp() THEN clock_timestamp() ELSE s.since END,
     stagger = excluded.stagger, next_at = greatest(s.until, excluded.until), proven_at = NULL,
     early = s.early AND s.until > clock_timestamp(),

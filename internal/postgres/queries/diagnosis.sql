@@ -43,8 +43,8 @@ SELECT id, partition_month, last_sequence FROM sandboxes WHERE id = ANY (@ids::t
 
 -- name: InsertDiagnosis :execrows
 -- None where this failure has one.
-INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, failure_class, spoken_by, said, notice)
-VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @ended_at, @failure_class, @spoken_by, @said, @notice)
+INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, ended_at, said, notice)
+VALUES (@id, @organization_id, @project_id, @ticket_id, @task_id, @attempt, @kind, @ended_at, @said, @notice)
 ON CONFLICT DO NOTHING;
 
 -- name: InsertDelivery :exec
