@@ -5,7 +5,7 @@ package config
 // minutes or seconds; also, a legacy YAML key; default; min, max and oneof, the bounds; unit; zero, the meaning of zero
 // or empty; doc, its description, in which %s is the name of a provider.
 type Config struct {
-	Env  string `key:"env" env:"OMOIOS_ENV" default:"local" doc:"Environment: the name of the YAML file that is read over base.yaml. production logs as JSON; every other name but local needs a file."`
+	Env  string `key:"env" env:"OMOIOS_ENV" default:"local" doc:"Environment: the name of the YAML file that is read over base.yaml. The file of production is built in; every other name but local needs a file."`
 	Home string `key:"home" zero:"~/.omoi" doc:"Data directory of this installation: keys, dev.json, development databases, sandboxes."`
 	Dir  string `key:"config_dir" zero:"config below home" doc:"Directory of base.yaml and <env>.yaml."`
 

@@ -2,7 +2,8 @@
 //
 // A setting has one key, for example sandbox.memory_gb, and is looked up in this order:
 // a parameter of the command, the environment (then .env.local, then .env, of the
-// working directory), YAML (<env>.yaml, then base.yaml), its default. An empty environment variable counts as not set.
+// working directory), YAML (<env>.yaml, then base.yaml, then the production.yaml built into
+// the binary), its default. An empty environment variable counts as not set.
 //
 // Every key is also the variable OMOI_<KEY>, upper case, dots as underscores; some
 // have a second, older name. The struct tags of [Config] are the one source of names,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed" // for production.yaml
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,11 +18,14 @@ const (
 	originParameter   = "parameter"
 	originEnvironment = "environment"
 	originDefault     = "default"
-	originProduction  = "the environment production"
+	originProduction  = "production.yaml (built in)"
 
 	envLocal      = "local"
 	envProduction = "production"
 )
+
+//go:embed production.yaml
+var production []byte
 
 // layer is one place where settings are looked for: variables, or dotted keys.
 type layer struct {
@@ -63,7 +67,7 @@ func environment(environ []string) layer {
 	return l
 }
 
-// yamlLayers reads <env>.yaml and base.yaml of dir. Of the environments without a file
+// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in production.yaml. Of the environments without a file
 // only local and production mean something.
 func yamlLayers(dir, name string) ([]layer, error) {
 	if !regexp.MustCompile(`^[\w-]+$`).MatchString(name) {
@@ -86,10 +90,11 @@ func yamlLayers(dir, name string) ([]layer, error) {
 			return nil, fmt.Errorf("configuration: env: there is no %s. Create it, or set OMOI_ENV to local or production", path)
 		}
 	}
-	if name == envProduction { // where programs read the log
-		layers = append(layers, layer{name: originProduction, values: map[string]string{"log.format": "json"}})
+	if name != envProduction {
+		return layers, nil
 	}
-	return layers, nil
+	builtIn, err := yamlLayer(originProduction, production)
+	return append(layers, builtIn), err
 }
 
 func yamlLayer(name string, content []byte) (layer, error) {

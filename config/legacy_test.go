@@ -33,7 +33,7 @@ func TestLegacyEnvironment_IsHonored(t *testing.T) {
 	}})
 	require.Equal(t, []any{"daytona", "https://omoi.example.com", "production", "json"},
 		[]any{loaded.Task.Provider, loaded.API.CallbackURL, loaded.Env, loaded.Log.Format})
-	require.Equal(t, "the environment production", origin(t, loaded, "log.format"))
+	require.Equal(t, "production.yaml (built in)", origin(t, loaded, "log.format"))
 	require.Empty(t, loaded.Warnings)
 }
 
