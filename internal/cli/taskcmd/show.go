@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,9 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		s.say("")
 	}
 	s.showSandboxes(boxes)
+	if len(boxes) > 0 {
+		s.row("Isolation", render.Clean(strings.Join(boxes[0].Isolation, ", ")))
+	}
 	s.savedWork(s.say, t, boxes)
 	s.next(s.say, nextCommands(t, waits))
 	return nil
@@ -103,11 +107,23 @@ func (s *session) showTask(t shown, waits bool) {
 	}
 	s.row("Finished", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
+	s.row("Cleanup", cleanup(t))
 	s.row("Waits for", strings.Join(t.DependsOn.TaskIDs, " "))
 	if c := t.PendingCommand; c != nil {
 		s.row("Command", fmt.Sprintf("%s, %s since %s", c.Kind, c.State, moment(&c.CreatedAt)))
 	}
 	s.row("Temporal", t.Workflow)
+}
+
+// cleanup names the command that follows the deletion of sandboxes; empty if all deletions are verified.
+func cleanup(t shown) string {
+	if slices.ContainsFunc(t.Sandboxes, func(b client.Sandbox) bool {
+		ended := b.EndedAt != nil || t.Status.Final()
+		return ended && b.Machine() && b.VerifiedAt == nil && b.State != task.SandboxLost
+	}) {
+		return "in progress (omoi receipt " + render.Short(t.ID) + ")"
+	}
+	return ""
 }
 
 // row is one line of show; an empty value is left out.

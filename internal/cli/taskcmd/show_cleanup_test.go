@@ -1,0 +1,30 @@
+package taskcmd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestShow_SaysThatCleanupIsInProgress(t *testing.T) {
+	t.Parallel()
+	f, now := newFake(t), time.Now()
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	box := client.Sandbox{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, Attempt: 1, State: task.SandboxDeleting, EndedAt: &now}
+	for _, change := range []func(*client.Sandbox){func(*client.Sandbox) {}, func(b *client.Sandbox) { b.GoneAt = &now }} {
+		changed := box
+		change(&changed)
+		f.boxes = []client.Sandbox{changed}
+		require.Contains(t, f.omoi("show", "-").out, "Cleanup       in progress (omoi receipt ")
+	}
+	box.VerifiedAt = &now
+	f.boxes = []client.Sandbox{box}
+	require.NotContains(t, f.omoi("show", "-").out, "Cleanup")
+	box.VerifiedAt, box.EndedAt = nil, nil
+	f.boxes, f.tasks[0].Status, f.tasks[0].SandboxID = []client.Sandbox{box}, task.StatusRunning, &box.ID
+	require.NotContains(t, f.omoi("show", "-").out, "Cleanup")
+}
