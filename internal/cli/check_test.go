@@ -14,7 +14,7 @@ func TestCheckProviderRefuses(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	for want, args := range map[string][]string{
-		"no Docker sandboxes: docker.enabled is never. Next: ": {"check", "provider", "docker"},
+		"no Docker sandboxes. Next: omoi doctor": {"check", "provider", "docker"},
 		"takes the name of one provider":                       {"check", "provider"},
 		"The provider external makes no sandboxes":             {"check", "provider", "external"},
 		"This machine has no sandbox provider \"no\"":          {"check", "provider", "no"},
