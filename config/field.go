@@ -97,7 +97,7 @@ func perProvider(sf reflect.StructField, prefix string, index []int) (fields []F
 // value returns the setting in the [Config] of root.
 func (f Field) value(root reflect.Value) reflect.Value {
 	v := root.FieldByIndex(f.index)
-	all, ok := v.Addr().Interface().(*PerProvider)
+	all, ok := reflect.TypeAssert[*PerProvider](v.Addr())
 	if !ok {
 		return v
 	}

@@ -31,7 +31,7 @@ func (f *timed) Freeze(ctx context.Context, _ string) (int, error) {
 func TestStop_StepsAreGivenTenSeconds(t *testing.T) {
 	t.Parallel()
 	w, f := newWinter(t), &timed{}
-	w.freezer.providers = map[string]sandbox.Freezer{"timed": f}
+	w.providers = map[string]sandbox.Freezer{"timed": f}
 	w.farewell(t.Context(), w.core, w.freezer)
 	w.freezeLate(t.Context(), w.core, w.freezer)
 	require.Len(t, f.given, 2)

@@ -20,7 +20,7 @@ const (
 func Name(rows []Row, work task.Work) string {
 	names, _ := wanted(work)
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return name == GitHub || work.Agent == task.AgentClaude && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
+		return name == GitHub || task.RuntimeOf(work.Agent).NeedsModel && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
 	})
 	if len(names) != 1 {
 		return ofTask + work.TaskID

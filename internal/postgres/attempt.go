@@ -103,7 +103,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	}
 	b.wrote = true
 	return contract.BeginAttemptResult{LiveAttempt: contract.LiveAttempt{
-		Number: int(*box.Attempt), SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
+		Number: *box.Attempt, SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
 		Validates: b.in.Kind == task.KindValidation,
 	}}, nil
 }
@@ -119,7 +119,7 @@ func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (co
 func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {
 	var err error
 	box.Labels, err = json.Marshal(sandbox.Labels{
-		Installation: installation, TaskID: b.row.ID, Attempt: int(*box.Attempt), SandboxID: box.ID,
+		Installation: installation, TaskID: b.row.ID, Attempt: *box.Attempt, SandboxID: box.ID,
 	})
 	if err != nil {
 		return fmt.Errorf("write labels: %w", err)

@@ -73,7 +73,7 @@ func (s *Store) EventsAfter(ctx context.Context, sandboxID string, after int64, 
 
 func storedEvent(sandboxID string, row db.EventsAfterRow) ingest.StoredEvent {
 	return ingest.StoredEvent{
-		ID: ingest.EventID(sandboxID, row.Sequence), SandboxID: sandboxID, Attempt: int(row.Attempt),
+		ID: ingest.EventID(sandboxID, row.Sequence), SandboxID: sandboxID, Attempt: row.Attempt,
 		Sequence: row.Sequence, Type: row.EventType, Source: row.Source, Data: row.EventData,
 		Late: row.Late, CreatedAt: row.CreatedAt.UTC(), Omitted: row.Omitted,
 	}
@@ -93,7 +93,7 @@ func (s *Store) TaskHeads(ctx context.Context, taskID string) (map[int]int64, er
 	boxes, err := s.q.TaskSandboxes(ctx, &taskID)
 	heads := make(map[int]int64, len(boxes))
 	for _, box := range boxes {
-		heads[int(box.Attempt)] = max(heads[int(box.Attempt)], box.LastSequence)
+		heads[box.Attempt] = max(heads[box.Attempt], box.LastSequence)
 	}
 	return heads, translate("read the heads of task "+taskID, err)
 }

@@ -23,7 +23,7 @@ func (s *Store) TaskEventsAfter(ctx context.Context, taskID string, after ingest
 	out := ingest.TaskPage{Events: []ingest.StoredEvent{}, From: settled(after, boxes)}
 	room := eventPage{limit: cmp.Or(limit, defaultEventLimit)}
 	for _, box := range boxes {
-		from, _ := out.From.In(int(box.Attempt))
+		from, _ := out.From.In(box.Attempt)
 		if box.LastSequence <= from {
 			continue
 		}
@@ -57,11 +57,11 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 	var removed *time.Time
 	left := false
 	for _, box := range boxes {
-		from, known := after.In(int(box.Attempt))
+		from, known := after.In(box.Attempt)
 		switch {
 		case box.RemovedAt == nil:
 			left = left || box.LastSequence > 0
-		case known && from < box.LastSequence, !known && box.LastSequence > 0 && after != (ingest.Cursor{}) && int(box.Attempt) > after.Attempt:
+		case known && from < box.LastSequence, !known && box.LastSequence > 0 && after != (ingest.Cursor{}) && box.Attempt > after.Attempt:
 			return retention.Removed(retention.Events, "task "+taskID, *box.RemovedAt)
 		case !known && box.LastSequence > 0:
 			removed = box.RemovedAt
@@ -77,8 +77,8 @@ func keptFrom(taskID string, after ingest.Cursor, boxes []db.TaskSandboxesRow) e
 // read: somebody made the cursor who wants to see what comes after one event. So is one whose events were removed.
 func settled(after ingest.Cursor, boxes []db.TaskSandboxesRow) ingest.Cursor {
 	for _, box := range boxes {
-		if _, known := after.In(int(box.Attempt)); !known && (int(box.Attempt) < after.Attempt || box.RemovedAt != nil && box.LastSequence > 0) {
-			after = after.Known(int(box.Attempt), box.LastSequence)
+		if _, known := after.In(box.Attempt); !known && (box.Attempt < after.Attempt || box.RemovedAt != nil && box.LastSequence > 0) {
+			after = after.Known(box.Attempt, box.LastSequence)
 		}
 	}
 	return after

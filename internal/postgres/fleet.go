@@ -103,7 +103,7 @@ func (s *Store) Leftovers(ctx context.Context, taskID string) ([]contract.Orphan
 
 func orphan(id, taskID string, attempt int, reason string) contract.Orphan {
 	return contract.Orphan{CleanupInput: contract.CleanupInput{
-		SandboxID: id, TaskID: taskID, Attempt: int(attempt), Reason: reason,
+		SandboxID: id, TaskID: taskID, Attempt: attempt, Reason: reason,
 	}}
 }
 

@@ -82,7 +82,7 @@ func (s *Store) readSaid(ctx context.Context, all []guardian.Watched) error {
 
 func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 	w := guardian.Watched{
-		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: int(row.Attempt),
+		SandboxID: row.ID, TaskID: row.TaskID, ProjectID: row.ProjectID, OrganizationID: row.OrganizationID, Attempt: row.Attempt,
 		PartitionMonth: row.PartitionMonth, Head: row.LastSequence, Title: row.Title, Description: row.Description, TaskType: row.TaskType, Mode: row.Mode,
 		Agent: row.Agent, PhaseID: row.PhaseID, Execution: row.ExecutionConfig, Settings: row.Settings, CostUSD: row.CostUsd, Tokens: row.Tokens,
 		Replacements: row.ReplacementCount, Age: age(row.Age), AutoSteering: row.AutoSteering, At: row.At,

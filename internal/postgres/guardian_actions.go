@@ -139,7 +139,7 @@ func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to str
 		if sides[0].ID == sides[1].ID {
 			return nil, nil, nil, "", task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
 		}
-		if int(sides[0].MaxSlots) < n {
+		if sides[0].MaxSlots < n {
 			return nil, nil, nil, "", task.Errorf(task.CodeExhausted, "The project %s runs %d tasks at a time; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)
 		}
 		before, after = slots(sides[0], 0, sides[1], 0), slots(sides[0], -n, sides[1], n)
@@ -187,7 +187,7 @@ func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to stri
 }
 
 func slots(from db.Project, less int, to db.Project, more int) map[string]any {
-	return map[string]any{"from_capacity": int(from.MaxSlots) + less, "to_capacity": int(to.MaxSlots) + more}
+	return map[string]any{"from_capacity": from.MaxSlots + less, "to_capacity": to.MaxSlots + more}
 }
 
 func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) error {
@@ -298,7 +298,7 @@ func revertReallocation(ctx context.Context, q *db.Queries, call guardian.Call, 
 	if err := json.Unmarshal(audit["capacity_transferred"], &n); err != nil {
 		return guardian.RevertedAction{}, err
 	}
-	if int(sides[0].MaxSlots) < n {
+	if sides[0].MaxSlots < n {
 		return guardian.RevertedAction{NotUndone: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
 	}
 	return guardian.RevertedAction{Undone: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},

@@ -31,7 +31,7 @@ func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh
 
 func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
 	return guardian.Analysis{
-		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: int(r.Attempt),
+		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: r.Attempt,
 		SpokenBy: r.SpokenBy, Verdict: r.Verdict, AlignmentScore: r.AlignmentScore, NeedsSteering: r.NeedsSteering,
 		SteeringType: r.SteeringType, CurrentFocus: r.CurrentFocus, Confidence: r.Confidence, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen,
 		Analysis: r.Analysis, Subject: r.Subject, Rules: r.Rules, JudgedAt: r.JudgedAt.UTC(),
@@ -100,7 +100,7 @@ func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 		c := last[0]
 		out.Last = &guardian.Cycle{
 			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: c.Active, Judged: c.Judged,
-			Standing: c.Standing, Failed: int(c.Failed), Acted: c.Acted,
+			Standing: c.Standing, Failed: c.Failed, Acted: c.Acted,
 		}
 	}
 	return out, translate("read the last cycle", err)

@@ -144,7 +144,7 @@ func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (t
 func interventionOf(r db.Intervention) guardian.Intervention {
 	return guardian.Intervention{
 		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
-		Attempt: int(r.Attempt), Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
+		Attempt: r.Attempt, Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
 		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: deref(r.MessageID), CommandID: deref(r.CommandID),
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}

@@ -148,7 +148,7 @@ func TestTheRetryAfterARefusedPublishBeginsThere(t *testing.T) {
 	require.Equal(t, task.Unpublished{Attempt: live.Number, Ref: saved.Ref, Head: "beef"}, unpublished)
 	w.exec(`UPDATE sandboxes SET salvage = NULL`)
 	require.False(t, w.load(again).PublishOnly)
-	w.exec(`UPDATE tasks SET provider = 'external' WHERE id = $1`, a.id)
+	w.exec(`UPDATE tasks SET provider = 'external', agent = 'external' WHERE id = $1`, a.id)
 	require.True(t, w.load(again).PublishOnly, "what works outside brings its work there itself")
 	require.False(t, w.load(again).Saved)
 	w.write(again, contract.Projection{Ordinal: 5, Status: task.StatusPending, RequestSlot: true})

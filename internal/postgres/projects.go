@@ -125,10 +125,10 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 func projectOf(row db.Project) client.Project {
 	return client.Project{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
-		DefaultBranch: row.DefaultBranch, MaxSlots: int(row.MaxSlots), Paused: row.Paused,
+		DefaultBranch: row.DefaultBranch, MaxSlots: row.MaxSlots, Paused: row.Paused,
 		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
 		OnFeedback: feedback.Mode(row.OnFeedback), Settings: row.Settings,
-		Setup: row.Setup, SetupTimeoutS: int(row.SetupTimeoutS), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		Setup: row.Setup, SetupTimeoutS: row.SetupTimeoutS, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}
 }
 

@@ -49,7 +49,7 @@ func deletionOf(ctx context.Context, q *db.Queries, row db.Project) (client.Proj
 	}
 	has, err := q.ProjectContents(ctx, row.ID)
 	return client.ProjectDeletion{
-		Project: projectOf(row), Tasks: int(has.Tasks), Tickets: has.Tickets, Credentials: has.Credentials,
+		Project: projectOf(row), Tasks: has.Tasks, Tickets: has.Tickets, Credentials: has.Credentials,
 		OpenTasks: mapAll(open, func(t db.ProjectOpenTasksRow) client.OpenTask {
 			return client.OpenTask{ID: t.ID, Title: t.Title, Status: task.Status(t.Status)}
 		}),

@@ -58,7 +58,7 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 	return task.Sandbox{
 		ID: row.ID, Provider: row.Provider, ProviderID: deref(row.ProviderID), HostID: deref(row.HostID),
-		TaskID: deref(row.TaskID), Attempt: int(deref(row.Attempt)), State: task.SandboxState(row.State),
+		TaskID: deref(row.TaskID), Attempt: deref(row.Attempt), State: task.SandboxState(row.State),
 		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: seconds, CostUSD: cost.Known(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,

@@ -128,7 +128,7 @@ func (s *Store) TaskTranscripts(ctx context.Context, organizationID, taskID stri
 
 func transcriptInfo(r db.TaskTranscriptsRow) transcript.Info {
 	return transcript.Info{
-		RunID: r.RunKey, SessionID: cmp.Or(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: int(r.Attempt),
+		RunID: r.RunKey, SessionID: cmp.Or(r.SessionID, r.RunKey), SandboxID: r.SandboxID, Attempt: r.Attempt,
 		Bytes: r.Bytes, CutBytes: r.Cut, UpdatedAt: r.UpdatedAt.UTC(), RemovedAt: r.RemovedAt,
 	}
 }

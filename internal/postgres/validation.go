@@ -137,7 +137,7 @@ func textsOf(raw json.RawMessage) json.RawMessage {
 
 func reviewRecord(r db.ValidationReview) task.Review {
 	out := task.Review{
-		Round: r.Round, SandboxID: r.SandboxID, Attempt: int(r.Attempt), By: r.GivenBy, Passed: r.Passed,
+		Round: r.Round, SandboxID: r.SandboxID, Attempt: r.Attempt, By: r.GivenBy, Passed: r.Passed,
 		Feedback: r.Feedback, Recommendations: []string{}, CreatedAt: r.CreatedAt,
 	}
 	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // written by us: a list of texts

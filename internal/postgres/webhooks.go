@@ -47,11 +47,7 @@ func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feed
 }
 
 func feedbackTask(ctx context.Context, q *db.Queries, f feedback.Feedback) (db.FeedbackTaskRow, error) {
-	numbers := []int{}
-	for _, n := range f.Numbers {
-		numbers = append(numbers, n)
-	}
-	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: numbers, Branches: append([]string{}, f.Branches...)})
+	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: append([]int{}, f.Numbers...), Branches: append([]string{}, f.Branches...)})
 }
 
 func pullClosed(state string) bool {

@@ -139,7 +139,7 @@ func (w *settling) text() string {
 	entries := mapAll(w.held, func(r db.HeldFeedbackRow) feedback.Entry {
 		return feedback.Entry{Note: r.Note, Text: r.Said, URL: r.Url}
 	})
-	return feedback.Text(w.chain.Repo, int(deref(w.chain.Task.PullRequestNumber)), entries)
+	return feedback.Text(w.chain.Repo, deref(w.chain.Task.PullRequestNumber), entries)
 }
 
 // feedbackSender is who speaks in messages and starts tasks.
