@@ -79,7 +79,7 @@ func (s *server) queue(ctx context.Context, waiting int) error {
 	return nil
 }
 
-// decide gives back a slot, times the gate, and undoes both.
+// decide gives back a slot, times admission, and undoes both.
 func (s *server) decide(ctx context.Context, times int, gate string) ([]float64, error) {
 	var all []float64
 	for range times {
@@ -87,15 +87,18 @@ func (s *server) decide(ctx context.Context, times int, gate string) ([]float64,
 		if err != nil {
 			return nil, fmt.Errorf("begin a decision: %w", err)
 		}
-		project, given := "", 0
-		err = tx.QueryRow(ctx, `DELETE FROM slots WHERE task_id = (SELECT task_id FROM slots ORDER BY random() LIMIT 1) RETURNING project_id`).Scan(&project)
+		project, left, held := "", 0, 0
+		err = tx.QueryRow(ctx, `DELETE FROM slots WHERE task_id = (SELECT task_id FROM slots ORDER BY random() LIMIT 1) RETURNING project_id, (SELECT count(*) FROM slots) - 1`).Scan(&project, &left)
 		begun := time.Now()
 		if err == nil {
-			err = tx.QueryRow(ctx, gate, project).Scan(&given)
+			_, err = tx.Exec(ctx, gate, project)
 		}
 		all = append(all, milliseconds(time.Since(begun)))
-		if err == nil && given != 1 {
-			err = fmt.Errorf("the gate let %d tasks in, not one", given)
+		if err == nil {
+			err = tx.QueryRow(ctx, `SELECT count(*) FROM slots`).Scan(&held)
+		}
+		if err == nil && held != left+1 {
+			err = fmt.Errorf("admission admitted %d tasks instead of one", held-left)
 		}
 		if err = errors.Join(err, tx.Rollback(ctx)); err != nil {
 			return nil, fmt.Errorf("decide: %w", err)

@@ -131,10 +131,10 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	}))
 	shown := r.omoi("show", first.ID)
 	require.Zero(t, shown.code, shown.stderr)
-	for _, want := range []string{"the pull request is merged", "Review by alice", "started task " + next, "told the agent of task " + next} {
+	for _, want := range []string{"pull request merged", "Review by alice", "started task " + next, "acknowledged by the agent of task " + next} {
 		require.Contains(t, shown.stdout, want)
 	}
-	require.Contains(t, r.omoi("show", next).stdout, fmt.Sprintf("Goes on with  task %s, since feedback came", first.ID))
+	require.Contains(t, r.omoi("show", next).stdout, "Follow-up of  task "+first.ID)
 	r.noLeaks()
 	for _, token := range hub.AppTokens() {
 		require.Zero(t, r.count(`SELECT count(*) FROM sandbox_events WHERE event_data::text LIKE '%' || $1 || '%'`, token))

@@ -31,7 +31,7 @@ func (s *session) showFeedback(story *client.TaskFeedback, id string) {
 	}
 	s.say("")
 	if story.Follows != "" {
-		s.row("Follow-up", "task "+story.Follows)
+		s.row("Follow-up of", "task "+story.Follows)
 	}
 	if story.PullState != "" {
 		s.row("On GitHub", "pull request "+story.PullState)
