@@ -33,12 +33,11 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	}
 	e, shown := look()
 	require.Equal(t, "omoi logs -f "+made.ID, e.Next)
-	require.NotContains(t, shown.Why, "cannot")
 
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker", NoTasks: true}
 	e, shown = look()
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
-	require.Contains(t, shown.Why, "No worker polls q")
+	require.Equal(t, e.Why, shown.Why)
 	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi host list"}
 	e, _ = look()
 	require.NotContains(t, e.Why, "host h", "another host can start it")
@@ -46,9 +45,9 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	down["temporal"] = task.Errorf(task.CodeUnavailable, "Temporal does not answer.")
 	e, shown = look()
 	require.Equal(t, []any{explain.StandsWaiting, "omoi doctor"}, []any{e.State, e.Next})
-	require.Contains(t, shown.Why, "Temporal does not answer.")
+	require.Equal(t, e.Why, shown.Why)
 	w.begin(made)
-	require.NotContains(t, w.why(made.ID).Why, "Temporal", "it has its sandbox")
+	require.NotEqual(t, explain.StandsWaiting, w.why(made.ID).State, "it has its sandbox")
 }
 
 func TestWhyTellsATasksWholeLife(t *testing.T) {

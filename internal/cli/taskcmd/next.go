@@ -27,6 +27,7 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	spent := explain.OutOfBudget(t)
 	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")
 	add(parked(t) && !spent, "omoi retry ID", "resume")
+	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry ID", "try now, before the limit resets")
 	add(over && hasEvents(t), "omoi logs ID", "what happened")
 	add(!over, "omoi logs -f ID", "watch it")
 	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send a message to its agent")
