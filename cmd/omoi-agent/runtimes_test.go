@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/claude"
+	"github.com/omoi-dev/omoi/internal/task"
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
@@ -73,7 +74,11 @@ func kinds(t *testing.T) map[string]map[string]func() *box {
 // finished work does nothing; SIGTERM ends the whole tree within the grace time and says so.
 func TestEveryRuntime(t *testing.T) {
 	t.Parallel()
-	for name, does := range kinds(t) {
+	all := kinds(t)
+	for _, r := range task.Runtimes {
+		require.True(t, r.SelfConnecting || all[r.Name] != nil, "%s has no row in kinds", r.Name)
+	}
+	for name, does := range all {
 		t.Run(name+" succeeds", func(t *testing.T) {
 			t.Parallel()
 			b := does["succeeds"]()
