@@ -77,7 +77,7 @@ func TestAReportAllocatesLittle(t *testing.T) { //nolint:paralleltest // allocat
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: the race detector empties pools at random")
 	}
-	const single, perEvent = 36.0, 1.5
+	const single, perEvent = 30.0, 1.5
 	require.LessOrEqual(t, testing.AllocsPerRun(100, reports(t, wire+"bench/events", usual())), single)
 	require.LessOrEqual(t, testing.AllocsPerRun(100, reports(t, wire+"bench/events/batch", fifty())), single+50*perEvent)
 }

@@ -31,7 +31,7 @@ type Key struct {
 // Ring mints with one key and accepts two. It is safe for concurrent use.
 type Ring struct {
 	current Key
-	keys    []Key
+	keys    []*checker
 }
 
 // NewRing makes a ring. previous is the key that was current before; nil if there was none.
@@ -49,7 +49,11 @@ func NewRing(current Key, previous *Key) (*Ring, error) {
 	if previous != nil && previous.ID == current.ID {
 		return nil, task.Invalid("token.previous_key", "Both token keys are called %q; a new key needs a new id.", current.ID)
 	}
-	return &Ring{current: current, keys: keys}, nil
+	ring := &Ring{current: current}
+	for _, k := range keys {
+		ring.keys = append(ring.keys, newChecker(k))
+	}
+	return ring, nil
 }
 
 func (k Key) check() error {
@@ -73,7 +77,7 @@ func (r *Ring) Signs() Print { return r.current.print() }
 
 // Holds reports whether the key of a print is in the ring.
 func (r *Ring) Holds(p Print) bool {
-	return slices.ContainsFunc(r.keys, func(k Key) bool { return k.print() == p })
+	return slices.ContainsFunc(r.keys, func(c *checker) bool { return c.print() == p })
 }
 
 // print is cut, so that it is the token of no sandbox, whatever that is called.
@@ -94,7 +98,7 @@ func (r *Ring) Verify(token, sandboxID string) error {
 	if !ok {
 		return task.Errorf(task.CodeUnauthorized, "The sandbox token is malformed, or its key is not in use any more.")
 	}
-	if !hmac.Equal([]byte(key.sign(sandboxID)), []byte(mac)) {
+	if !key.fits(mac, sandboxID) {
 		return task.Errorf(task.CodeForbidden, "The token is not the token of sandbox %s.", sandboxID)
 	}
 	return nil
@@ -103,15 +107,15 @@ func (r *Ring) Verify(token, sandboxID string) error {
 // Looks reports whether a credential has the form of a sandbox token.
 func Looks(credential string) bool { return strings.HasPrefix(credential, version+".") }
 
-func (r *Ring) split(token string) (mac string, key Key, ok bool) {
+func (r *Ring) split(token string) (mac string, key *checker, ok bool) {
 	rest, ours := strings.CutPrefix(token, version+".")
 	id, mac, whole := strings.Cut(rest, ".")
 	if !ours || !whole || strings.Contains(mac, ".") {
-		return "", key, false
+		return "", nil, false
 	}
-	at := slices.IndexFunc(r.keys, func(k Key) bool { return k.ID == id })
+	at := slices.IndexFunc(r.keys, func(c *checker) bool { return c.ID == id })
 	if at < 0 {
-		return "", key, false
+		return "", nil, false
 	}
 	return mac, r.keys[at], true
 }
