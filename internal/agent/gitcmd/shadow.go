@@ -109,9 +109,26 @@ func (o Opening) own(ctx context.Context) own {
 		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
 	lines := strings.Split(text, "\n")
 	if err != nil || len(lines) != 4 {
-		return own{format: "sha1"}
+		return o.ownBySteps(ctx)
 	}
 	return own{objects: lines[0], exclude: lines[1], shallow: lines[2], format: lines[3]}
+}
+
+// ownBySteps asks one by one, for paths with line breaks and for a git that knows only some of it.
+func (o Opening) ownBySteps(ctx context.Context) own {
+	path := func(name string) string {
+		text, _ := o.look().Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
+		return text
+	}
+	found := own{objects: path("objects"), format: "sha1"}
+	if found.objects == "" {
+		return found
+	}
+	found.exclude, found.shallow = path("info/exclude"), path("shallow")
+	if format, err := o.look().Run(ctx, "rev-parse", "--show-object-format"); err == nil {
+		found.format = format
+	}
+	return found
 }
 
 func (o Opening) look() Git {
@@ -134,7 +151,7 @@ func (s *Shadow) borrow(own own) error {
 	if own.objects == "" {
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(own.objects+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(alternate(own.objects)), 0o600); err != nil {
 		return fmt.Errorf("point at the workspace's objects: %w", err)
 	}
 	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
@@ -143,6 +160,11 @@ func (s *Shadow) borrow(own own) error {
 		}
 	}
 	return nil
+}
+
+// alternate returns the line of info/alternates for a folder of objects. Git reads a quoted line as C does, so that any path fits.
+func alternate(objects string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(objects) + "\"\n"
 }
 
 // copyFile takes over a small regular file, and nothing that an agent put in its place.
@@ -365,7 +387,7 @@ func (s *Shadow) Borrow(objects string) error {
 	if err != nil {
 		return fmt.Errorf("point at more objects: %w", err)
 	}
-	_, err = f.WriteString(objects + "\n")
+	_, err = f.WriteString(alternate(objects))
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

@@ -29,7 +29,12 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	p := &place{t: t, host: t.TempDir(), dir: t.TempDir(), work: filepath.Join(t.TempDir(), "ws")}
+	return newPlaceAt(t, "ws")
+}
+
+func newPlaceAt(t *testing.T, workspaceName string) *place {
+	t.Helper()
+	p := &place{t: t, host: t.TempDir(), dir: t.TempDir(), work: filepath.Join(t.TempDir(), workspaceName)}
 	p.in(p.host, "init", "-q", "-b", "main")
 	p.file(p.host, "README", "hello\n")
 	p.in(p.host, "add", "-A")
@@ -135,6 +140,19 @@ func TestCommitsAndUncommittedFiles(t *testing.T) {
 	require.Equal(t, head, p.in(p.host, "rev-parse", "refs/landed/omoi/rescue^"))
 	_, err := git(t, p.host, "cat-file", "-e", "refs/landed/omoi/rescue:noise.log")
 	require.Error(t, err)
+}
+
+func TestCollect_PathWithALineBreak(t *testing.T) {
+	t.Parallel()
+	p := newPlaceAt(t, "ws\nof an agent")
+	head := p.commit("done.txt")
+	p.file(p.work, "open.txt", "open\n")
+	got := p.collect()
+	require.Equal(t, head, got.Head)
+	p.land(got)
+	require.Empty(t, got.Notes)
+	require.Equal(t, "done.txt", p.landed("heads/"+branch, "done.txt"))
+	require.Equal(t, "open", p.landed("omoi/rescue", "open.txt"))
 }
 
 func TestOnlyADeletion(t *testing.T) {
