@@ -7,8 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that goes on from there would wait for
-// events, and never see those before.
+// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that continues there would wait for
+// events and miss those before it.
 func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor) (bool, error) {
 	if after == (ingest.Cursor{}) {
 		return false, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 )
 
-// Bus wakes whoever waits for a topic; see package live.
+// Bus notifies the waiting readers of a topic; see package live.
 type Bus interface {
 	Wake(topic string)
 	Subscribe(topic string) (news <-chan struct{}, stop func())
@@ -65,7 +65,7 @@ type Deps struct {
 	Logins Logins
 	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
 	Script func(script []byte) error
-	// Branches works on GitHub for whoever asks; nil: on no remote host.
+	// Branches creates and merges branches at GitHub with the credential of the caller; nil: no Git host is configured.
 	Branches Branches
 	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.
 	WriteOff func(ctx context.Context, taskID string) (bool, error)

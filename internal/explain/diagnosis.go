@@ -47,7 +47,7 @@ type Diagnosis struct {
 	Failures       int               `json:"failures"`        // attempts in a row that failed in this way; of a ticket, tasks in a row
 	TicketFailures int               `json:"ticket_failures"` // tasks of its ticket that stand failed, with this one
 	What           string            `json:"what"`            // what failed, in a sentence
-	Reason         string            `json:"reason"`          // what the newest failure said, as it stands in what; empty: nothing
+	Reason         string            `json:"reason"`          // message of the newest failure, part of what; empty: it left none
 	Cause          string            `json:"cause"`           // the likely one; empty: nobody can say
 	Proposal       string            `json:"proposal"`        // the next step, in a sentence
 	Command        string            `json:"command"`         // to type for it

@@ -41,7 +41,7 @@ type WhyFacts struct {
 	At        time.Time // by the database's clock
 	DependsOn []Dependency
 	Pulse     *task.Pulse   // of the live sandbox
-	Events    []event.Event // the newest of the newest attempt, for whoever makes signs of them
+	Events    []event.Event // the newest events of the newest attempt; package supervise finds evidence in them
 	Signs     []Evidence    // newest first, of the newest attempt
 	Opinion   *Opinion
 	Diagnosis *Diagnosis

@@ -59,7 +59,7 @@ const (
 
 // States of feedback that was taken.
 const (
-	StateHeld    = "held"    // nobody was told yet
+	StateHeld    = "held"    // waits to be sent
 	StateSent    = "sent"    // an agent has a message
 	StateHeard   = "heard"   // and has taken it up
 	StateStarted = "started" // it started a task
@@ -79,7 +79,7 @@ const (
 
 // Noted is what became of feedback when it came.
 type Noted struct {
-	State  string `json:"status" doc:"held: somebody will be told; noted; repeated: it was here before; ignored"`
+	State  string `json:"status" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: the reason says why"`
 	Reason string `json:"reason,omitempty" doc:"Why it is ignored"`
 	TaskID string `json:"task_id,omitempty" doc:"The task whose pull request it is about"`
 }
@@ -96,7 +96,7 @@ type Item struct {
 	Author    string    `json:"author" doc:"Login; empty: a machine"`
 	Note      string    `json:"note"`
 	URL       string    `json:"url"`
-	State     string    `json:"state" doc:"held: nobody was told yet; sent: an agent has a message; heard: it has taken that up; started: a task began with it; ignored"`
+	State     string    `json:"state" doc:"held: waits to be sent; sent: an agent has a message; heard: the agent acknowledged the message; started: a task was created for the feedback; ignored: the reason says why"`
 	Reason    string    `json:"reason" doc:"Why nobody was told"`
 	TaskID    string    `json:"task_id" doc:"The task whose agent was told, or that was started; empty: none"`
 	MessageID string    `json:"message_id" doc:"The message to that agent; empty: none"`

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bus wakes whoever waits for a topic. It never blocks, and losing a wake-up costs
+// Bus notifies the waiting readers of a topic. It never blocks, and losing a wake-up costs
 // latency only.
 type Bus interface {
 	Wake(topic string)

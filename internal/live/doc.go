@@ -1,4 +1,4 @@
-// Package live wakes whoever waits for news: readers of streams, long polls, the relay.
+// Package live notifies waiting readers: streams, long polls, the relay.
 // A wake-up carries nothing; who is woken reads the store. Wake-ups coalesce, are never
 // waited for and may be lost, which costs latency and nothing else, so every waiter looks
 // again by itself after a while.

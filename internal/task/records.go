@@ -199,7 +199,7 @@ type Pulse struct {
 	VerdictDue bool
 }
 
-// SeenAgain reports whether the sandbox was there again after it had been verified gone: what was late was taken up after its deletion.
+// SeenAgain reports whether the sandbox reappeared after its deletion was verified: a late create was adopted after the deletion.
 func (s Sandbox) SeenAgain() bool {
 	return s.AdoptedAt != nil && s.DeletedAt != nil && s.AdoptedAt.After(*s.DeletedAt)
 }

@@ -51,7 +51,7 @@ func takes(one client.SavedWork, file string) [2]string {
 	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
 }
 
-// printWork writes to standard output, byte for byte; a terminal would obey what stands in it.
+// printWork writes to standard output, byte for byte; a terminal would obey its control characters.
 func (s *session) printWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork) error {
 	if isTerminal(s.Stdout) {
 		return exit.Usagef("standard output is a terminal. Next: omoi work %s --patch work.%s", render.Short(taskID), one.Kind)
