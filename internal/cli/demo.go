@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,12 @@ func newDemo(g *globals) *cobra.Command {
 		Long: `Start everything (or use the omoi dev that runs already), run one real task in a new repository, show every step,
 check the outcome, and stop what was started. The agent is scripted: it follows a list of steps and has no model.
 Everything else is real. Exit code 0 only if every check passes.`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return g.demo(cmd.Context(), timeout) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timeout <= 0 {
+				return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", timeout)
+			}
+			return g.demo(cmd.Context(), timeout)
+		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take")
 	return cmd
@@ -64,7 +70,10 @@ func (g *globals) demo(ctx context.Context, timeout time.Duration) (err error) {
 // demoWith opens the services, and runs the demo as every other scenario.
 func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.File, timeout time.Duration) error {
 	lines := &render.Lines{Style: taskcmd.StyleOf(g.stdout, g.variable), Start: time.Now(), Heartbeats: true}
+	var printing sync.Mutex // services that start or stop report beside the steps
 	show := func(line string) {
+		printing.Lock()
+		defer printing.Unlock()
 		if !g.json {
 			_, _ = fmt.Fprintln(g.stdout, line)
 		}
@@ -74,7 +83,7 @@ func (g *globals) demoWith(ctx context.Context, loaded *config.Loaded, log *os.F
 		Home: loaded.Home, Key: loaded.API.Key.Reveal(),
 		Progress: func(step string) {
 			word := "startup"
-			if stopping.Load() {
+			if stopping.Load() || ctx.Err() != nil {
 				word = "shutdown"
 			}
 			show(lines.Line(time.Now(), lines.Dim(word), step))

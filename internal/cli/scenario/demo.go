@@ -37,7 +37,7 @@ type demo struct {
 
 // Demo is one real task of a new repository, shown line by line. Its task and its repository stay.
 func Demo(o DemoOptions) Scenario {
-	return Scenario{Name: "demo", Title: "one real task, from its acceptance to the verified deletion of its sandbox", trials: func(k *kit) []trial {
+	return Scenario{Name: "demo", fixed: true, Title: "one real task, from its acceptance to the verified deletion of its sandbox", trials: func(k *kit) []trial {
 		d := &demo{kit: k, DemoOptions: o}
 		return []trial{
 			{name: "the server answers", do: d.ready},
@@ -110,6 +110,11 @@ func (d *demo) works(ctx context.Context) (string, error) {
 
 // missing says what the events of the example lack; empty: nothing.
 func (h history) missing() string {
+	for n, e := range h {
+		if e.Sequence != int64(n+1) {
+			return fmt.Sprintf("number %d has the sequence %d", n+1, e.Sequence)
+		}
+	}
 	results := h.printed(func(command string) bool { return command == programRun })
 	switch {
 	case h.count(event.AgentStarted) != 1 || h.count(event.AgentCompleted) != 1:
@@ -153,12 +158,12 @@ func (d *demo) published(ctx context.Context) (string, error) {
 
 // deleted waits until the deletion of the sandbox is verified.
 func (d *demo) deleted(ctx context.Context) (string, error) {
-	boxes, unverified, err := d.gone(ctx, d.newest(), d.Timeout)
+	boxes, unverified, err := d.gone(ctx, d.newest(), d.Timeout/2)
 	switch {
 	case err != nil:
 		return "", err
 	case len(boxes) != 1 || unverified > 0:
-		return "", d.wrong("Of %d sandboxes, not 1, %d are not verified deleted.", len(boxes), unverified)
+		return "", d.wrong("Expected 1 sandbox that is verified deleted; got %s, %d not verified deleted.", render.Count(len(boxes), "sandbox"), unverified)
 	}
 	b := boxes[0]
 	return fmt.Sprintf("Deletion of %s (%s) is verified; lifetime %.1fs. Isolation: %s.",

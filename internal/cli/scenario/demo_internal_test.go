@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -78,6 +79,7 @@ func TestDemoEvents_EachKindIsRequired(t *testing.T) {
 		"0 are agent.started and 1 agent.completed": func(h history) { h[0].Type = "x" },
 		"2 are agent.started":                       func(h history) { h[1].Type = "agent.started" },
 		"1 are agent.started and 0 agent.completed": func(h history) { h[9].Type = "x" },
+		"number 4 has the sequence 5":               func(h history) { h[3].Sequence = 5 },
 		"none is a heartbeat":                       func(h history) { h[1].Type = "x" },
 		"1 tell what the program printed":           func(h history) { h[4].Type = "x" },
 		`2 tell what the program printed: ["1"`:     func(h history) { h[5].Data = json.RawMessage(`{"tool_use_id":"b","result":"1"}`) },
@@ -132,23 +134,23 @@ func TestServices_InterruptedWhileTheyStart(t *testing.T) {
 // The services outlive an interrupt, so that the demo can end its task.
 func TestServices_OutliveAnInterrupt(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	s := Services{Home: t.TempDir(), Progress: func(string) {}, Start: func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
-		defer close(ended)
-		ready(devstack.Info{APIURL: "http://127.0.0.1:1"})
-		<-ctx.Done()
-		return ctx.Err()
-	}}
-	info, stop, err := s.Open(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "http://127.0.0.1:1", info.APIURL)
-	cancel()
-	select {
-	case <-ended:
-		t.Fatal("the services ended with the interrupt")
-	default:
-	}
-	require.NoError(t, stop())
-	<-ended
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := false
+		s := Services{Home: home, Progress: func(string) {}, Start: func(ctx context.Context, _ func(string), ready func(devstack.Info)) error {
+			ready(devstack.Info{APIURL: "http://127.0.0.1:1"})
+			<-ctx.Done()
+			ended = true
+			return ctx.Err()
+		}}
+		info, stop, err := s.Open(ctx)
+		require.NoError(t, err)
+		require.Equal(t, "http://127.0.0.1:1", info.APIURL)
+		cancel()
+		synctest.Wait()
+		require.False(t, ended, "the services ended with the interrupt")
+		require.NoError(t, stop())
+		require.True(t, ended)
+	})
 }

@@ -29,6 +29,7 @@ type kit struct {
 	Config
 
 	name  string   // of the scenario
+	fixed bool     // likewise
 	tasks []string // that it has made, the newest last
 	repo  *repository
 	box   string // the sandbox that its trials look at

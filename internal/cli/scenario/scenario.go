@@ -27,6 +27,7 @@ const (
 type Scenario struct {
 	Name  string // as on the command line
 	Title string // what it proves
+	fixed bool   // its command has no flags for the repository and the sandbox provider
 	// trials makes them for one run.
 	trials func(k *kit) []trial
 }
@@ -51,7 +52,7 @@ type Step struct {
 	err error
 }
 
-// Result is the outcome of a scenario. Its last step is the cleaning up.
+// Result is the outcome of a scenario, whose last step is the cleanup, or of steps that something else carried out ([ResultOf]).
 type Result struct {
 	Name    string  `json:"name"`
 	Title   string  `json:"title"`
@@ -89,7 +90,7 @@ func (c Config) Run(ctx context.Context, all []Scenario) []Result {
 
 func (c Config) run(ctx context.Context, one Scenario) Result {
 	begun := time.Now()
-	k := &kit{Config: c, name: one.Name}
+	k := &kit{Config: c, name: one.Name, fixed: one.fixed}
 	r := Result{Name: one.Name, Title: one.Title, Steps: k.tryAll(ctx, one.trials(k))}
 	clean := k.try(context.WithoutCancel(ctx), trial{name: "clean up", do: k.clean})
 	c.Report(0, 0, clean)
@@ -153,6 +154,10 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 // said is what an error says, and what to do next by its own word, or by ours.
 func (k *kit) said(err error) (detail, next string) {
 	ours := k.next()
+	if k.fixed {
+		detail, next, _ = strings.Cut(exit.Message(err), " Next: ")
+		return detail, cmp.Or(next, ours)
+	}
 	err = exit.InFlags(err, func(flag string) bool { return flag == "repo" || flag == "sandbox" })
 	switch e, ok := errors.AsType[*task.Error](err); {
 	case ok && e.Field == "repo":
