@@ -63,7 +63,12 @@ func (f *budgetFlags) over(b client.Budget, removable bool) (out client.Budget, 
 }
 
 // wholeSeconds rounds up: half a second is a limit, and 0 is none.
-func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+func wholeSeconds(d time.Duration) int64 {
+	if d < 0 {
+		return int64(d/time.Second) - 1 // stays below 0, which the server rejects
+	}
+	return int64((d + time.Second - 1) / time.Second)
+}
 
 func newBudget(s *session) *cobra.Command {
 	var f budgetFlags

@@ -135,6 +135,11 @@ func (c *copyOf) detach() []string {
 	return []string{"--detach"}
 }
 
+// apart is the command that gives the branch a folder of its own.
+func (c *copyOf) apart() string {
+	return strings.Join(append(append([]string{"git worktree add"}, c.detach()...), "<folder>", c.branch), " ")
+}
+
 // clean is an error that says what to do if the working copy has changes.
 func (c *copyOf) clean(ctx context.Context) error {
 	changes, err := c.git(ctx, "status", "--porcelain")
@@ -143,7 +148,7 @@ func (c *copyOf) clean(ctx context.Context) error {
 		return fmt.Errorf("look at the working copy: %s", gitSays(err))
 	case changes != "":
 		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it was left as it is. "+
-			"Next: commit or stash them and run this again, or git worktree add <folder> %s", c.top, c.branch))
+			"Next: commit or stash them and run this again, or %s", c.top, c.apart()))
 	}
 	return nil
 }
@@ -153,8 +158,7 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 		return err
 	}
 	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: git worktree add <folder> %s",
-			c.branch, gitSays(err), c.branch).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: %s", c.branch, gitSays(err), c.apart()).WithCause(err)
 	}
 	return c.told()
 }

@@ -104,6 +104,8 @@ func TestCheckoutTouchesNothingThatHasChanges(t *testing.T) {
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.err, "git worktree add <folder> ")
 	require.Equal(t, before, git(t, repo, "status", "--porcelain", "--branch"))
+	f.tasks[0].Status = task.StatusRunning
+	require.Contains(t, f.with(call{dir: repo}, "checkout", "-").err, "git worktree add --detach <folder> ", "the branch stays free for the agent")
 }
 
 // git lets a branch stand in one folder only, and says where.

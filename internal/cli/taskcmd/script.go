@@ -19,7 +19,8 @@ func exampleNames() string {
 func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 	name, isExample := strings.CutPrefix(script, examplePrefix)
 	if !isExample {
-		return raw, r.readJSON("the script", script, &raw)
+		err = r.readJSON("the script", script, &raw)
+		return raw, err
 	}
 	if raw, err = examples.Read(name); err != nil {
 		return nil, exit.Usagef("there is no %s; choose from %s", script, exampleNames())

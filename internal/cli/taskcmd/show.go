@@ -58,8 +58,8 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 		s.say("")
 	}
 	s.showSandboxes(boxes)
-	if len(boxes) > 0 {
-		s.row("Isolation", render.Clean(strings.Join(boxes[0].Isolation, ", ")))
+	if len(boxes) > 0 && len(boxes[0].Isolation) > 0 {
+		s.row("Isolation", render.Clean(render.Short(boxes[0].ID)+": "+strings.Join(boxes[0].Isolation, ", ")))
 	}
 	s.savedWork(s.say, t, boxes)
 	s.next(s.say, nextCommands(t, waits))

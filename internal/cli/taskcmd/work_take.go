@@ -54,7 +54,7 @@ func takes(one client.SavedWork, file string) [2]string {
 // printWork writes to standard output, byte for byte; a terminal would obey its control characters.
 func (s *session) printWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork) error {
 	if isTerminal(s.Stdout) {
-		return exit.Usagef("standard output is a terminal. Next: omoi work %s --patch work.%s", render.Short(taskID), one.Kind)
+		return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Short(taskID), one.Attempt, one.Kind)
 	}
 	_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
 	return err
