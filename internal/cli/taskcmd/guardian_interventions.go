@@ -74,22 +74,31 @@ func (s *session) guardianWithdraw() *cobra.Command {
 	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
 		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
 		func(ctx context.Context, api *client.Client, args []string) error {
-			page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})
+			id, err := interventionOf(ctx, api, plain(args[0]))
 			if err != nil {
 				return err
 			}
-			found, err := kind[client.Intervention]{
-				noun: "intervention", list: "omoi guardian interventions", id: func(iv client.Intervention) string { return iv.ID },
-			}.pick(page.Items, plain(args[0]))
-			if err != nil {
-				return err
-			}
-			iv, err := api.Withdraw(ctx, found.ID)
+			iv, err := api.Withdraw(ctx, id)
 			if err != nil {
 				return err
 			}
 			return s.answer(iv, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
 		})
+}
+
+// interventionOf returns the ID of the intervention that ref names: whole, or by a part among the newest ones.
+func interventionOf(ctx context.Context, api *client.Client, ref string) (string, error) {
+	if len(ref) == uuidLength {
+		return ref, nil
+	}
+	page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})
+	if err != nil {
+		return "", err
+	}
+	found, err := kind[client.Intervention]{
+		noun: "intervention", list: "omoi guardian interventions", id: func(iv client.Intervention) string { return iv.ID },
+	}.pick(page.Items, ref)
+	return found.ID, err
 }
 
 // stateWords is a state of the wire as text.

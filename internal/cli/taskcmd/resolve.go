@@ -45,7 +45,7 @@ func (k kind[T]) pick(all []T, ref string) (T, error) {
 	case len(exact) == 1:
 		return exact[0], nil
 	case len(exact) > 1:
-		return none, exit.Usagef("%q matches %d %ss: give more of the ID: %s. Next: %s", ref, len(exact), k.noun, k.ids(exact), k.list)
+		return none, exit.Usagef("%q matches %s: give more of the ID: %s. Next: %s", ref, render.Count(len(exact), k.noun), k.ids(exact), k.list)
 	case len(ref) < minFragment && k.name == nil:
 		return none, exit.Usagef("%q is too short for a %s: give 4 or more characters of the ID. Next: %s", ref, k.noun, k.list)
 	}
@@ -120,8 +120,12 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 
 // taskOfTicket returns the newest task of a ticket: branches are named after the ticket.
 func (s *session) taskOfTicket(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
-	page, err := api.Tasks(ctx, client.TaskFilter{Limit: pageLimit})
-	if err != nil {
+	filter := client.TaskFilter{Limit: pageLimit}
+	if len(ref) == uuidLength {
+		filter = client.TaskFilter{TicketID: ref, Limit: 1}
+	}
+	page, err := api.Tasks(ctx, filter)
+	if err != nil && task.CodeOf(err) != task.CodeInvalid { // invalid: ref has the length of an ID, and not its form
 		return client.Task{}, err
 	}
 	var found []client.Task // the newest of each ticket
@@ -163,15 +167,17 @@ func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (cl
 	if task.CodeOf(err) != task.CodeNotFound {
 		return box, err
 	}
-	boxes, err := listBoxes(ctx, api, client.SandboxFilter{}, 0)
-	if err != nil {
-		return box, err
-	}
-	box, err = kind[client.Sandbox]{
-		noun: "sandbox", list: "omoi sandbox list --recent", id: func(b client.Sandbox) string { return b.ID },
-	}.pick(boxes, ref)
-	if task.CodeOf(err) != task.CodeNotFound {
-		return box, err
+	for _, filter := range []client.SandboxFilter{{Unverified: true}, {}} { // a sandbox that exists comes before those that were deleted
+		boxes, listErr := listBoxes(ctx, api, filter, 0)
+		if listErr != nil {
+			return box, listErr
+		}
+		box, err = kind[client.Sandbox]{
+			noun: "sandbox", list: "omoi sandbox list --recent", id: func(b client.Sandbox) string { return b.ID },
+		}.pick(boxes, ref)
+		if task.CodeOf(err) != task.CodeNotFound {
+			return box, err
+		}
 	}
 	box, taskErr := s.boxOfTask(ctx, api, ref)
 	if task.CodeOf(taskErr) == task.CodeNotFound {
