@@ -108,7 +108,7 @@ const chooseHost = `-- name: ChooseHost :one
 SELECT h.id FROM hosts h
 LEFT JOIN LATERAL (
     SELECT count(*) AS busy FROM sandboxes s
-    WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+    WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.machine AND s.state NOT IN ('gone', 'lost')
 ) b ON true
 WHERE h.lost_at IS NULL AND h.seen_at > now() - $1::interval AND $2::text = ANY (h.providers)
     AND (h.capacity = 0 OR b.busy < h.capacity)
@@ -456,8 +456,8 @@ func (q *Queries) SaveHead(ctx context.Context, arg SaveHeadParams) (int64, erro
 
 const unverified = `-- name: Unverified :one
 SELECT (SELECT count(*) FROM sandboxes s
-        WHERE s.provider = $1 AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL
-            AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
+        WHERE s.provider = $1 AND s.verified_at IS NULL AND s.machine AND s.state <> 'lost'
+            AND s.ended_at IS NOT NULL AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
     (SELECT coalesce(sum(max_slots), 0) FROM projects WHERE deleted_at IS NULL)::bigint AS slots
 `
 

@@ -204,8 +204,8 @@ const unverifiedByHost = `-- name: UnverifiedByHost :many
 SELECT s.host_id::text AS id, coalesce(h.name, '')::text AS name, count(*) AS unverified,
     coalesce(h.lost_at IS NULL AND h.seen_at > now() - $1::interval, false)::boolean AS beats
 FROM sandboxes s LEFT JOIN hosts h ON h.id = s.host_id
-WHERE s.provider = $2 AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL AND s.host_id IS NOT NULL
-    AND (s.gone_at IS NULL OR s.made_at IS NULL)
+WHERE s.provider = $2 AND s.verified_at IS NULL AND s.machine AND s.state <> 'lost'
+    AND s.ended_at IS NOT NULL AND s.host_id IS NOT NULL AND (s.gone_at IS NULL OR s.made_at IS NULL)
 GROUP BY s.host_id, h.name, h.lost_at, h.seen_at ORDER BY count(*) DESC, s.host_id LIMIT 3
 `
 

@@ -67,7 +67,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('omoi hosts', 0));
 SELECT h.id FROM hosts h
 LEFT JOIN LATERAL (
     SELECT count(*) AS busy FROM sandboxes s
-    WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+    WHERE s.host_id = h.id AND s.verified_at IS NULL AND s.machine AND s.state NOT IN ('gone', 'lost')
 ) b ON true
 WHERE h.lost_at IS NULL AND h.seen_at > now() - @fresh::interval AND @provider::text = ANY (h.providers)
     AND (h.capacity = 0 OR b.busy < h.capacity)
@@ -83,8 +83,8 @@ WHERE lost_at IS NULL AND seen_at > now() - @fresh::interval AND @provider::text
 -- Sandboxes of the provider that serve no attempt any more and may be there, and how many slots there are. One that was seen
 -- there, and is gone, only waits for its second look; one that nobody ever saw may still appear.
 SELECT (SELECT count(*) FROM sandboxes s
-        WHERE s.provider = @provider AND s.verified_at IS NULL AND s.state <> 'lost' AND s.ended_at IS NOT NULL
-            AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
+        WHERE s.provider = @provider AND s.verified_at IS NULL AND s.machine AND s.state <> 'lost'
+            AND s.ended_at IS NOT NULL AND (s.gone_at IS NULL OR s.made_at IS NULL))::bigint AS unverified,
     (SELECT coalesce(sum(max_slots), 0) FROM projects WHERE deleted_at IS NULL)::bigint AS slots;
 
 -- name: RanOut :one
