@@ -67,6 +67,17 @@ func TestWorkflowIDs(t *testing.T) {
 	require.Equal(t, "x", id)
 	_, ok = contract.TaskIDOf(contract.CleanupWorkflowID("x"))
 	require.False(t, ok)
+	require.Equal(t, []string{"task-x", "cleanup-x", "pull-relay-x"},
+		[]string{contract.TaskWorkflowID("x"), contract.CleanupWorkflowID("x"), contract.PullRelayWorkflowID("x")})
+}
+
+// TestTaskQueues holds the names of task queues, which workflows in progress have in their histories.
+func TestTaskQueues(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "omoi-tasks", contract.QueueTasks)
+	require.Equal(t, "omoi-sandboxes", contract.QueueSandboxes)
+	require.Equal(t, "omoi-host-h", contract.QueueHost("h"))
+	require.Equal(t, "omoi-host-h-pull-relays", contract.QueuePullRelays(contract.QueueHost("h")))
 }
 
 // TestPolicies holds the table to its rules: what must be done is tried for as long as it
