@@ -137,8 +137,11 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	[ -z "$$changed" ] || $(BIN)/golangci-lint run $$changed; \
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
+# Targets that change no file of the tree that another one reads, and wait for most of their time; the longest first.
+TEST_ALL_BESIDE := user-test race sticky-off codes claude-test fuzz release replay compose-check
 .PHONY: test-all
-test-all: verify lint test user-test race fuzz replay sticky-off claude-test release compose-check codes ## test, and what needs system packages or more time
+test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE)
 	@echo "test-all: everything passed"
 
 .PHONY: codes
