@@ -53,9 +53,9 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	return found
 }
 
-// mend is the advice for a program that does not work.
+// mend returns the advice for a program that does not work: the command installs into a folder that need not come first on PATH.
 func (r agentRuntime) mend() string {
-	return fmt.Sprintf("%s, or set %s to another one, then restart omoi", r.install, r.setting)
+	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
 }
 
 // ask runs the program for its version, in an empty home and without the credentials of this process.

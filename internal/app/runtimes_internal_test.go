@@ -131,7 +131,7 @@ func TestDoctor_TellsWhetherSandboxesSeeTheAgentProgram(t *testing.T) {
 	elsewhere := fresh(t, key, "OMOI_CLAUDE_BIN=/nonexistent/claude", "OMOI_API_PORT=1")
 	wrong := checkRuntimes(t.Context(), elsewhere, "")
 	require.Equal(t, FindingWarn, wrong[0].Status)
-	require.Equal(t, claude.Install+", or set OMOI_CLAUDE_BIN to another one, then restart omoi", wrong[0].Next)
+	require.Equal(t, claude.Install+", set OMOI_CLAUDE_BIN=/usr/local/bin/claude, then restart omoi", wrong[0].Next)
 
 	named := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755, "OMOI_TASK_AGENT=scripted"), "")
 	require.Equal(t, FindingOK, named[1].Status)
@@ -148,7 +148,7 @@ func TestDoctor_NamesTheFolderThatHidesTheAgentProgram(t *testing.T) {
 	require.Equal(t, FindingWarn, found[0].Status)
 	require.Contains(t, found[0].Detail, "version 2.1.328; sandboxes cannot see "+cfg.Claude.Bin)
 	require.Contains(t, found[0].Detail, filepath.Dir(cfg.Claude.Bin)+" is closed to them")
-	require.Contains(t, found[0].Next, "set OMOI_CLAUDE_BIN to another one")
+	require.Contains(t, found[0].Next, "set OMOI_CLAUDE_BIN=/usr/local/bin/claude, then restart omoi")
 	require.Equal(t, FindingWarn, found[1].Status)
 	_, err := agentRuntimes()[0].runnable(cfg)
 	require.Error(t, err, "a worker does not offer it")
