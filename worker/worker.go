@@ -234,10 +234,18 @@ func stopAll(running []worker.Worker) {
 	all.Wait()
 }
 
-// live tells the store that this machine lives, until ctx ends.
+// live sends the heartbeat of this host until ctx ends. A slow store does not lengthen the period, after three of which the host
+// counts as offline.
 func (w *Worker) live(ctx context.Context) {
-	for wait.For(ctx, w.cfg.HostBeat) == nil {
-		w.seen(ctx)
+	ticks := time.NewTicker(w.cfg.HostBeat)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			w.seen(ctx)
+		}
 	}
 }
 
