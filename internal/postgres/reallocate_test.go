@@ -22,11 +22,17 @@ func (w world) reallocates(session pgx.Tx, from, to string) <-chan error {
 		_, err := postgres.New(w.pool, postgres.Config{}).Reallocate(ctx, guardian.Call{OrganizationID: w.org, By: "anna", Reason: "r", Authority: guardian.AuthorityGuardian}, from, to, 1)
 		done <- err
 	}()
+	w.blocked(session)
+	return done
+}
+
+// blocked waits until another session waits for a lock of session.
+func (w world) blocked(session pgx.Tx) {
+	w.t.Helper()
 	holder := session.Conn().PgConn().PID()
 	require.Eventually(w.t, func() bool { // in transactions of their own: one sees the same activity throughout
 		return one[bool](w.t, w.pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid)))`, holder)
 	}, time.Minute, 5*time.Millisecond)
-	return done
 }
 
 // session begins a transaction that ends with the test at the latest.
