@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -53,6 +54,28 @@ func TestATaskSleepsNotForACredentialThatWasReplaced(t *testing.T) {
 	}
 	require.Equal(t, 1, w.retries(a), "asked once")
 	require.Zero(t, w.retries(own), "it works with one of its own")
+}
+
+// TestSuspendedTask_ThatIsLockedIsResumedLater reads suspended tasks, as happens each second, without a lock on them.
+func TestSuspendedTask_ThatIsLockedIsResumedLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	w.setCredential("anthropic")
+	a := w.task(w.project(5), "agent = 'claude'")
+	w.hitsWall(a, w.running(a), 4)
+	w.setCredential("anthropic")
+	other := w.session()
+	reads := func(q *db.Queries) { _, _ = q.SuspendedOnCredentials(t.Context()) }
+	require.NotContains(t, plan(t, other.Conn(), reads), "LockRows")
+	_, err := other.Exec(t.Context(), `SELECT FROM tasks WHERE id = $1 FOR UPDATE`, a.id)
+	require.NoError(t, err)
+	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.Zero(t, w.retries(a), "another transaction changes the task")
+	require.NoError(t, other.Commit(t.Context()))
+	for range 2 {
+		require.NoError(t, w.store.WakeSleepers(t.Context()))
+	}
+	require.Equal(t, 1, w.retries(a))
 }
 
 func TestATaskThatWasGivenNoCredentialSleepsOnWhereThereIsNone(t *testing.T) {

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -74,7 +73,7 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
 		return translate("look for credentials that work again", err)
 	}
-	if err := s.inTx(ctx, func(q *db.Queries) error { return resumeSuspended(ctx, q) }); err != nil {
+	if err := s.resumeSuspended(ctx); err != nil {
 		return translate("resume tasks whose credential was replaced or works again", err)
 	}
 	due, err := s.q.SleepersDue(ctx)
@@ -84,41 +83,55 @@ func (s *Store) WakeSleepers(ctx context.Context) error {
 	return s.admitOrganizations(ctx, due)
 }
 
-// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use another one now.
-func resumeSuspended(ctx context.Context, q *db.Queries) error {
-	rows, err := q.SuspendedOnCredentials(ctx)
+// resumeSuspended resumes tasks that reached the limit of a credential which has answered since, or that would use another
+// credential now.
+func (s *Store) resumeSuspended(ctx context.Context) error {
+	rows, err := s.q.SuspendedOnCredentials(ctx)
 	if err != nil {
 		return err
 	}
-	proven, replaced := []string{}, []string{}
-	for len(rows) > 0 {
-		organizationID := rows[0].OrganizationID
-		end := slices.IndexFunc(rows, func(r db.SuspendedOnCredentialsRow) bool { return r.OrganizationID != organizationID })
-		if end < 0 {
-			end = len(rows)
+	names, err := s.suspendedNames(ctx, rows)
+	if err != nil {
+		return err
+	}
+	var proven, replaced []string
+	for _, r := range rows {
+		switch name := names[r.ID]; {
+		case name == r.SleptOn && r.Proven:
+			proven = append(proven, r.ID)
+		case name != r.SleptOn && credential.IsStored(name):
+			replaced = append(replaced, r.ID)
 		}
-		names, err := credentialNames(ctx, q, organizationID, mapAll(rows[:end], func(r db.SuspendedOnCredentialsRow) db.Task {
-			return db.Task{ID: r.ID, UserID: r.UserID, ProjectID: r.ProjectID, Agent: r.Agent, ExecutionConfig: r.ExecutionConfig}
-		}))
+	}
+	return errors.Join(
+		s.resume(ctx, proven, "its credential works again"),
+		s.resume(ctx, replaced, "its credential was replaced"),
+	)
+}
+
+// suspendedNames names the credentials that suspended tasks would use now, by the tasks' IDs.
+func (s *Store) suspendedNames(ctx context.Context, rows []db.SuspendedOnCredentialsRow) (map[string]string, error) {
+	tasks, all := map[string][]db.Task{}, map[string]string{}
+	for _, r := range rows {
+		tasks[r.OrganizationID] = append(tasks[r.OrganizationID],
+			db.Task{ID: r.ID, UserID: r.UserID, ProjectID: r.ProjectID, Agent: r.Agent, ExecutionConfig: r.ExecutionConfig})
+	}
+	for organizationID, of := range tasks {
+		names, err := credentialNames(ctx, s.q, organizationID, of)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, r := range rows[:end] {
-			switch name := names[r.ID]; {
-			case name == r.SleptOn && r.Proven:
-				proven = append(proven, r.ID)
-			case name != r.SleptOn && credential.IsStored(name):
-				replaced = append(replaced, r.ID)
-			}
-		}
-		rows = rows[end:]
+		maps.Copy(all, names)
 	}
-	for reason, ids := range map[string][]string{"its credential works again": proven, "its credential was replaced": replaced} {
-		if err := q.AddCommands(ctx, db.AddCommandsParams{Kind: contract.CommandRetry, Reason: reason, Sender: sender, Ids: ids}); err != nil {
-			return err
-		}
+	return all, nil
+}
+
+// resume retries those of the tasks that are still suspended.
+func (s *Store) resume(ctx context.Context, ids []string, reason string) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	return nil
+	return s.wrote(ctx, s.q.ResumeSuspended(ctx, db.ResumeSuspendedParams{Reason: reason, Sender: sender, Ids: ids}))
 }
 
 // ProveCredential implements [credential.Store].

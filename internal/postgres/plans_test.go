@@ -44,7 +44,8 @@ func plan(t *testing.T, conn *pgx.Conn, run func(*db.Queries)) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestUnverifiedSandboxes_AreCountedByIndex plans what BeginAttempt asks of the sandbox ledger, which grows with each attempt.
+// TestUnverifiedSandboxes_AreCountedByIndex plans the queries of BeginAttempt on the sandbox ledger, which grows with each
+// attempt.
 func TestUnverifiedSandboxes_AreCountedByIndex(t *testing.T) {
 	t.Parallel()
 	conn, err := pgtest.New(t).Acquire(t.Context())

@@ -10,27 +10,6 @@ import (
 	"encoding/json"
 )
 
-const addCommands = `-- name: AddCommands :exec
-SELECT omoi_add_command(m.id, $1::text, $2::text, $3::text) FROM unnest($4::uuid[]) AS m(id)
-`
-
-type AddCommandsParams struct {
-	Kind   string
-	Reason string
-	Sender string
-	Ids    []string
-}
-
-func (q *Queries) AddCommands(ctx context.Context, arg AddCommandsParams) error {
-	_, err := q.db.Exec(ctx, addCommands,
-		arg.Kind,
-		arg.Reason,
-		arg.Sender,
-		arg.Ids,
-	)
-	return err
-}
-
 const credentials = `-- name: Credentials :many
 SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials
 WHERE organization_id = $1
@@ -335,6 +314,28 @@ func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (i
 	return result.RowsAffected(), nil
 }
 
+const resumeSuspended = `-- name: ResumeSuspended :exec
+SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+    WHERE t.id = ANY ($3::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+) m
+`
+
+type ResumeSuspendedParams struct {
+	Reason string
+	Sender string
+	Ids    []string
+}
+
+// Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another transaction
+// changes at this moment is left to the next call.
+func (q *Queries) ResumeSuspended(ctx context.Context, arg ResumeSuspendedParams) error {
+	_, err := q.db.Exec(ctx, resumeSuspended, arg.Reason, arg.Sender, arg.Ids)
+	return err
+}
+
 const suspendedOnCredentials = `-- name: SuspendedOnCredentials :many
 SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
@@ -345,7 +346,7 @@ WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
     AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
     AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-ORDER BY t.organization_id, t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+ORDER BY t.organization_id, t.id
 `
 
 type SuspendedOnCredentialsRow struct {

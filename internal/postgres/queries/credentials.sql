@@ -75,13 +75,20 @@ WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_
         UNION SELECT s.organization_id FROM credential_cooldowns s WHERE s.proven_at IS NOT NULL)
     AND a.failure_class = 'provider_limit' AND a.assigned_at IS NOT NULL
     AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
-ORDER BY t.organization_id, t.id FOR NO KEY UPDATE OF t SKIP LOCKED;
+ORDER BY t.organization_id, t.id;
 
 -- name: OrganizationCredentials :many
 SELECT * FROM credentials WHERE organization_id = @organization_id;
 
--- name: AddCommands :exec
-SELECT omoi_add_command(m.id, @kind::text, @reason::text, @sender::text) FROM unnest(@ids::uuid[]) AS m(id);
+-- name: ResumeSuspended :exec
+-- Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another transaction
+-- changes at this moment is left to the next call.
+SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
+    WHERE t.id = ANY (@ids::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
+        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+    ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+) m;
 
 -- name: ProveAnswered :exec
 -- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
