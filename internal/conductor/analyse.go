@@ -11,7 +11,7 @@ import (
 
 // analyse looks at the agents of one organization, and stores what it thinks.
 func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Comparer) (Analysis, error) {
-	found, err := c.deps.Store.ConductedAgents(ctx, organizationID, c.cfg.Fresh, c.cfg.Newest)
+	found, err := c.deps.Store.ConductedAgents(ctx, organizationID, c.cfg.Fresh, newestEvents)
 	if err != nil || len(found) == 0 { // they have ended meanwhile
 		return Analysis{}, err
 	}

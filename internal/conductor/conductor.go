@@ -12,17 +12,18 @@ import (
 
 // Config is what a conductor is told. Zero values mean the defaults named here.
 type Config struct {
-	Fresh      time.Duration // of judgements that count; default 10 min
-	Keep       time.Duration // of analyses; default 14 days
-	Newest     int           // events of an agent in which changed files are looked for; default 200
-	Confidence float64       // with which a model's word counts; default that of the rules
-	// Asked is how many pairs of an organization a model is asked about in one cycle; default 20.
-	Asked int
-	// Parallel is about how many at a time; default 5.
-	Parallel int
-	// Patience is how long it is asked about one organization; who is left is asked about in the next cycle. Default 1 min.
-	Patience time.Duration
+	Fresh    time.Duration // of judgements that count; default 10 min
+	Parallel int           // pairs that a model is asked about at a time; default 5
 }
+
+const (
+	// newestEvents is how many events of an agent are read for changed files.
+	newestEvents = 200
+	// maxAsked is how many pairs of an organization a model is asked about in one cycle.
+	maxAsked = 20
+	// patience is how long a model is asked about one organization; the rest is asked in the next cycle.
+	patience = time.Minute
+)
 
 // Store is the part of the store that the conductor needs.
 type Store interface {
@@ -61,12 +62,7 @@ type Conductor struct {
 // New makes a conductor.
 func New(cfg Config, deps Deps) *Conductor {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 10*time.Minute)
-	cfg.Keep = cmp.Or(cfg.Keep, 14*24*time.Hour) //nolint:mnd // two weeks
-	cfg.Newest = cmp.Or(cfg.Newest, 200)
-	cfg.Asked = cmp.Or(cfg.Asked, 20)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 5)
-	cfg.Patience = cmp.Or(cfg.Patience, time.Minute)
-	cfg.Confidence = cmp.Or(cfg.Confidence, supervise.DefaultSettings().Confidence)
 	return &Conductor{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Comparer]{Make: deps.Model}}
 }
 
@@ -119,5 +115,5 @@ func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganizat
 
 // End notes that a cycle came to its end.
 func (c *Conductor) End(ctx context.Context, _ contract.CycleReport) error {
-	return c.deps.Store.EndConductorCycle(ctx, c.cfg.Keep)
+	return c.deps.Store.EndConductorCycle(ctx, supervise.KeepAnalyses)
 }

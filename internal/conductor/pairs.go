@@ -141,11 +141,11 @@ func keyOf(d Duplicate) [2]string {
 // ask asks the model about the most alike of whom it has not spoken. What it cannot say, or is
 // not sure of, words have said.
 func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []ActiveAgent, all pairs) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(c.cfg.Parallel)
-	left := c.cfg.Asked
+	left := maxAsked
 	for n := range all {
 		if all[n].old || left == 0 {
 			continue
@@ -170,7 +170,7 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 	if err != nil {
 		return err
 	}
-	if same, sure := said.Says(c.cfg.Confidence); sure {
+	if same, sure := said.Says(supervise.DefaultSettings().Confidence); sure {
 		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
 		p.link.Similarity = said.Similarity
 	}

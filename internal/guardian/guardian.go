@@ -18,9 +18,7 @@ type Config struct {
 	Fresh time.Duration
 	// Stale is how long a step that was planned may wait to be carried out; default 2 min.
 	Stale  time.Duration
-	Keep   time.Duration // of judgements that led to nothing; default 14 days
-	Newest int           // events of an attempt that are looked at; default [NewestEvents]
-	Asked  int           // models that are asked at a time; default 5
+	Asked  int // models that are asked at a time; default 5
 	Rules  supervise.Settings
 	Ladder Ladder // zero: [DefaultLadder]
 }
@@ -75,8 +73,6 @@ type Guardian struct {
 func New(cfg Config, deps Deps) *Guardian {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 5*time.Minute)
 	cfg.Stale = cmp.Or(cfg.Stale, 2*time.Minute)
-	cfg.Keep = cmp.Or(cfg.Keep, 14*24*time.Hour) //nolint:mnd // two weeks
-	cfg.Newest = cmp.Or(cfg.Newest, NewestEvents)
 	cfg.Asked = cmp.Or(cfg.Asked, 5)
 	cfg.Ladder = cmp.Or(cfg.Ladder, DefaultLadder())
 	if cfg.Rules.Ignored == nil {
@@ -95,5 +91,5 @@ func (g *Guardian) Begin(ctx context.Context, cycleID string) (ids []string, age
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
 	return g.deps.Store.EndGuardianCycle(ctx, Cycle{
 		ID: r.ID, Active: r.Agents, Judged: r.Analyzed, Standing: r.Fresh, Failed: r.Failed, Acted: r.Interventions,
-	}, g.cfg.Keep)
+	}, supervise.KeepAnalyses)
 }

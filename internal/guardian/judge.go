@@ -63,7 +63,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched
 	if len(due) == 0 {
 		return nil
 	}
-	events, err := g.deps.Store.WatchedEvents(ctx, due, g.cfg.Newest)
+	events, err := g.deps.Store.WatchedEvents(ctx, due, NewestEvents)
 	if err != nil {
 		return err
 	}

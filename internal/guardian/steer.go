@@ -86,7 +86,7 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 	if err != nil {
 		return Analysis{}, err
 	}
-	events, err := g.deps.Store.WatchedEvents(ctx, found, g.cfg.Newest)
+	events, err := g.deps.Store.WatchedEvents(ctx, found, NewestEvents)
 	if err != nil {
 		return Analysis{}, err
 	}

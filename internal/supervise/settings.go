@@ -34,6 +34,9 @@ type Settings struct {
 	Ignored []string
 }
 
+// KeepAnalyses is how long analyses are kept that led to nothing.
+const KeepAnalyses = 14 * 24 * time.Hour
+
 // DefaultSettings are the numbers of docs/SUPERVISION.md.
 func DefaultSettings() Settings {
 	return Settings{
