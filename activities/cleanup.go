@@ -30,7 +30,7 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 	return contract.LoadedSandbox{
 		Frozen:        frozen,
 		Provider:      row.Provider,
-		Queue:         queueOf(row, caps),
+		Queue:         contract.QueueOf(caps, row.HostID),
 		Verify:        caps.Machine,
 		Salvaged:      row.Salvage != nil,
 		Verified:      row.VerifiedAt != nil || unmade,
@@ -66,18 +66,6 @@ func (a *Activities) capabilities(provider string) sandbox.Capabilities {
 		caps.LongestCreate = maxCreateDelay
 	}
 	return caps
-}
-
-// queueOf is where the work on a sandbox is done: its own machine, the shared queue of slow
-// work, or any worker where there is no machine.
-func queueOf(row task.Sandbox, caps sandbox.Capabilities) string {
-	switch {
-	case !caps.Machine:
-		return contract.QueueTasks
-	case caps.HostBound && row.HostID != "":
-		return contract.QueueHost(row.HostID)
-	}
-	return contract.QueueSandboxes
 }
 
 // DeleteSandbox removes the sandbox that has its name and all its labels, and fences a

@@ -80,6 +80,16 @@ func TestTaskQueues(t *testing.T) {
 	require.Equal(t, "omoi-host-h-pull-relays", contract.QueuePullRelays(contract.QueueHost("h")))
 }
 
+func TestQueueOf(t *testing.T) {
+	t.Parallel()
+	for provider, queue := range map[string]string{
+		task.ProviderLocal: "omoi-host-h", task.ProviderDaytona: contract.QueueSandboxes, task.ProviderExternal: contract.QueueTasks,
+	} {
+		require.Equal(t, queue, contract.QueueOf(task.ProviderOf(provider).Capabilities, "h"), provider)
+	}
+	require.Equal(t, contract.QueueSandboxes, contract.QueueOf(task.ProviderOf(task.ProviderLocal).Capabilities, ""), "no host is known")
+}
+
 // TestPolicies holds the table to its rules: what must be done is tried for as long as it
 // takes, and nothing runs without a bound on one try.
 func TestPolicies(t *testing.T) {

@@ -4,7 +4,11 @@
 // history or a version gate; fields are only ever added.
 package contract
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
 
 // Workflow types.
 const (
@@ -114,3 +118,15 @@ func CleanupWorkflowID(sandboxID string) string { return cleanupPrefix + sandbox
 
 // QueueHost is the task queue of a machine that holds sandboxes itself.
 func QueueHost(hostID string) string { return "omoi-host-" + hostID }
+
+// QueueOf returns the task queue of the activities of a sandbox. A sandbox without a machine is any worker's; a machine that is bound
+// to a host is that host's.
+func QueueOf(caps task.Capabilities, hostID string) string {
+	switch {
+	case !caps.Machine:
+		return QueueTasks
+	case caps.HostBound && hostID != "":
+		return QueueHost(hostID)
+	}
+	return QueueSandboxes
+}

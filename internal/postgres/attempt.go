@@ -103,7 +103,7 @@ func (b *beginning) place(ctx context.Context, installation string) (contract.Be
 	}
 	b.wrote = true
 	return contract.BeginAttemptResult{LiveAttempt: contract.LiveAttempt{
-		Number: *box.Attempt, SandboxID: box.ID, Provider: box.Provider, Queue: queueOf(box.Provider, host),
+		Number: *box.Attempt, SandboxID: box.ID, Provider: box.Provider, Queue: contract.QueueOf(spec.Capabilities, host),
 		Validates: b.in.Kind == task.KindValidation,
 	}}, nil
 }
@@ -198,21 +198,10 @@ func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, er
 	return "", reason, err
 }
 
-// queueOf returns the task queue of the activities of a sandbox.
-func queueOf(provider, host string) string {
-	switch caps := task.ProviderOf(provider); {
-	case caps.HostBound && host != "":
-		return contract.QueueHost(host)
-	case caps.Machine:
-		return contract.QueueSandboxes
-	}
-	return contract.QueueTasks
-}
-
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: a.Number, SandboxID: a.SandboxID, Provider: box.Provider,
-		Queue: queueOf(box.Provider, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
+		Queue: contract.QueueOf(task.ProviderOf(box.Provider).Capabilities, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Pulled: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }
