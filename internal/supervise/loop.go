@@ -19,17 +19,17 @@ func loop(t *trail, s Settings) *Finding {
 	}
 	for i := len(tail) - 1; i >= 0; i-- { // the newest of them
 		if n := counts[tail[i].key()] + 1; n >= s.LoopRepeats {
-			return t.polled(repeated(tail, &tail[i], n), tail, s)
+			return t.polled(repeated(tail, &tail[i], n, s), tail, s)
 		}
 	}
 	return nil
 }
 
-func repeated(tail []step, st *step, n int) *Finding {
+func repeated(tail []step, st *step, n int, s Settings) *Finding {
 	return &Finding{
 		Why:        fmt.Sprintf("%s was called %d times with the same input and the same answer, and nothing new came in between.", what(st), n),
 		Advice:     fmt.Sprintf("You have called %s %d times with the same answer. It will not change by asking again: say what you expected, and try something else.", what(st), n),
-		Confidence: sure(0.8, n, n-1), Evidence: evidence(tail, 6),
+		Confidence: sure(0.82, n, s.LoopRepeats), Evidence: evidence(tail, 6),
 	}
 }
 

@@ -75,6 +75,16 @@ func TestNoProgress(t *testing.T) {
 	})
 }
 
+func TestLoop_ConfidenceGrowsWithTheCount(t *testing.T) {
+	t.Parallel()
+	confidence := func(calls int) float64 {
+		tape := newTape().times(calls, func(tp *tape, _ int) { tp.bash("cat config.yaml", "port: 80") })
+		return supervise.Rules(tape.subject(), supervise.DefaultSettings()).Confidence
+	}
+	require.InDelta(t, 0.82, confidence(5), 1e-9)
+	require.InDelta(t, 0.88, confidence(8), 1e-9)
+}
+
 func TestIdleAfterEnd(t *testing.T) {
 	t.Parallel()
 	hold(t, []judged{
