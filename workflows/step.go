@@ -51,8 +51,11 @@ func (r *taskRun) failed(ctx workflow.Context, err error) stage {
 // interrupted reports whether a user's fact is waiting that would end what is under way.
 func (r *taskRun) interrupted() bool {
 	return r.inbox.has(func(f fact) bool {
+		if !f.user() {
+			return false
+		}
 		_, eff := task.Decide(r.judge, f.Fact)
-		return f.user() && stageAfter(eff) != stay
+		return stageAfter(eff) != stay
 	})
 }
 
