@@ -36,28 +36,28 @@ func (s Status) Final() bool {
 
 // CanMove reports whether a task may go from one status to another. Staying is always legal.
 func CanMove(from, to Status) bool {
-	return from == to || slices.Contains(successors(from), to)
+	return from == to || slices.Contains(successors[from], to)
 }
 
-// successors returns the statuses that may follow one: the table of legal transitions.
-func successors(s Status) []Status {
-	return map[Status][]Status{
-		StatusPending: {
-			StatusAssigned, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
-		},
-		StatusAssigned: {
-			StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
-		},
-		StatusRunning: {
-			StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
-		},
-		StatusPendingValidation: {StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
-		StatusValidating:        {StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
-		StatusNeedsRevision:     {StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled},
-		StatusCompleted:         nil,
-		StatusFailed:            {StatusPending},
-		StatusCancelled:         {StatusPending},
-	}[s]
+// successors is the table of legal transitions: the statuses that may follow each one.
+//
+//nolint:gochecknoglobals // a table
+var successors = map[Status][]Status{
+	StatusPending: {
+		StatusAssigned, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+	},
+	StatusAssigned: {
+		StatusPending, StatusRunning, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+	},
+	StatusRunning: {
+		StatusPending, StatusPendingValidation, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled,
+	},
+	StatusPendingValidation: {StatusPending, StatusValidating, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
+	StatusValidating:        {StatusPending, StatusPendingValidation, StatusNeedsRevision, StatusCompleted, StatusFailed, StatusCancelled},
+	StatusNeedsRevision:     {StatusPending, StatusAssigned, StatusPendingValidation, StatusCompleted, StatusFailed, StatusCancelled},
+	StatusCompleted:         nil,
+	StatusFailed:            {StatusPending},
+	StatusCancelled:         {StatusPending},
 }
 
 // BlockedReason says why a pending task is not being worked on, beyond waiting for its turn.
