@@ -125,10 +125,7 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 	if err == nil && named {
 		now, err = set(b)
 	}
-	if err != nil {
-		return err
-	}
-	return s.answer(now, func() {
+	return s.answer(now, err, func() {
 		s.spendingTable(now)
 		if named {
 			s.budgetChanged(now, of)

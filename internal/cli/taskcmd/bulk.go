@@ -96,19 +96,12 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 }
 
 func (s *session) showCancelled(rows []cancelled) error {
-	if s.json {
-		return s.printJSON(rows)
-	}
-	if len(rows) == 0 {
-		s.hint("No open task matches; ended tasks are never changed.")
-		return nil
-	}
-	table := [][]string{{"TASK", "STATUS", "TITLE", "OUTCOME"}}
-	for _, r := range rows {
-		table = append(table, []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)})
-	}
-	s.table(table)
-	return nil
+	return s.answer(rows, nil, func() {
+		none := "No open task matches; ended tasks are never changed."
+		list(s, rows, none, "TASK|STATUS|TITLE|OUTCOME", func(r cancelled) []string {
+			return []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)}
+		})
+	})
 }
 
 func (s *session) sandboxesCleanup() *cobra.Command {

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,30 +66,18 @@ func (s *session) conductorDuplicates() *cobra.Command {
 	return s.ofTask("duplicates [task]", "List pairs of tasks about the same work, newest first; of one task, or of all", 20,
 		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
 			page, err := api.Duplicates(ctx, f)
-			if err != nil {
-				return err
-			}
-			return s.answer(page.Items, func() { s.showDuplicates(page.Items) })
+			return s.answer(page.Items, err, func() { s.showDuplicates(page.Items) })
 		})
 }
 
 func (s *session) showDuplicates(all []client.Duplicate) {
-	if len(all) == 0 {
-		s.hint("No duplicate tasks. Next: omoi conductor status")
-		return
-	}
-	rows := [][]string{{"SEEN", "TASK", "OTHER", "SIMILARITY", "SOURCE", "WORK"}}
-	for _, d := range all {
-		what := d.Work
-		if what == "" {
-			what = titles(d)
-		}
-		rows = append(rows, []string{
+	heading := "SEEN|TASK|OTHER|SIMILARITY|SOURCE|WORK"
+	list(s, all, "No duplicate tasks. Next: omoi conductor status", heading, func(d client.Duplicate) []string {
+		return []string{
 			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
-			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(what, 100),
-		})
-	}
-	s.table(rows)
+			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(cmp.Or(d.Work, titles(d)), 100),
+		}
+	})
 }
 
 // titles names a title once that both have.

@@ -77,7 +77,7 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	return s.answer(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)}, func() {
+	return s.answer(map[string]any{"path": path, "name": made.Name, "label": made.Label, "events": len(made.Events)}, nil, func() {
 		s.say("%s: %d events, %s", path, len(made.Events), made.Label)
 		s.hint("Next: omoi guardian score --dir %s", filepath.Dir(path))
 	})

@@ -48,24 +48,17 @@ func (w *whose) place(ctx context.Context, api *client.Client) (scope, projectID
 }
 
 func (s *session) credentialTable(all []client.Credential) {
-	if len(all) == 0 {
-		s.noCredentials()
-		return
-	}
-	rows := [][]string{{"KIND", "OWNER", "VALUE", "ENDPOINT", "MODEL", "STATE", "SET", "LAST USED"}}
-	for _, c := range all {
+	heading := "KIND|OWNER|VALUE|ENDPOINT|MODEL|STATE|SET|LAST USED"
+	list(s, all, noCredentials, heading, func(c client.Credential) []string {
 		set, used := "configured", ""
 		if c.UpdatedAt != nil {
 			set, used = moment(c.UpdatedAt), moment(c.UsedAt)
 		}
-		rows = append(rows, []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, credentialState(c), set, used})
-	}
-	s.table(rows)
+		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, credentialState(c), set, used}
+	})
 }
 
-func (s *session) noCredentials() {
-	s.hint("No credentials. Next: omoi credentials set anthropic, claude_oauth or github")
-}
+const noCredentials = "No credentials. Next: omoi credentials set anthropic, claude_oauth or github"
 
 // owned says whose a credential is.
 func owned(c client.Credential) string {

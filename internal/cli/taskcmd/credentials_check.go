@@ -58,12 +58,12 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 			code = exit.Unreachable
 		}
 	}
-	err := s.answer(trials, func() {
+	err := s.answer(trials, nil, func() {
 		for _, t := range trials {
 			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Says)
 		}
 		if len(trials) == 0 {
-			s.noCredentials()
+			s.hint(noCredentials)
 		}
 	})
 	if err == nil && code != exit.Done {
@@ -74,9 +74,7 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 
 func (s *session) rotate(ctx context.Context, api *client.Client, _ []string) error {
 	done, err := api.RotateCredentials(ctx)
-	if err == nil {
-		err = s.answer(done, func() { s.say("%d re-encrypted with the key %s.", done.Rotated, done.KeyID) })
-	}
+	err = s.answer(done, err, func() { s.say("%d re-encrypted with the key %s.", done.Rotated, done.KeyID) })
 	if err == nil && done.Unreadable > 0 {
 		err = exit.With(exit.NeedsYou, fmt.Errorf("%d could not be decrypted: they need the keys %s. Next: add these to OMOI_CREDENTIAL_KEYS, or have the credentials set again",
 			done.Unreadable, strings.Join(done.Missing, ", ")))

@@ -31,10 +31,7 @@ func (s *session) credentialsSet() *cobra.Command {
 				return err
 			}
 			c, err := api.SetCredential(ctx, args[0], in)
-			if err != nil {
-				return err
-			}
-			return s.answer(c, func() {
+			return s.answer(c, err, func() {
 				s.say("%s  %s  %s", c.Kind, owned(c), c.Masked)
 				s.hint("Next: omoi credentials test %s", c.Kind)
 			})
@@ -62,10 +59,7 @@ func (s *session) credentialsRemove() *cobra.Command {
 			if err == nil {
 				err = api.RemoveCredential(ctx, args[0], scope, project)
 			}
-			if err != nil {
-				return err
-			}
-			return s.answer(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"}, func() {
+			return s.answer(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"}, err, func() {
 				s.say("%s is removed. Running sandboxes keep what they were given; revoke it at the provider to end that at once.", args[0])
 			})
 		})

@@ -30,24 +30,16 @@ func (s *session) showFeedback(story *client.TaskFeedback, id string) {
 		return
 	}
 	s.say("")
-	if story.Follows != "" {
-		s.row("Follow-up of", "task "+story.Follows)
-	}
-	if story.PullState != "" {
-		s.row("On GitHub", "pull request "+story.PullState)
-	}
+	s.row("Follow-up of", suffix("task ", story.Follows))
+	s.row("On GitHub", suffix("pull request ", story.PullState))
 	items := story.Items
 	if more := len(items) - mostShown; more > 0 {
 		s.row("Feedback", fmt.Sprintf("the newest %d of %d", mostShown, len(items)))
 		items = items[more:]
 	}
-	rows := [][]string{}
-	for _, i := range items {
-		rows = append(rows, []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), doneAbout(i, id)})
-	}
-	if len(rows) > 0 {
-		s.say("%s", strings.TrimRight(s.style().Table(append([][]string{{"FEEDBACK", "NOTE", "RESULT"}}, rows...)), "\n"))
-	}
+	list(s, items, "", "FEEDBACK|NOTE|RESULT", func(i feedback.Item) []string {
+		return []string{"  " + i.At.Local().Format("01-02 15:04"), render.OneLine(i.Note, 70), doneAbout(i, id)}
+	})
 }
 
 // doneAbout says what became of a piece of feedback, as one looks at the task id.

@@ -40,10 +40,7 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 		return err
 	}
 	health, err := api.MonitorHealth(ctx)
-	if err != nil {
-		return err
-	}
-	return s.answer(guardianShown{status, health}, func() { s.showGuardian(status, health) })
+	return s.answer(guardianShown{status, health}, err, func() { s.showGuardian(status, health) })
 }
 
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
@@ -104,10 +101,7 @@ func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
 	var reason string
 	cmd := s.verb(what, short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := api.AskSchedule(ctx, name, what, reason)
-		if err != nil {
-			return err
-		}
-		return s.answer(found, func() {
+		return s.answer(found, err, func() {
 			s.say("The %s's %s is accepted.", name, what)
 			s.hint("Next: omoi %s status", name)
 		})
@@ -120,32 +114,25 @@ func (s *session) guardianAnalyses() *cobra.Command {
 	var limit int
 	cmd := s.taskVerb("analyses <task>", "List the guardian's analyses of a task's attempts, newest first", func(ctx context.Context, api *client.Client, t client.Task) error {
 		page, err := api.Judgements(ctx, client.GuardianFilter{TaskID: t.ID, Limit: limit})
-		if err != nil {
-			return err
-		}
-		return s.answer(page.Items, func() { s.showJudgements(page.Items) })
+		return s.answer(page.Items, err, func() { s.showJudgements(page.Items) })
 	})
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
 	return cmd
 }
 
 func (s *session) showJudgements(all []client.GuardianAnalysis) {
-	if len(all) == 0 {
-		s.hint("The guardian has not analyzed this task. Next: omoi guardian status")
-		return
-	}
-	rows := [][]string{{"WHEN", "ATTEMPT", "VERDICT", "SOURCE", "CONFIDENCE", "EVENTS", "SUMMARY"}}
-	for _, j := range all {
-		rows = append(rows, []string{
+	heading := "WHEN|ATTEMPT|VERDICT|SOURCE|CONFIDENCE|EVENTS|SUMMARY"
+	none := "The guardian has not analyzed this task. Next: omoi guardian status"
+	list(s, all, none, heading, func(j client.GuardianAnalysis) []string {
+		return []string{
 			j.JudgedAt.Local().Format("15:04:05"), strconv.Itoa(j.Attempt), s.verdictWord(j.Verdict), j.SpokenBy, fmt.Sprintf("%.2f", j.Confidence),
 			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
-		})
-	}
-	s.say("%s", strings.TrimRight(s.style().Table(rows), "\n"))
+		}
+	})
 	switch i := slices.IndexFunc(all, func(j client.GuardianAnalysis) bool { return j.Trouble() != "" }); {
 	case i >= 0:
 		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].Trouble(), longestTrouble))
-	case all[0].SpokenBy == string(supervise.ByNone):
+	case len(all) > 0 && all[0].SpokenBy == string(supervise.ByNone):
 		s.hint("Model: %s", noModel)
 	}
 }
@@ -175,10 +162,7 @@ func (s *session) guardianAnalyze() *cobra.Command {
 	var force bool
 	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, and act on the analysis as a cycle does", func(ctx context.Context, api *client.Client, t client.Task) error {
 		a, err := api.Analyze(ctx, t.ID, force)
-		if err != nil {
-			return err
-		}
-		return s.answer(a, func() {
+		return s.answer(a, err, func() {
 			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))

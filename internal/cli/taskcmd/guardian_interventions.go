@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -15,10 +16,7 @@ func (s *session) guardianInterventions() *cobra.Command {
 	return s.ofTask("interventions [task]", "List interventions of the guardian, in shadow mode too, newest first", 50,
 		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
 			page, err := api.Interventions(ctx, f)
-			if err != nil {
-				return err
-			}
-			return s.answer(page.Items, func() { s.showInterventions(page.Items) })
+			return s.answer(page.Items, err, func() { s.showInterventions(page.Items) })
 		})
 }
 
@@ -41,26 +39,18 @@ func (s *session) ofTask(use, short string, limit int, list func(context.Context
 }
 
 func (s *session) showInterventions(all []client.Intervention) {
-	if len(all) == 0 {
-		s.hint("No interventions. Next: omoi guardian status")
-		return
-	}
-	rows := [][]string{{"INTERVENTION", "WHEN", "TASK", "ATTEMPT", "LEVEL", "STATE", "MESSAGE"}}
-	for _, iv := range all {
-		rows = append(rows, []string{
+	heading := "INTERVENTION|WHEN|TASK|ATTEMPT|LEVEL|STATE|MESSAGE"
+	list(s, all, "No interventions. Next: omoi guardian status", heading, func(iv client.Intervention) []string {
+		return []string{
 			render.Short(iv.ID), iv.PlannedAt.Local().Format("01-02 15:04:05"), render.Short(iv.TaskID), strconv.Itoa(iv.Attempt), string(iv.Level),
 			stateOf(iv), render.OneLine(iv.Content, 90),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // stateOf is the state of an intervention: in shadow mode none, else what its receipt says.
 func stateOf(iv client.Intervention) string {
-	receipt := iv.MessageState
-	if receipt == "" {
-		receipt = iv.CommandState
-	}
+	receipt := cmp.Or(iv.MessageState, iv.CommandState)
 	switch {
 	case iv.Shadow && iv.Level != "observe":
 		return "shadow"
@@ -79,10 +69,7 @@ func (s *session) guardianWithdraw() *cobra.Command {
 				return err
 			}
 			iv, err := api.Withdraw(ctx, id)
-			if err != nil {
-				return err
-			}
-			return s.answer(iv, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
+			return s.answer(iv, err, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
 		})
 }
 

@@ -20,18 +20,13 @@ func newHost(s *session) *cobra.Command {
 }
 
 func (s *session) hostTable(hosts []client.Host) {
-	if len(hosts) == 0 {
-		s.hint("No host has reported yet. Next: omoi worker")
-		return
-	}
-	rows := [][]string{{"HOST", "NAME", "STATE", "LAST SEEN", "RUNNING", "UNVERIFIED", "LOST"}}
-	for _, h := range hosts {
-		rows = append(rows, []string{
+	heading := "HOST|NAME|STATE|LAST SEEN|RUNNING|UNVERIFIED|LOST"
+	list(s, hosts, "No host has reported yet. Next: omoi worker", heading, func(h client.Host) []string {
+		return []string{
 			render.OneLine(h.ID, 60), render.OneLine(h.Name, 40), s.hostState(h), moment(&h.SeenAt),
 			strconv.Itoa(h.Live), strconv.Itoa(h.Unverified), strconv.Itoa(h.Lost),
-		})
-	}
-	s.table(rows)
+		}
+	})
 	forgotten := func(h client.Host) bool { return !h.Beats && h.LostAt == nil && h.Live+h.Unverified > 0 }
 	if h := slices.IndexFunc(hosts, forgotten); h >= 0 {
 		s.hint("Start the worker of an offline host again, and its sandboxes are cleaned up. If it is lost for good: omoi host mark-lost %s",
@@ -80,10 +75,7 @@ func (s *session) markLost(ctx context.Context, api *client.Client, host client.
 			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Live, host.Unverified))
 	}
 	lost, err := api.LoseHost(ctx, host.ID)
-	if err != nil {
-		return err
-	}
-	return s.answer(lost, func() {
+	return s.answer(lost, err, func() {
 		s.say("Marked host %s as lost, with %s.", id, render.Count(lost.Lost, "sandbox"))
 		s.hint("If it comes back, its worker cleans up what still exists.")
 	})

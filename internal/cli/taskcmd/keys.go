@@ -25,10 +25,7 @@ func (s *session) keysCreate() *cobra.Command {
 	cmd := s.verb("create <name>", "Create an API key; its secret is shown this once", exactly(1, "a name for the key"),
 		func(ctx context.Context, api *client.Client, _ []string) error {
 			made, err := api.CreateKey(ctx, in)
-			if err != nil {
-				return err
-			}
-			return s.answer(made, func() {
+			return s.answer(made, err, func() {
 				s.say("%s", made.Secret)
 				s.hint("Key %s (%s), expires %s. It is not shown again; use it as OMOI_API_KEY.", render.Short(made.ID), render.OneLine(made.Name, 60), expiry(made.ExpiresAt))
 			})
@@ -47,18 +44,13 @@ func (s *session) keysCreate() *cobra.Command {
 }
 
 func (s *session) keyTable(keys []client.Key) {
-	if len(keys) == 0 {
-		s.hint("No keys. Next: omoi keys create <name>")
-		return
-	}
-	rows := [][]string{{"KEY", "NAME", "USER", "PREFIX", "SCOPES", "STATE", "EXPIRES", "LAST USED"}}
-	for _, k := range keys {
-		rows = append(rows, []string{
+	heading := "KEY|NAME|USER|PREFIX|SCOPES|STATE|EXPIRES|LAST USED"
+	list(s, keys, "No keys. Next: omoi keys create <name>", heading, func(k client.Key) []string {
+		return []string{
 			render.Short(k.ID), render.OneLine(k.Name, 40), render.OneLine(k.User, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
 			moment(k.LastUsedAt),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // expiry is the moment at which a key ends.
@@ -93,10 +85,7 @@ func (s *session) keysRevoke() *cobra.Command {
 			if err == nil {
 				err = api.RevokeKey(ctx, key.ID)
 			}
-			if err != nil {
-				return err
-			}
-			return s.answer(map[string]string{"id": key.ID, "state": "revoked"}, func() {
+			return s.answer(map[string]string{"id": key.ID, "state": "revoked"}, err, func() {
 				s.say("%s  %s is revoked.", render.Short(key.ID), render.OneLine(key.Name, 60))
 			})
 		})

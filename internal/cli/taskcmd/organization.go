@@ -37,7 +37,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 			if found[0], err = api.PatchOrganization(ctx, found[0].ID, change); err != nil {
 				return err
 			}
-			return s.answer(found, func() {
+			return s.answer(found, nil, func() {
 				s.organizationTable(found)
 				if change.MaxSlots != nil && limit == 0 {
 					s.hint("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization update %s --max-concurrent-tasks <n>", found[0].ID)
@@ -67,8 +67,7 @@ func namedOrganization(all []client.Organization, name string) ([]client.Organiz
 }
 
 func (s *session) organizationTable(all []client.Organization) {
-	rows := [][]string{{"ORGANIZATION", "PLAN", "RUNNING", "LIMIT", "QUEUED", "PAUSED"}}
-	for _, o := range all {
+	list(s, all, "No organizations.", "ORGANIZATION|PLAN|RUNNING|LIMIT|QUEUED|PAUSED", func(o client.Organization) []string {
 		limit := "none"
 		if o.Limit != nil {
 			limit = strconv.Itoa(*o.Limit)
@@ -80,7 +79,6 @@ func (s *session) organizationTable(all []client.Organization) {
 		if o.Paused {
 			paused = "yes"
 		}
-		rows = append(rows, []string{o.Name, o.Plan, strconv.Itoa(o.AtWork), limit, strconv.Itoa(o.Waiting), paused})
-	}
-	s.table(rows)
+		return []string{o.Name, o.Plan, strconv.Itoa(o.AtWork), limit, strconv.Itoa(o.Waiting), paused}
+	})
 }

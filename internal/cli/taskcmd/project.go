@@ -27,22 +27,17 @@ func newProject(s *session) *cobra.Command {
 const makesProject = "The first task of a repository makes its project: omoi run \"...\" --repo <path>."
 
 func (s *session) projectTable(projects []client.Project) {
-	if len(projects) == 0 {
-		s.hint("No projects. %s", makesProject)
-		return
-	}
-	rows := [][]string{{"PROJECT", "NAME", "MAX TASKS", "PAUSED", "AGENT MESSAGES", "AUTO-STEERING", "ON FEEDBACK", "SETUP"}}
-	for _, p := range projects {
+	heading := "PROJECT|NAME|MAX TASKS|PAUSED|AGENT MESSAGES|AUTO-STEERING|ON FEEDBACK|SETUP"
+	list(s, projects, "No projects. "+makesProject, heading, func(p client.Project) []string {
 		steering := "default"
 		if p.AutoSteering != nil {
 			steering = strconv.FormatBool(*p.AutoSteering)
 		}
-		rows = append(rows, []string{
+		return []string{
 			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage),
 			steering, string(p.OnFeedback), render.OneLine(p.Setup, 40),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // projectVerb returns a command about the project that its only argument names.
@@ -81,10 +76,7 @@ func (s *session) projectCreate() *cobra.Command {
 				}
 			}
 			p, err := api.CreateProject(ctx, in)
-			if err != nil {
-				return err
-			}
-			return s.answer(p, func() {
+			return s.answer(p, err, func() {
 				s.projectTable([]client.Project{p})
 				s.warnLimit(p)
 				if in.Repo != "" {
@@ -125,10 +117,7 @@ func (s *session) projectUpdate() *cobra.Command {
 	var messages bool
 	cmd := s.projectVerb("update", "Update settings of a project; what is not named stays", func(ctx context.Context, api *client.Client, p client.Project) error {
 		p, err := api.PatchProject(ctx, p.ID, change)
-		if err != nil {
-			return err
-		}
-		return s.answer(p, func() {
+		return s.answer(p, err, func() {
 			s.projectTable([]client.Project{p})
 			if change.MaxSlots != nil {
 				s.warnLimit(p)

@@ -21,7 +21,7 @@ func (s *session) projectDelete() *cobra.Command {
 			err = api.DeleteProject(ctx, p.ID)
 		}
 		if err == nil {
-			err = s.answer(preview, func() { s.showDeletion(preview, yes) })
+			err = s.answer(preview, nil, func() { s.showDeletion(preview, yes) })
 		}
 		if err != nil || yes {
 			return err

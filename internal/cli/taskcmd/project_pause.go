@@ -25,10 +25,7 @@ type halter func(*client.Client, context.Context, string, client.Halt) (client.H
 func (s *session) halt(use, short string, halt *client.Halt, do halter) *cobra.Command {
 	cmd := s.projectVerb(use, short, func(ctx context.Context, api *client.Client, p client.Project) error {
 		done, err := do(api, ctx, p.ID, *halt)
-		if err != nil {
-			return err
-		}
-		return s.answer(done, func() { s.halted(done, halt.Now) })
+		return s.answer(done, err, func() { s.halted(done, halt.Now) })
 	})
 	reasonFlag(cmd, &halt.Reason)
 	return cmd

@@ -15,54 +15,47 @@ import (
 )
 
 func newPS(s *session) *cobra.Command {
-	var status string
+	var f client.TaskFilter
 	var limit int
 	var all bool
-	cmd := &cobra.Command{
-		Use:   "ps",
-		Short: "List tasks, newest first; --all includes those of omoi check",
-		Args:  NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return s.ps(cmd.Context(), status, limit, all)
-		},
-	}
-	cmd.Flags().StringVar(&status, "status", "", "only tasks of this `status`, as running or failed")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many; 0 is all of them")
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "those of omoi check too")
+	short := "List tasks, newest first; --all includes those of omoi check"
+	cmd := s.verb("ps", short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+		f.Status = strings.ToLower(strings.TrimSpace(f.Status))
+		found, err := newest(ctx, api, f, limit, all)
+		return s.answer(found.Items, err, func() {
+			none := "No tasks. Next: omoi run \"Say hello\" --repo <path of a git repository> --script example:hello --wait"
+			if f.Status != "" {
+				none = "No task is " + f.Status + ". All of them: omoi ps"
+			}
+			s.psTable(found.Items, none)
+			s.rest(found.More, found.Left, "omoi ps"+with("--status", f.Status))
+		})
+	})
+	cmd.Flags().StringVar(&f.Status, "status", "", "only tasks of this `status`, as running or failed")
+	listFlags(cmd, &limit, &all)
 	return cmd
 }
 
-func (s *session) ps(ctx context.Context, status string, limit int, all bool) error {
-	status = strings.ToLower(strings.TrimSpace(status))
-	if limit < 0 {
-		return exit.Usagef("-n %d: give how many tasks to list, or 0 for all of them", limit)
+// listFlags are the flags of lists of what people and checks make, 20 at first; a limit of 0 lists all.
+func listFlags(cmd *cobra.Command, limit *int, all *bool) {
+	cmd.Flags().IntVarP(limit, "limit", "n", 20, "how many; 0 is all of them")
+	cmd.Flags().BoolVarP(all, "all", "a", false, "those of omoi check too")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *limit < 0 {
+			return exit.Usagef("-n %d: give how many to list, or 0 for all of them", *limit)
+		}
+		return nil
 	}
-	api, err := s.api()
-	if err != nil {
-		return err
+}
+
+// rest names the commands that list what a list left out.
+func (s *session) rest(more, left bool, command string) {
+	if more {
+		s.hint("There are more: %s -n 0", command)
 	}
-	found, err := newest(ctx, api, client.TaskFilter{Status: status}, limit, all)
-	if err != nil {
-		return err
+	if left {
+		s.hint("Those of omoi check are left out: %s --all", command)
 	}
-	if s.json {
-		return s.printJSON(found.Items)
-	}
-	switch {
-	case len(found.Items) > 0:
-		s.psTable(found.Items)
-	case status != "":
-		s.hint("No task is %s. All of them: omoi ps", status)
-	default:
-		s.hint("No tasks. Next: omoi run \"Say hello\" --repo <path of a git repository> --script example:hello --wait")
-	}
-	if found.More {
-		s.hint("There are more: omoi ps%s -n 0", with("--status", status))
-	}
-	if found.Left {
-		s.hint("Tasks of omoi check are left out: omoi ps%s --all", with("--status", status))
-	}
-	return nil
 }
 
 // with is a flag as it would be typed, nothing where it has no value.
@@ -73,16 +66,14 @@ func with(flag, value string) string {
 	return " " + flag + " " + value
 }
 
-func (s *session) psTable(tasks []client.Task) {
+func (s *session) psTable(tasks []client.Task, none string) {
 	st := s.style()
-	rows := [][]string{{"TASK", "STATUS", "AGE", "AGENT", "SANDBOX", "TITLE"}}
-	for _, t := range tasks {
-		rows = append(rows, []string{
+	list(s, tasks, none, "TASK|STATUS|AGE|AGENT|SANDBOX|TITLE", func(t client.Task) []string {
+		return []string{
 			st.Bold(render.Short(t.ID)), st.Status(t.Status) + waiting(t), render.Elapsed(time.Since(t.CreatedAt)),
 			t.Agent, t.Provider, render.OneLine(t.Title, 60),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // waiting is why a pending task is not at work, in two words.

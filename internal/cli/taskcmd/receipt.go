@@ -27,10 +27,7 @@ create may appear late, as at Daytona, the second absence check runs minutes aft
 
 func (s *session) taskReceipt(ctx context.Context, api *client.Client, t client.Task) error {
 	r, err := s.settledReceipt(ctx, api, t)
-	if err != nil {
-		return err
-	}
-	err = s.answer(r, func() { s.showReceipt(r) })
+	err = s.answer(r, err, func() { s.showReceipt(r) })
 	if err == nil && r.Status.Final() && r.Unverified > 0 {
 		return exit.With(exit.Failed, nil)
 	}

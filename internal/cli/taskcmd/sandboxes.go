@@ -33,10 +33,7 @@ func (s *session) sandboxList() *cobra.Command {
 			most = recentBoxes
 		}
 		boxes, err := listBoxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
-		if err != nil {
-			return err
-		}
-		return s.answer(boxes, func() {
+		return s.answer(boxes, err, func() {
 			switch {
 			case len(boxes) == 0 && !all && !recent:
 				s.hint("No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all")
@@ -54,7 +51,7 @@ func (s *session) sandboxList() *cobra.Command {
 
 func (s *session) sandboxShow() *cobra.Command {
 	return s.boxVerb("show", "Show a sandbox: its task, times, cost, transport and salvage", func(_ context.Context, _ *client.Client, box client.Sandbox) error {
-		return s.answer(box, func() {
+		return s.answer(box, nil, func() {
 			s.showStub(box)
 			s.say("  %-14s%s", "task", taskOf(box))
 			s.say("  %-14s%s", "isolation", render.Clean(strings.Join(box.Isolation, ", ")))
@@ -73,17 +70,12 @@ func (s *session) alarm(ctx context.Context, api *client.Client) {
 }
 
 func (s *session) showSandboxes(boxes []client.Sandbox) {
-	if len(boxes) == 0 {
-		return
-	}
-	rows := [][]string{{"SANDBOX", "PROVIDER", "TASK", "STATE", "LIFETIME", "DELETION VERIFIED", "SALVAGE", "COST"}}
-	for _, b := range boxes {
-		rows = append(rows, []string{
+	list(s, boxes, "", "SANDBOX|PROVIDER|TASK|STATE|LIFETIME|DELETION VERIFIED|SALVAGE|COST", func(b client.Sandbox) []string {
+		return []string{
 			render.Short(b.ID), b.Provider, taskOf(b), s.state(b.State),
 			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage), cmp.Or(costOf(b), "-"),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // taskOf names the task of a sandbox; one that nobody made has none.

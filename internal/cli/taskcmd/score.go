@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +123,8 @@ func (s *session) printScore(score corpus.Score) error {
 	if score.Pairs.Is > 0 {
 		rows = append(rows, shares("pairs of texts", score.Pairs))
 	}
-	s.say("\n%s", strings.TrimRight(s.style().Table(rows), "\n"))
+	s.say("")
+	s.table(rows)
 	s.say("\nTrajectories: %d, judged by %s", score.Trajectories, score.Judge)
 	if u := score.Use; u.Calls > 0 {
 		s.say("%d questions, %d tokens in, %d out", u.Calls, u.InputTokens, u.OutputTokens)

@@ -33,7 +33,7 @@ func newSend(s *session) *cobra.Command {
 			case wait > 0:
 				return s.takenUp(ctx, api, queued.MessageID, wait)
 			}
-			return s.answer(queued, func() {
+			return s.answer(queued, nil, func() {
 				s.say("%s  the message is %s", render.Short(t.ID), queued.Status)
 				s.hint("Receipt: omoi message %s", queued.MessageID)
 				s.hint("Next: omoi logs -f %s", render.Short(t.ID))

@@ -151,15 +151,13 @@ func (s *session) showAttempts(t client.Task) {
 	if len(t.Attempts) == 0 {
 		return
 	}
-	rows := [][]string{{"ATTEMPT", "OUTCOME", "DURATION", "EVENTS", "COST", "REASON"}}
-	for _, a := range t.Attempts {
-		rows = append(rows, []string{
+	s.say("")
+	list(s, t.Attempts, "", "ATTEMPT|OUTCOME|DURATION|EVENTS|COST|REASON", func(a client.Attempt) []string {
+		return []string{
 			fmt.Sprintf("%d (%s)", a.Number, a.Kind), s.outcomeWord(a), took(a.StartedAt, a.EndedAt),
 			strconv.FormatInt(a.Events, 10), cost.Text(a.CostUSD, a.CostUnknown, "$%.2f"), render.OneLine(whyAttempt(t, a), 80),
-		})
-	}
-	s.say("")
-	s.table(rows)
+		}
+	})
 }
 
 func (s *session) outcomeWord(a client.Attempt) string {

@@ -16,25 +16,20 @@ import (
 func newStorage(s *session) *cobra.Command {
 	return s.verb("storage", "Show stored data by kind, and what the next retention pass removes", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := api.Storage(ctx)
-		if err != nil {
-			return err
-		}
-		return s.answer(found, func() { s.storageTable(found) })
+		return s.answer(found, err, func() { s.storageTable(found) })
 	})
 }
 
 func (s *session) storageTable(found client.Storage) {
-	rows := [][]string{{"KIND", "SIZE", "KEPT", "NEXT PASS REMOVES"}}
-	for _, k := range found.Kinds {
+	list(s, found.Kinds, "Nothing is stored.", "KIND|SIZE|KEPT|NEXT PASS REMOVES", func(k client.StorageKind) []string {
 		size := "-"
 		if k.Bytes != nil {
 			size = render.Bytes(*k.Bytes)
 		}
-		rows = append(rows, []string{
+		return []string{
 			strings.ReplaceAll(k.Kind, "_", " "), size, retention.KeepText(time.Duration(k.KeepSeconds * float64(time.Second))), expiredWords(k),
-		})
-	}
-	s.table(rows)
+		}
+	})
 }
 
 // expiredWords say what the next pass removes of a kind.

@@ -117,7 +117,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 			render.OneLine(one.SandboxID, 40), one.Provider, render.OneLine(one.Installation, 40), moment(&one.CreatedAt), render.OneLine(one.Outcome, 120),
 		})
 	}
-	if err := s.answer(found, func() { s.table(rows) }); err != nil {
+	if err := s.answer(found, nil, func() { s.table(rows) }); err != nil {
 		return err
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -22,47 +21,22 @@ func (s *session) ticketList() *cobra.Command {
 	var all bool
 	cmd := s.verb("list", "List tickets, newest first; --all includes those of omoi check", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := newestTickets(ctx, api, limit, all)
-		if err != nil {
-			return err
-		}
-		return s.answer(found.Items, func() {
+		return s.answer(found.Items, err, func() {
 			s.ticketTable(found.Items)
-			if found.More {
-				s.hint("There are more: omoi ticket list -n 0")
-			}
-			if found.Left {
-				s.hint("Tickets of omoi check are left out: omoi ticket list --all")
-			}
+			s.rest(found.More, found.Left, "omoi ticket list")
 		})
 	})
-	limitFlag(cmd, &limit, 20)
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "those of omoi check too")
+	listFlags(cmd, &limit, &all)
 	return cmd
 }
 
-// limitFlag is --limit of commands that list; 0 lists all.
-func limitFlag(cmd *cobra.Command, limit *int, normal int) {
-	cmd.Flags().IntVarP(limit, "limit", "n", normal, "how many; 0 is all of them")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if *limit < 0 {
-			return exit.Usagef("-n %d: give how many to list, or 0 for all of them", *limit)
-		}
-		return nil
-	}
-}
-
 func (s *session) ticketTable(tickets []client.Ticket) {
-	if len(tickets) == 0 {
-		s.hint("No tickets. Each task makes one that names none. Next: omoi run --help")
-		return
-	}
-	rows := [][]string{{"TICKET", "STATUS", "TASKS", "AGE", "TITLE"}}
-	for _, t := range tickets {
-		rows = append(rows, []string{
+	none := "No tickets. Each task makes one that names none. Next: omoi run --help"
+	list(s, tickets, none, "TICKET|STATUS|TASKS|AGE|TITLE", func(t client.Ticket) []string {
+		return []string{
 			s.style().Bold(render.Short(t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
-		})
-	}
-	s.table(rows)
+		}
+	})
 	for _, t := range tickets {
 		if t.BlockedWhy != "" {
 			s.say("%s is blocked: %s", render.Short(t.ID), render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 200))
@@ -107,7 +81,7 @@ func (s *session) showTicket(t client.Ticket, tasks []client.Task) {
 	s.row("Status", ticketStatus(t))
 	s.row("Blocked", render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 250))
 	s.row("Phase", t.PhaseID)
-	s.psTable(tasks)
+	s.psTable(tasks, "")
 	s.failures(tasks)
 	if d := t.Diagnosis; d != nil {
 		s.showDiagnosis(*d, func(text string) string { return render.Clean(render.ShortIDs(text, d.TaskID)) })

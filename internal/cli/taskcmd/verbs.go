@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,16 +45,16 @@ func (s *session) taskVerb(use, short string, do func(context.Context, *client.C
 func listVerb[T any](s *session, short string, read func(*client.Client, context.Context) ([]T, error), show func([]T)) *cobra.Command {
 	return s.verb("list", short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		all, err := read(api, ctx)
-		if err != nil {
-			return err
-		}
-		return s.answer(all, func() { show(all) })
+		return s.answer(all, err, func() { show(all) })
 	})
 }
 
-// answer prints v as JSON, or has show print it as text.
-func (s *session) answer(v any, show func()) error {
-	if s.json {
+// answer prints v as JSON, or has show print it as text; err says that there is no v.
+func (s *session) answer(v any, err error, show func()) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
 		return s.printJSON(v)
 	}
 	show()
@@ -62,6 +63,22 @@ func (s *session) answer(v any, show func()) error {
 
 // table prints rows in columns; the first row is the heading.
 func (s *session) table(rows [][]string) { _, _ = fmt.Fprint(s.Stdout, s.style().Table(rows)) }
+
+// list prints a row for each item below the heading, whose columns stand between |; without items the hint none,
+// if it is not empty.
+func list[T any](s *session, items []T, none, heading string, row func(T) []string) {
+	if len(items) == 0 {
+		if none != "" {
+			s.hint("%s", none)
+		}
+		return
+	}
+	rows := [][]string{strings.Split(heading, "|")}
+	for _, one := range items {
+		rows = append(rows, row(one))
+	}
+	s.table(rows)
+}
 
 // changed returns the value of a flag that was given, nil for any other.
 func changed[T any](cmd *cobra.Command, flag string, value *T) *T {

@@ -58,19 +58,14 @@ func (s *session) work(ctx context.Context, api *client.Client, t client.Task, a
 	if len(found) == 0 && asked.attempt > 0 {
 		return task.Errorf(task.CodeNotFound, "The task has no work of an attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
 	}
-	return s.answer(client.Page[client.SavedWork]{Items: found}, func() { s.showWork(t, found) })
+	return s.answer(client.Page[client.SavedWork]{Items: found}, nil, func() { s.showWork(t, found) })
 }
 
 func (s *session) showWork(t client.Task, found []client.SavedWork) {
-	if len(found) == 0 {
-		s.hint("No work yet: no attempt of this task has ended. Next: omoi logs -f %s", render.Short(t.ID))
-		return
-	}
-	rows := [][]string{{"ATTEMPT", "KIND", "FILES", "BYTES", "WHERE"}}
-	for _, one := range found {
-		rows = append(rows, []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)})
-	}
-	s.table(rows)
+	none := "No work yet: no attempt of this task has ended. Next: omoi logs -f " + render.Short(t.ID)
+	list(s, found, none, "ATTEMPT|KIND|FILES|BYTES|WHERE", func(one client.SavedWork) []string {
+		return []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)}
+	})
 	s.notes(found)
 	var next [][2]string
 	for _, one := range found {

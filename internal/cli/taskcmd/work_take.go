@@ -34,10 +34,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		return err
 	}
 	size, err := s.writeWork(ctx, api, t.ID, one, file)
-	if err != nil {
-		return err
-	}
-	return s.answer(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size}, func() {
+	return s.answer(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size}, err, func() {
 		s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
 		s.next(s.hint, [][2]string{takes(one, file)})
 	})
