@@ -64,7 +64,8 @@ func (p *packedBody) why(err error) error {
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
 		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
 	case p.whole:
-		return httpError(http.StatusBadRequest, "The compressed request body ends early: the rest of its gzip is missing. Close the compressor before you send.")
+		return httpError(http.StatusBadRequest, "The compressed request body ends early, or has bytes after its gzip. "+
+			"Close the compressor, and send nothing after it.")
 	}
 	return notRead(p.request, err)
 }

@@ -16,7 +16,9 @@ func TestGzip_TrailingBytesAreRefused(t *testing.T) {
 	w := open(t)
 	whole := packed([]byte(`{"event_type":"x","event_data":{}}`))
 	for _, rest := range []string{"x", "\n", "more than ten bytes of it", "\x00\x00\x00\x00"} {
-		w.call(http.MethodPost, wire+"b/events", append(bytes.Clone(whole), rest...), "Content-Encoding", "gzip").refused(http.StatusBadRequest, "")
+		body := append(bytes.Clone(whole), rest...)
+		said := w.call(http.MethodPost, wire+"b/events", body, "Content-Encoding", "gzip").refused(http.StatusBadRequest, "")
+		require.Regexp(t, "bytes after its gzip|not the gzip", said.Detail)
 	}
 	for _, torn := range [][]byte{whole[:len(whole)-3], append(bytes.Clone(whole), whole[:5]...)} {
 		said := w.call(http.MethodPost, wire+"b/events", torn, "Content-Encoding", "gzip")
