@@ -115,7 +115,7 @@ func decodeError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", cmp.Or(wrong.Field, "body"), kindOf(wrong), valueOf(wrong))
 	}
-	return task.Invalid("", "The request body is no well-formed JSON: %s.", err)
+	return task.Invalid("", "The request body is not well-formed JSON: %s.", err)
 }
 
 func kindOf(wrong *json.UnmarshalTypeError) string {

@@ -70,6 +70,10 @@ func TestNumbers_OutOfRange(t *testing.T) {
 	} {
 		answer := w.call(http.MethodPost, c[0], c[1])
 		require.Equal(t, status(c[1]), answer.status, c[1]+" "+string(answer.body))
+		if answer.status == http.StatusBadRequest {
+			require.Regexp(t, `of the field (budget\.usd|max_retries|similarity_threshold) is out of range`, string(answer.body))
+			require.NotContains(t, string(answer.body), "well-formed")
+		}
 		for _, word := range []string{"Go ", "json:", "int64", "float64", "strconv", "unmarshal"} {
 			require.NotContains(t, string(answer.body), word, c[1])
 		}

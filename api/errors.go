@@ -146,7 +146,7 @@ func inBytes(limit int64) string {
 func detailOf(model *huma.ErrorModel) string {
 	switch {
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
-		return "The request body is no well-formed JSON: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
+		return "Invalid request body: " + strings.TrimSuffix(model.Errors[0].Message, ".") + "."
 	case len(model.Errors) == 0:
 		return sentenceCase(model.Detail)
 	}

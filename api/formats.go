@@ -1,11 +1,18 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // formats are huma's, with errors in plain words.
@@ -22,8 +29,24 @@ func formats(known map[string]huma.Format) map[string]huma.Format {
 // readJSON reads a body: once into any, to be validated, and once into its type.
 func readJSON(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
-	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch _, untyped := into.(*any); {
+	case ok && untyped:
+		return outOfRange(body, wrong)
+	case ok:
 		return decodeError(err)
 	}
 	return err
+}
+
+// outOfRange returns the error of a number that no float64 holds: of the type any, nothing else is wrong. It names the
+// field, which encoding/json does not know.
+func outOfRange(body []byte, wrong *json.UnmarshalTypeError) error {
+	var parsed any
+	field := ""
+	err := jsonv2.Unmarshal(body, &parsed, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if located, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
+		field = strings.Join(slices.Collect(located.JSONPointer.Tokens()), ".")
+	}
+	return task.Invalid(field, "The number %s of the field %s is out of range.", clip(valueOf(wrong)), cmp.Or(field, "body"))
 }

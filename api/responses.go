@@ -88,7 +88,7 @@ func problems(registry huma.Registry) map[string]*huma.Response {
 
 func meanings() map[int]string {
 	return map[int]string{
-		http.StatusBadRequest:            "The body is no well-formed JSON, or not the whole gzip that it says",
+		http.StatusBadRequest:            "The body is not well-formed JSON, has a number out of range, or is not the whole gzip that it says",
 		http.StatusUnauthorized:          "No credential, or one that is not known",
 		http.StatusForbidden:             "The credential does not open this",
 		http.StatusNotFound:              "There is none, or it belongs to somebody else",
