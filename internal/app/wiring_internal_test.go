@@ -3,12 +3,14 @@ package app
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/testkit/tables"
@@ -54,6 +56,15 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 	service := credential.New(credential.Config{}, nil, nil)
 	_, err = service.ForTask(t.Context(), task.Work{Agent: tables.Dummy, Execution: task.Execution{Env: map[string]string{"ANTHROPIC_API_KEY": "x"}}})
 	require.NoError(t, err)
+}
+
+// TestPorts_AreAllSet fails on a port of the API that the wiring forgot: its first request would panic.
+func TestPorts_AreAllSet(t *testing.T) {
+	t.Parallel()
+	set := reflect.ValueOf(ports(&postgres.Store{}))
+	for field, port := range set.Fields() {
+		require.False(t, port.IsNil(), field.Name)
+	}
 }
 
 // Every row has its wiring, and its provider says the same of itself.
