@@ -87,7 +87,9 @@ func (a *API) accept(ctx context.Context, d task.NewTask, threshold *float64, ch
 		}
 	}
 	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
-	a.deps.Bus.Wake(live.Relay)
+	if err == nil {
+		a.deps.Bus.Wake(live.Relay)
+	}
 	return accepted, err
 }
 

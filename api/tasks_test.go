@@ -37,6 +37,21 @@ func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 	require.Equal(t, made.ID, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK).ID)
 }
 
+func TestRefusedTask_WakesNoRelay(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	woken, leave := w.bus.Subscribe("relay")
+	defer leave()
+	refused := newTask()
+	refused.Repo, refused.TicketID = "", "4e2d7f36-3d0b-4a5a-9d3e-5b0f6f0c8a11"
+	require.Equal(t, http.StatusUnprocessableEntity, w.call(http.MethodPost, "/api/v1/tasks", refused).status)
+	select {
+	case <-woken:
+		t.Fatal("the relay was woken for nothing")
+	default:
+	}
+}
+
 func TestOneRepositoryIsOneProject(t *testing.T) {
 	t.Parallel()
 	w := open(t)
