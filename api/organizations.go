@@ -56,6 +56,6 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 		}
 	}
 	o, err := a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body)
-	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 	return body(o, err)
 }

@@ -125,7 +125,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[cl
 		return nil, err
 	}
 	changed, err := a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b)
-	a.deps.Bus.Wake(live.Relay) // the gate may have let tasks in
+	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 	return body(changed, err)
 }
 

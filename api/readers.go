@@ -17,6 +17,7 @@ type Readers interface {
 	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
+	// FieldsKept is [task.CodeGone] if retention removed the large fields of a sandbox's events.
 	FieldsKept(ctx context.Context, sandboxID string) error
 	Integrity(ctx context.Context, sandboxID string) (client.Integrity, error)
 	EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error)

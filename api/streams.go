@@ -21,7 +21,7 @@ type EventLog interface {
 	// SandboxHead returns the number of the newest event, TaskHeads that of each attempt.
 	SandboxHead(ctx context.Context, sandboxID string) (int64, error)
 	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
-	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox, FieldsKept if it removed their large fields.
+	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
 	EventsKept(ctx context.Context, sandboxID string) error
 }
 

@@ -41,7 +41,7 @@ func (a *API) editDependencies(edit editDeps) func(context.Context, *depsIn) (*b
 			return nil, err
 		}
 		all, err := edit(ctx, callerOf(ctx).organization, in.ID, ids)
-		a.deps.Bus.Wake(live.Relay) // the gate may have let it in
+		a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 		return body(client.DependsOn{TaskIDs: all}, err)
 	}
 }

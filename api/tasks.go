@@ -232,7 +232,7 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.T
 	if err := a.deps.Tasks.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Relay) // a higher priority may have let it in
+	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 	return a.getTask(ctx, &in.IDPath)
 }
 

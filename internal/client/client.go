@@ -45,11 +45,11 @@ type call struct {
 	query  url.Values
 	header http.Header
 	body   any
-	accept int // status of an answer that is no error, beside those below 400
+	accept int // a status from 400 whose answer is decoded as a success; 0: none
 }
 
 // do sends a call and decodes the answer into out, unless that is nil. It returns the
-// HTTP status; every status from 400 is an error.
+// HTTP status; every status from 400 is an error, except the one that the call accepts.
 func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
 	res, err := c.send(ctx, in)
 	if err != nil {
