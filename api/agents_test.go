@@ -146,7 +146,7 @@ func TestInfo_OffersExternalInExternalSandboxes(t *testing.T) {
 	t.Parallel()
 	for _, agent := range []string{"", task.AgentClaude} {
 		w, _ := startWithProgram(t, func(c *api.Config) {
-			c.Agent, c.Provider, c.Shared = agent, task.ProviderExternal, []string{task.ProviderDaytona, task.ProviderExternal}
+			c.Agent, c.Provider, c.Shared = agent, task.ProviderExternal, []string{task.ProviderDaytona}
 		})
 		info := ok[client.Info](w.call(http.MethodGet, "/api/v1/info", nil), http.StatusOK)
 		require.Equal(t, []string{task.AgentExternal}, info.Agents)
