@@ -29,7 +29,6 @@ func requireCode(t *testing.T, want task.Code, err error) {
 	require.Equal(t, want, task.CodeOf(err), err.Error())
 }
 
-// ended waits until the newest run has ended and answers its state.
 // ended waits for the end of a task and reports whether its run is open, and whether it completed.
 func ended(t *testing.T, c *temporal.Client, taskID string) []bool {
 	t.Helper()
