@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -93,17 +92,14 @@ func (c attemptChange) idleReason() string {
 	return c.StopReason
 }
 
-// betweenPhases reports whether a phase ended five minutes before at and the next one has not started.
+// betweenPhases reports whether a phase ended more than [spec.PhaseStuck] before at and the next one has not started.
 func (p specProgress) betweenPhases(at time.Time) bool {
-	if p.LastCompleted == nil || p.LastCompletedAt == nil || at.Sub(*p.LastCompletedAt) <= 5*time.Minute {
+	if p.LastCompleted == nil || p.LastCompletedAt == nil || at.Sub(*p.LastCompletedAt) <= spec.PhaseStuck {
 		return false
 	}
-	next := slices.Index(spec.Phases(), *p.LastCompleted) + 1
-	if next == 0 || next == len(spec.Phases()) {
-		return false
-	}
-	_, started := p.Started[spec.Phases()[next]]
-	return !started
+	next := spec.PhaseAfter(*p.LastCompleted)
+	_, started := p.Started[next]
+	return next != "" && !started
 }
 
 type messageChange struct {

@@ -75,7 +75,7 @@ func ReadPhases(sandboxID string, p *Progress, now time.Time) PhaseStatus {
 		return s
 	}
 	s.LastCompleted, s.LastCompletedAt = &p.LastCompleted, &p.LastCompletedAt
-	next := phaseAfter(p.LastCompleted)
+	next := PhaseAfter(p.LastCompleted)
 	if next == "" || s.HasCompleted || s.HasFailed {
 		return s
 	}
@@ -86,8 +86,8 @@ func ReadPhases(sandboxID string, p *Progress, now time.Time) PhaseStatus {
 	return s
 }
 
-// phaseAfter is the phase that follows; empty after the last and for unknown ones.
-func phaseAfter(phase string) string {
+// PhaseAfter returns the phase that follows; empty after the last and for unknown ones.
+func PhaseAfter(phase string) string {
 	order := Phases()
 	if at := slices.Index(order, phase); at >= 0 && at+1 < len(order) {
 		return order[at+1]
