@@ -35,8 +35,8 @@ type setBudgetIn struct {
 
 type budgetSetter func(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
 
-func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.Spending], error) {
-	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.Spending], error) {
+func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {
+	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {
 		who := callerOf(ctx)
 		out, err := set(ctx, who.organization, in.ID, who.name, in.Body)
 		a.deps.Bus.Wake(live.Relay) // what was parked may go on

@@ -19,10 +19,10 @@ func TestBudgetsAreReadAndReplaced(t *testing.T) {
 	for path, first := range map[string]client.Budget{
 		"/api/v1/tasks/" + made.ID + "/budget": {USD: 5}, "/api/v1/projects/" + made.ProjectID + "/budget": {},
 	} {
-		got := ok[client.Spending](w.call(http.MethodGet, path, nil), http.StatusOK)
+		got := ok[client.BudgetUsage](w.call(http.MethodGet, path, nil), http.StatusOK)
 		require.Equal(t, first, got.Budget)
 		require.Zero(t, *got.Used.USD)
-		got = ok[client.Spending](w.call(http.MethodPut, path, `{"tokens":100,"sandbox_s":60}`), http.StatusOK)
+		got = ok[client.BudgetUsage](w.call(http.MethodPut, path, `{"tokens":100,"sandbox_s":60}`), http.StatusOK)
 		require.Equal(t, client.Budget{Tokens: 100, SandboxSeconds: 60}, got.Budget)
 		require.Empty(t, got.TaskIDs)
 		w.call(http.MethodPut, path, `{"usd":-1}`).refused(422, "body.usd")

@@ -100,7 +100,7 @@ func TestStorage(t *testing.T) {
 		c.Retention = retention.Policy{Keep: map[string]time.Duration{retention.Events: time.Nanosecond}}
 	})
 	w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
-	got := ok[client.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
+	got := ok[retention.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
 	require.Len(t, got.Kinds, len(retention.Kinds()))
 	require.Positive(t, *got.Kinds[0].Bytes)
 }

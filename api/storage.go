@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 
-	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/retention"
 )
 
@@ -12,6 +11,6 @@ type Storage interface {
 	Storage(ctx context.Context, rules retention.Policy) (retention.Storage, error)
 }
 
-func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[client.Storage], error) {
+func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[retention.Storage], error) {
 	return body(a.deps.Storage.Storage(ctx, a.cfg.Retention))
 }

@@ -70,7 +70,7 @@ type diagnosisListIn struct {
 	Paging
 }
 
-func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[client.Diagnosis], error) {
+func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[explain.Diagnosis], error) {
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}

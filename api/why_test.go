@@ -80,10 +80,10 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
 	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
 	require.Equal(t, "It failed.", e.Diagnosis.What)
-	page := ok[client.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)
+	page := ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)
 	require.Len(t, page.Items, 1)
 
-	require.Len(t, ok[client.Page[client.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK).Items, 1)
+	require.Len(t, ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK).Items, 1)
 	w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id=x", nil).refused(422, "query.ticket_id")
 
 	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)

@@ -9,9 +9,6 @@ import (
 // ConductorAnalysis is what the conductor thought of an organization's agents together.
 type ConductorAnalysis = conductor.Analysis
 
-// Duplicate is a pair of tasks about the same work.
-type Duplicate = conductor.Duplicate
-
 // ConductorStatus says how the conductor runs.
 type ConductorStatus struct {
 	Running    bool               `json:"running"` // the schedule is there and not paused
@@ -45,6 +42,6 @@ func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string
 }
 
 // Duplicates lists pairs of tasks about the same work, newest first.
-func (c *Client) Duplicates(ctx context.Context, f GuardianFilter) (Page[Duplicate], error) {
-	return answer[Page[Duplicate]](ctx, c, call{path: prefix + "/conductor/duplicates", query: f.query()})
+func (c *Client) Duplicates(ctx context.Context, f GuardianFilter) (Page[conductor.Duplicate], error) {
+	return answer[Page[conductor.Duplicate]](ctx, c, call{path: prefix + "/conductor/duplicates", query: f.query()})
 }

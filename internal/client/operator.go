@@ -17,9 +17,6 @@ func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error
 	return answer[TaskReceipt](ctx, c, call{path: item("tasks", taskID, "receipt")})
 }
 
-// Visit is what a person did in a sandbox by hand.
-type Visit = receipt.AccessSession
-
 // NewVisit is the body of POST /api/v1/sandboxes/{id}/visits.
 type NewVisit struct {
 	Kind string `json:"kind" enum:"shell,exec,copy_in,copy_out"`
@@ -36,9 +33,9 @@ type SandboxLabels struct {
 
 // BegunVisit says where the sandbox is that a person goes into.
 type BegunVisit struct {
-	Visit   Visit         `json:"visit"`
-	Sandbox Sandbox       `json:"sandbox"`
-	Labels  SandboxLabels `json:"labels"`
+	Visit   receipt.AccessSession `json:"visit"`
+	Sandbox Sandbox               `json:"sandbox"`
+	Labels  SandboxLabels         `json:"labels"`
 }
 
 // VisitEnd is how a visit ended.

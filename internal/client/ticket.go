@@ -3,6 +3,8 @@ package client
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/explain"
 )
 
 // Ticket is a piece of work that a person wants; one or more tasks belong to it.
@@ -25,5 +27,5 @@ type Ticket struct {
 	// OfCheck: it has no tasks but those of omoi check. Lists for people leave it out.
 	OfCheck bool `json:"of_check"`
 	// Diagnosis is the newest that was made of the ticket itself; null: its tasks have not failed again and again.
-	Diagnosis *Diagnosis `json:"diagnosis"`
+	Diagnosis *explain.Diagnosis `json:"diagnosis"`
 }

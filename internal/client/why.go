@@ -10,17 +10,14 @@ import (
 // Explanation says why a task stands where it stands.
 type Explanation = explain.Explanation
 
-// Diagnosis says what failed again and again in a task.
-type Diagnosis = explain.Diagnosis
-
 // Why explains where a task stands.
 func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
 	return answer[Explanation](ctx, c, call{path: item("tasks", taskID, "why")})
 }
 
 // Diagnoses lists them, newest first.
-func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[Diagnosis], error) {
-	return answer[Page[Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
+func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[explain.Diagnosis], error) {
+	return answer[Page[explain.Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
 }
 
 // Organizations returns the caller's own; all of them for admins of the installation.

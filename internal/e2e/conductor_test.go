@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -23,7 +23,7 @@ func TestTwoWhoDoTheSameAreLinked(t *testing.T) {
 	r.eventually("the conductor is asked to run", func() bool { return r.omoi("conductor", "run").code == 0 }) // a busy server says: try again
 	r.kill("worker")
 	r.startWorker()
-	linked := func() (all []apiclient.Duplicate) {
+	linked := func() (all []conductor.Duplicate) {
 		require.NoError(t, json.Unmarshal([]byte(r.omoi("conductor", "duplicates", second.ID, "--json").stdout), &all))
 		return all
 	}

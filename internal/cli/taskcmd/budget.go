@@ -103,8 +103,8 @@ func (s *session) budgetOfTask(ctx context.Context, api *client.Client, ref stri
 	if err != nil {
 		return err
 	}
-	return s.budget("task", f, func() (client.Spending, error) { return api.TaskBudget(ctx, t.ID) },
-		func(b client.Budget) (client.Spending, error) { return api.SetTaskBudget(ctx, t.ID, b) })
+	return s.budget("task", f, func() (client.BudgetUsage, error) { return api.TaskBudget(ctx, t.ID) },
+		func(b client.Budget) (client.BudgetUsage, error) { return api.SetTaskBudget(ctx, t.ID, b) })
 }
 
 func (s *session) budgetOfProject(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
@@ -112,11 +112,13 @@ func (s *session) budgetOfProject(ctx context.Context, api *client.Client, ref s
 	if err != nil {
 		return err
 	}
-	return s.budget("project", f, func() (client.Spending, error) { return api.ProjectBudget(ctx, p.ID) },
-		func(b client.Budget) (client.Spending, error) { return api.SetProjectBudget(ctx, p.ID, b) })
+	return s.budget("project", f, func() (client.BudgetUsage, error) { return api.ProjectBudget(ctx, p.ID) },
+		func(b client.Budget) (client.BudgetUsage, error) { return api.SetProjectBudget(ctx, p.ID, b) })
 }
 
-func (s *session) budget(of string, f budgetFlags, read func() (client.Spending, error), set func(client.Budget) (client.Spending, error)) error {
+func (s *session) budget(
+	of string, f budgetFlags, read func() (client.BudgetUsage, error), set func(client.Budget) (client.BudgetUsage, error),
+) error {
 	now, err := read()
 	if err != nil {
 		return err
@@ -134,14 +136,14 @@ func (s *session) budget(of string, f budgetFlags, read func() (client.Spending,
 }
 
 // budgetChanged says for whom the new limits hold from now on.
-func (s *session) budgetChanged(now client.Spending, of string) {
+func (s *session) budgetChanged(now client.BudgetUsage, of string) {
 	s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of)
 	for _, id := range now.TaskIDs {
 		s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
 	}
 }
 
-func (s *session) spendingTable(now client.Spending) {
+func (s *session) spendingTable(now client.BudgetUsage) {
 	limit := func(set bool, text string) string {
 		if !set {
 			return "no limit"

@@ -21,7 +21,7 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	budget := client.Budget{USD: 5, Tokens: 7000}
 	mux := http.NewServeMux()
 	answer := func(w http.ResponseWriter, tasks ...string) {
-		out := client.Spending{Budget: budget, TaskIDs: append([]string{}, tasks...)}
+		out := client.BudgetUsage{Budget: budget, TaskIDs: append([]string{}, tasks...)}
 		out.Used.USD, out.Used.WallClockS = new(4.5), 90
 		text, err := json.Marshal(out)
 		require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	require.Equal(t, client.Budget{USD: 10, Tokens: 7000, WallClockS: 7200}, budget, "what is not named stays")
 	require.Contains(t, got.out, "The budget of the project is changed; running tasks that exceed it are suspended")
 	require.Contains(t, got.out, "which the old budget had suspended.")
-	var out client.Spending
+	var out client.BudgetUsage
 	requireJSON(t, f.omoi("budget", "--project", "app", "--tokens", "0", "--json").out, &out)
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 7200}, out.Budget)
 	require.Zero(t, f.omoi("budget", "--project", "app", "--wall-clock", "500ms").code)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 )
 
 func newConductor(s *session) *cobra.Command {
@@ -70,9 +71,9 @@ func (s *session) conductorDuplicates() *cobra.Command {
 		})
 }
 
-func (s *session) showDuplicates(all []client.Duplicate) {
+func (s *session) showDuplicates(all []conductor.Duplicate) {
 	heading := "SEEN|TASK|OTHER|SIMILARITY|SOURCE|WORK"
-	list(s, all, "No duplicate tasks. Next: omoi conductor status", heading, func(d client.Duplicate) []string {
+	list(s, all, "No duplicate tasks. Next: omoi conductor status", heading, func(d conductor.Duplicate) []string {
 		return []string{
 			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
 			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(cmp.Or(d.Work, titles(d)), 100),
@@ -81,7 +82,7 @@ func (s *session) showDuplicates(all []client.Duplicate) {
 }
 
 // titles names a title once that both have.
-func titles(d client.Duplicate) string {
+func titles(d conductor.Duplicate) string {
 	if d.Title == d.OtherTitle {
 		return d.Title
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -28,7 +29,7 @@ func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET /api/v1/conductor/duplicates", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { f.asked = append(f.asked, "duplicates "+r.URL.Query().Get("task_id")) })
-		answer(w, http.StatusOK, client.Page[client.Duplicate]{Items: []client.Duplicate{{
+		answer(w, http.StatusOK, client.Page[conductor.Duplicate]{Items: []conductor.Duplicate{{
 			TaskID: idA, OtherID: idB, Title: "Empty cart", OtherTitle: "Cart crash", Status: task.StatusRunning, OtherState: task.StatusCompleted,
 			SpokenBy: "words", Similarity: 0.914, SeenAt: time.Unix(0, 0),
 		}, {TaskID: idA, OtherID: idM, Title: "Twice asked", OtherTitle: "Twice asked", SpokenBy: "words", Similarity: 1, SeenAt: time.Unix(0, 0)}}})

@@ -22,6 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -67,7 +68,7 @@ type fakeAPI struct {
 	given       map[string]client.NewCredential // by kind
 	trials      map[string]credential.Trial     // likewise
 	provider    sandbox.Provider
-	feedback    client.TaskFeedback
+	feedback    feedback.Story
 	why         client.Explanation
 }
 

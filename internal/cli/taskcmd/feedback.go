@@ -11,7 +11,7 @@ import (
 )
 
 // feedbackOf is what was said from outside of a task's pull request; nil if nothing was, or this server knows nothing of it.
-func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *client.TaskFeedback {
+func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *feedback.Story {
 	if t.PullURL == nil {
 		return nil
 	}
@@ -25,7 +25,7 @@ func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *client.
 // mostShown is how many pieces of feedback show tells of.
 const mostShown = 10
 
-func (s *session) showFeedback(story *client.TaskFeedback, id string) {
+func (s *session) showFeedback(story *feedback.Story, id string) {
 	if story == nil {
 		return
 	}

@@ -23,7 +23,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	item := func(state, reason, id string) feedback.Item {
 		return feedback.Item{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
 	}
-	f.feedback = client.TaskFeedback{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
+	f.feedback = feedback.Story{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
 		item(feedback.StateStarted, "", idA), item(feedback.StateHeard, "", idC), item(feedback.StateSent, "", idA),
 		item(feedback.StateHeld, "the task has failed", ""), item(feedback.StateIgnored, "the pull request is closed", ""),
 	}}

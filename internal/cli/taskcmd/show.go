@@ -15,6 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -29,7 +30,7 @@ type shown struct {
 	Sandboxes []client.Sandbox      `json:"sandboxes"`
 	Steps     []client.Intervention `json:"interventions"`      // of the guardian, the newest first
 	Workflow  string                `json:"temporal_url"`       // empty: no Web UI is known
-	Feedback  *client.TaskFeedback  `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
+	Feedback  *feedback.Story       `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
 	API       string                `json:"api_url"`            // of the server that answered
 }
 

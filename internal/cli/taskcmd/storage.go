@@ -20,8 +20,8 @@ func newStorage(s *session) *cobra.Command {
 	})
 }
 
-func (s *session) storageTable(found client.Storage) {
-	list(s, found.Kinds, "Nothing is stored.", "KIND|SIZE|KEPT|NEXT PASS REMOVES", func(k client.StorageKind) []string {
+func (s *session) storageTable(found retention.Storage) {
+	list(s, found.Kinds, "Nothing is stored.", "KIND|SIZE|KEPT|NEXT PASS REMOVES", func(k retention.StorageKind) []string {
 		size := "-"
 		if k.Bytes != nil {
 			size = render.Bytes(*k.Bytes)
@@ -33,7 +33,7 @@ func (s *session) storageTable(found client.Storage) {
 }
 
 // expiredWords say what the next pass removes of a kind.
-func expiredWords(k client.StorageKind) string {
+func expiredWords(k retention.StorageKind) string {
 	count := strconv.FormatInt(k.Expired, 10)
 	switch {
 	case k.Expired == 0:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/retention"
 )
 
 func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
@@ -16,7 +16,7 @@ func TestStorage_ShowsSizesAndWhatExpires(t *testing.T) {
 	size := int64(3 << 20)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/storage", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Storage{At: time.Now(), Kinds: []client.StorageKind{
+		answer(w, http.StatusOK, retention.Storage{At: time.Now(), Kinds: []retention.StorageKind{
 			{Kind: "events", Bytes: &size, KeepSeconds: (180 * 24 * time.Hour).Seconds(), Expired: 2, ExpiredRows: 70},
 			{Kind: "bus_rows", Bytes: &size},
 			{Kind: "refs", KeepSeconds: 90, Expired: 4},

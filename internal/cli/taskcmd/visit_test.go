@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/receipt"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -81,7 +82,7 @@ func (f *fakeAPI) serveVisits(mux *http.ServeMux) {
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { f.asked = append(f.asked, "visit "+in.Kind+" "+in.What) })
 		answer(w, http.StatusCreated, client.BegunVisit{
-			Visit: client.Visit{ID: idA}, Sandbox: client.Sandbox{ID: r.PathValue("id"), HostID: "h7"},
+			Visit: receipt.AccessSession{ID: idA}, Sandbox: client.Sandbox{ID: r.PathValue("id"), HostID: "h7"},
 			Labels: client.SandboxLabels{Installation: "ours", SandboxID: r.PathValue("id")},
 		})
 	})

@@ -53,7 +53,7 @@ func (s *session) showEvidence(all []explain.Evidence, ofTasks bool) {
 	}
 }
 
-func (s *session) showDiagnosis(d client.Diagnosis, short func(string) string) {
+func (s *session) showDiagnosis(d explain.Diagnosis, short func(string) string) {
 	of, ofTicket := fmt.Sprintf(" of attempt %d", d.Attempt), d.Kind == explain.DiagnosisTicket
 	if ofTicket {
 		of = ""
