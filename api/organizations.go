@@ -51,7 +51,7 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
 	if in.Body.Plan != nil {
-		if _, err := oneOf("plan", *in.Body.Plan, "", client.Plans()); err != nil {
+		if _, err := oneOf("plan", *in.Body.Plan, "", task.Plans()); err != nil {
 			return nil, err
 		}
 	}

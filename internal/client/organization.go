@@ -17,12 +17,3 @@ type OrganizationPatch struct {
 	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"free, pro, lifetime, team, enterprise or unlimited"`
 	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
 }
-
-// Plans are those that an organization may have.
-func Plans() []string { return []string{"free", "pro", "lifetime", "team", "enterprise", "unlimited"} }
-
-// PlanSlots returns the concurrency limit of a plan, and whether the plan has one. The limit of an organization precedes it.
-func PlanSlots(plan string) (slots int, limited bool) {
-	slots, limited = map[string]int{"free": 1, "pro": 3, "lifetime": 5, "team": 10}[plan]
-	return slots, limited
-}

@@ -26,7 +26,7 @@ func organizationOf(r db.OrganizationsShownRow) client.Organization {
 func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan, MaxSlots: c.MaxSlots}
 	if c.Plan != nil {
-		if slots, limited := client.PlanSlots(*c.Plan); limited {
+		if slots, limited := task.PlanSlots(*c.Plan); limited {
 			in.PlanSlots = new(slots)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 func newOrganization(s *session) *cobra.Command {
@@ -44,7 +45,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 				}
 			})
 		})
-	cmd.Long = `Update an organization's plan (` + strings.Join(client.Plans(), ", ") + `), or set a limit of its own,
+	cmd.Long = `Update an organization's plan (` + strings.Join(task.Plans(), ", ") + `), or set a limit of its own,
 which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. For admins of the installation.`
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		change = client.OrganizationPatch{Plan: changed(cmd, "plan", &plan), MaxSlots: changed(cmd, "max-concurrent-tasks", &limit)}
