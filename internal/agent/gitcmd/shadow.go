@@ -151,7 +151,7 @@ func (s *Shadow) borrow(own own) error {
 	if own.objects == "" {
 		return nil
 	}
-	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(alternate(own.objects)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(Alternate(own.objects)), 0o600); err != nil {
 		return fmt.Errorf("point at the workspace's objects: %w", err)
 	}
 	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
@@ -162,8 +162,8 @@ func (s *Shadow) borrow(own own) error {
 	return nil
 }
 
-// alternate returns the line of info/alternates for a folder of objects. Git reads a quoted line as C does, so that any path fits.
-func alternate(objects string) string {
+// Alternate returns the line of info/alternates for a folder of objects. Git reads a quoted line as C does, so that any path fits.
+func Alternate(objects string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(objects) + "\"\n"
 }
 
@@ -387,7 +387,7 @@ func (s *Shadow) Borrow(objects string) error {
 	if err != nil {
 		return fmt.Errorf("point at more objects: %w", err)
 	}
-	_, err = f.WriteString(alternate(objects))
+	_, err = f.WriteString(Alternate(objects))
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}

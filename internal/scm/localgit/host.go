@@ -126,7 +126,7 @@ func (h *Host) git() (string, error) {
 
 // discover asks git what lies at exactly the path; the ceiling keeps it from climbing.
 func (r *repository) discover(ctx context.Context) error {
-	args := []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects", "--is-bare-repository"}
+	args := []string{"rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"}
 	cmd := command(ctx, r.git, append(append(settings(r.owner), "-C", r.path), args...), r.owner)
 	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.path))
 	var out strings.Builder
@@ -135,11 +135,8 @@ func (r *repository) discover(ctx context.Context) error {
 	} else if err != nil {
 		return r.notFound(err)
 	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 {
-		return fmt.Errorf("look for a repository at %s: git answered %q", r.path, out.String())
-	}
-	r.dir, r.objects, r.bare = lines[0], lines[1], lines[2] == "true"
+	bare, dir, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n") // the path may hold line breaks itself
+	r.dir, r.objects, r.bare = dir, filepath.Join(dir, "objects"), bare == "true"
 	return nil
 }
 

@@ -36,6 +36,20 @@ func TestPushTwiceIsOnePush(t *testing.T) {
 	git(t, b.path, "fsck", "--strict")
 }
 
+func TestPush_LinkToAPathWithQuotesAndLineBreaks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	odd := filepath.Join(filepath.Dir(b.path), "\"a\nrepo\\\"\n")
+	require.NoError(t, os.Rename(b.path, odd))
+	require.NoError(t, os.Symlink(odd, b.path))
+	branch := b.ensure("t1")
+	work := b.sandbox(branch.Name)
+	head := b.commit(work, "a.txt", "a")
+	got, err := b.host.Push(t.Context(), b.repo, branch.Name, b.bundle(work, branch.Base+".."+branch.Name))
+	require.NoError(t, err)
+	require.Equal(t, head, got)
+}
+
 func TestPushOfOldWorkChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 	"github.com/omoi-dev/omoi/internal/scm/gitproc"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -42,7 +43,7 @@ func (q *quarantine) fill(ctx context.Context, r *repository) error {
 		return err
 	}
 	alternates := filepath.Join(q.dir, "objects", "info", "alternates")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o750), os.WriteFile(alternates, []byte(r.objects+"\n"), 0o644)); err != nil { //nolint:gosec // G306: a path, read by the owner
+	if err := errors.Join(os.MkdirAll(filepath.Dir(alternates), 0o750), os.WriteFile(alternates, []byte(gitcmd.Alternate(r.objects)), 0o644)); err != nil { //nolint:gosec // G306: a path, read by the owner
 		return err
 	}
 	return q.borrow(ctx, r)
