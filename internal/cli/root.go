@@ -13,6 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // globals are what every command sees: the flags of the root and the process around it.
@@ -66,8 +67,7 @@ crashes of any component, and ends with a pull request and a verified sandbox de
 Start with: omoi dev        (everything on this machine)
 Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
 
-Agents: claude is Claude Code, scripted follows steps and has no model, command runs a program of yours, external
-connects itself (omoi run --help).
+Agents: ` + strings.Join(task.RuntimeNames(), ", ") + ` (omoi run --help describes them).
 
 Ids: 4 or more characters of an id's beginning or end will do; - is the newest task. --json prints what programs read.
 
