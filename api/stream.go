@@ -136,16 +136,15 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	}
 }
 
-// pause waits after an error of the store; it ends the stream of something that is not there any more.
+// pause waits a second after an error of the store, and beats on; it ends the stream of something that is not there any
+// more.
 func (p *pulse) pause(ctx context.Context, err error) error {
 	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeGone || errors.Is(err, errStopping) || ctx.Err() != nil {
 		return err
 	}
-	if err := p.out.comment("the store does not answer"); err != nil {
-		return err
-	}
-	p.beat.Reset(time.Second)
-	return p.wait(ctx, nil)
+	retry, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	return p.wait(ctx, retry.Done())
 }
 
 func mayBeLast(e ingest.StoredEvent) bool { return event.ClassOf(e.Type) == event.ClassMilestone }

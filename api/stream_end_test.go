@@ -115,6 +115,7 @@ func TestAStreamThatPanicsEndsAlone(t *testing.T) {
 	f := w.beside(t, panicky{w.store, once}.in, cfg).follow(t, wire+"b/stream")
 	defer f.close()
 	require.Equal(t, "1", f.event().id, "it looks again")
+	require.NotContains(t, f.raw.String(), "\n: ", "after the first comment, comments come at beats only")
 	w.bus = panickyBus{w.bus}
 	w.beside(t, func(*api.Ports) {}, cfg).follow(t, wire+"b/stream").awaitEnd()
 }
