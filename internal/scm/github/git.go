@@ -28,8 +28,6 @@ func (r *repository) settings() []string {
 		"protocol.allow=never",
 		"protocol." + r.host.web.Scheme + ".allow=always",
 		"credential." + web + ".helper=" + helper,
-		"user.name=omoi",
-		"user.email=omoi@localhost",
 		"gc.auto=0",
 		"maintenance.auto=false",
 		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge

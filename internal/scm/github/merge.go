@@ -122,44 +122,37 @@ func (r *repository) tidy(ctx context.Context, pull *gh.PullRequest, req MergeRe
 // Distance is how a branch stands to another.
 type Distance struct {
 	Ahead, Behind int
-	Conflict      bool // it cannot be merged as it is
-}
-
-// standing is how a branch stands to another, and the three commits that a merge of them takes.
-type standing struct {
-	Distance
-
-	ours, theirs, base string
+	Conflict      bool // its open pull request cannot be merged as it is, by GitHub's word
 }
 
 // standing says how a branch stands to base, or to the default branch, without a look for conflicts.
-func (r *repository) standing(ctx context.Context, base, branch string) (standing, error) {
-	mine, err := r.mustExist(ctx, branch)
-	if err != nil {
-		return standing{}, err
+func (r *repository) standing(ctx context.Context, base, branch string) (Distance, error) {
+	if _, err := r.mustExist(ctx, branch); err != nil {
+		return Distance{}, err
 	}
 	from, err := r.base(ctx, base)
 	if err != nil {
-		return standing{}, err
+		return Distance{}, err
 	}
 	found, err := r.compare(ctx, from.name, branch)
-	return standing{
-		Distance: Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()},
-		ours:     mine.commit, theirs: from.commit, base: found.GetMergeBaseCommit().GetSHA(),
-	}, err
+	return Distance{Ahead: found.GetAheadBy(), Behind: found.GetBehindBy()}, err
 }
 
-// Status says how a branch stands to the default branch, with a look for conflicts: a merge that is tried in a
-// copy. GitHub's own word may be old or missing.
+// Status says how a branch stands to the default branch, with a look for conflicts.
 func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distance, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
 		return Distance{}, err
 	}
 	s, err := r.standing(ctx, "", branch)
-	if err != nil || s.Ahead == 0 || s.Behind == 0 { // one holds the other: nothing can conflict
-		return s.Distance, err
+	if err != nil {
+		return s, err
 	}
-	s.Conflict, err = r.conflicts(ctx, s)
-	return s.Distance, err
+	there, err := r.pullFor(ctx, branch, "")
+	if err != nil || there.GetState() != "open" {
+		return s, err
+	}
+	pull, err := r.pull(ctx, there.GetNumber())
+	s.Conflict = err == nil && pull.Mergeable != nil && !pull.GetMergeable()
+	return s, err
 }
