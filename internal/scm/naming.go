@@ -46,14 +46,12 @@ func BranchPrefix(ticketType, priority string) string {
 // It is never empty and neither begins nor ends with a hyphen.
 func Slug(title string) string {
 	var b strings.Builder
-	for _, r := range norm.NFKD.String(title) {
-		switch r = unicode.ToLower(r); {
+	for _, r := range latin.Replace(strings.ToLower(norm.NFKD.String(title))) {
+		switch {
 		case isSlugRune(r):
 			b.WriteRune(r)
 		case r == '-' || unicode.IsSpace(r):
 			writeHyphen(&b)
-		default:
-			b.WriteString(latin(r))
 		}
 	}
 	s := b.String()
@@ -72,28 +70,10 @@ func writeHyphen(b *strings.Builder) {
 	}
 }
 
-// latin spells the letters that decomposition leaves whole; everything else vanishes.
-func latin(r rune) string {
-	switch r {
-	case 'ß':
-		return "ss"
-	case 'æ':
-		return "ae"
-	case 'œ':
-		return "oe"
-	case 'ø':
-		return "o"
-	case 'ł':
-		return "l"
-	case 'đ', 'ð':
-		return "d"
-	case 'þ':
-		return "th"
-	case 'ı':
-		return "i"
-	}
-	return ""
-}
+// latin spells the letters that decomposition leaves whole.
+//
+//nolint:gochecknoglobals // a constant table
+var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
 
 // RefSafe keeps of an id what is legal in every ref, route and file name.
 func RefSafe(id string) string {
