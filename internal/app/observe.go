@@ -13,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/metrics"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/tracing"
 )
@@ -49,11 +50,10 @@ func traceHeaders(t config.Trace) (map[string]string, error) {
 
 // showState adds what is read at a scrape.
 func (c *core) showState() {
-	c.metrics.Show(func(ctx context.Context) (metrics.State, error) {
+	c.metrics.Show(func(ctx context.Context) (postgres.State, error) {
 		_ = c.store.Writable(ctx) // for the gauge of the disk
-		s, err := c.store.State(ctx)
-		return metrics.State(s), err
-	}, func() metrics.Pool { return metrics.Pool(c.store.PoolUse()) }, cmp.Or(c.cfg.Test.MetricsTTL, metrics.CacheTTL))
+		return c.store.State(ctx)
+	}, c.store.PoolUse, cmp.Or(c.cfg.Test.MetricsTTL, metrics.CacheTTL))
 }
 
 // closeObservers sends the last traces. A collector that is down is no reason for a process

@@ -20,6 +20,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/metrics"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -57,12 +58,12 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Intervened(guardian.LevelNudge, true)
 	m.Conducted("unknown")
 	m.Linked("words")
-	m.Show(func(context.Context) (metrics.State, error) {
-		return metrics.State{
+	m.Show(func(context.Context) (postgres.State, error) {
+		return postgres.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},
 			LastSuccess: map[string]time.Time{"reaper": time.Unix(1700000000, 5e8), "guardian": time.Now(), "conductor": time.Now()}, RelayLag: time.Second,
 		}, nil
-	}, func() metrics.Pool { return metrics.Pool{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
+	}, func() postgres.PoolUse { return postgres.PoolUse{Used: 1, Idle: 2, Max: 16, Waited: time.Second} }, time.Minute)
 	return m
 }
 
@@ -159,10 +160,10 @@ func TestStateIsReadSeldom(t *testing.T) {
 	t.Parallel()
 	m := make1(t)
 	reads := 0
-	m.Show(func(context.Context) (metrics.State, error) {
+	m.Show(func(context.Context) (postgres.State, error) {
 		reads++
-		return metrics.State{}, errors.New("no database")
-	}, func() metrics.Pool { return metrics.Pool{} }, time.Hour)
+		return postgres.State{}, errors.New("no database")
+	}, func() postgres.PoolUse { return postgres.PoolUse{} }, time.Hour)
 	for range 3 {
 		shown := scrape(t, m.Handler())
 		require.InDelta(t, 1, value(t, shown, metrics.CollectionFailed), 0)

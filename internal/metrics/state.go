@@ -7,47 +7,29 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
 // CacheTTL is how long numbers from the database are served before they are read again: Prometheus scrapes each 15 s or
 // more, and several scrapers share one read.
 const CacheTTL = 5 * time.Second
 
-// State is what the database says of the whole installation at one moment.
-type State struct {
-	Tasks       map[string]int64     // that have not ended, by status
-	Waiting     int64                // for a slot
-	Slots       int64                // held
-	Alive       map[string]int64     // sandboxes by provider
-	Unverified  map[string]int64     // likewise
-	RelayLag    time.Duration        // age of the oldest due command or admission; 0: none
-	EventLag    time.Duration        // age of the oldest due events; 0: none
-	LastSuccess map[string]time.Time // end of the last pass of reaper, of the last cycle of guardian and conductor; none before the first
-}
-
-// Pool is the use of the database's connections by this process.
-type Pool struct {
-	Used, Idle, Max int32
-	Acquires, Waits int64
-	Waited          time.Duration
-	DiskFull        bool // the last write found no room
-}
-
 // Show adds the gauges that are read at a scrape: state comes from the database, at most
 // once in fresh for all scrapes together; pool costs nothing. It is called once.
-func (m *Metrics) Show(state func(context.Context) (State, error), pool func() Pool, fresh time.Duration) {
+func (m *Metrics) Show(state func(context.Context) (postgres.State, error), pool func() postgres.PoolUse, fresh time.Duration) {
 	m.registry.MustRegister(&stateCollector{read: state, fresh: fresh, log: m.log}, poolCollector{pool})
 }
 
 // stateCollector remembers what it read last.
 type stateCollector struct {
-	read  func(context.Context) (State, error)
+	read  func(context.Context) (postgres.State, error)
 	fresh time.Duration
 	log   *slog.Logger
 
 	mu   sync.Mutex
 	at   time.Time
-	last State
+	last postgres.State
 	err  error
 }
 
@@ -78,7 +60,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 }
 
 // state reads again once what is remembered is old; who scrapes meanwhile waits for it.
-func (c *stateCollector) state() (State, error) {
+func (c *stateCollector) state() (postgres.State, error) {
 	const longest = 5 * time.Second
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +81,7 @@ func gauge(name string, value float64, labels ...string) prometheus.Metric {
 }
 
 // poolCollector shows the pool as it is.
-type poolCollector struct{ read func() Pool }
+type poolCollector struct{ read func() postgres.PoolUse }
 
 // Describe implements [prometheus.Collector] as above.
 func (poolCollector) Describe(chan<- *prometheus.Desc) {}
