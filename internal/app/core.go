@@ -209,12 +209,9 @@ func (c *core) dialTemporal(context.Context) error {
 		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled, ConductorPeriod: cfg.Monitoring.ConductorInterval,
 		RetentionPeriod: cfg.Retention.Interval,
 		Metrics:         c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
-	}, quiet(c.log))
+	}, c.log)
 	return err
 }
-
-// quiet keeps the SDK's own chatter to what an operator must see.
-func quiet(log *slog.Logger) *slog.Logger { return slog.New(atLeast{log.Handler(), slog.LevelWarn}) }
 
 // temporalTLS answers nil for a plain connection.
 func temporalTLS(t config.Temporal) (*tls.Config, error) {

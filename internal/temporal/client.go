@@ -50,7 +50,7 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	options := client.Options{
 		HostPort: cfg.HostPort, Namespace: cfg.Namespace,
-		Logger: log.NewStructuredLogger(logger), MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
+		Logger: quiet{log.NewStructuredLogger(logger)}, MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
 		ConnectionOptions: client.ConnectionOptions{TLS: cfg.TLS, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(callBounds()...)}},
 	}
 	if cfg.APIKey != "" {
@@ -62,6 +62,15 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	}
 	return New(cfg, sdk, logger), nil
 }
+
+// quiet keeps the SDK's own chatter to what an operator must see.
+type quiet struct{ log.Logger }
+
+// Debug implements [log.Logger].
+func (quiet) Debug(string, ...any) {}
+
+// Info implements [log.Logger].
+func (quiet) Info(string, ...any) {}
 
 // New makes a client on a connection that exists; [Client.Close] closes it.
 func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
