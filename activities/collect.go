@@ -137,7 +137,7 @@ var errSpoilt = errors.New("collect work")
 
 // collect runs the program inside.
 func (a *Activities) collect(ctx context.Context, p place) (agentconfig.Collected, error) {
-	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
+	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "collect", "--config", agentconfig.ConfigPath}, Timeout: collectTimeout,
 	})
 	if err != nil {

@@ -510,18 +510,21 @@ func (p *fakeProvider) Stop(_ context.Context, l sandbox.Labels, _ time.Duration
 	return p.call("stop")
 }
 
-func (p *fakeProvider) Exec(_ context.Context, l sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
+func (p *fakeProvider) Attach(_ context.Context, l sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	b, err := p.box(l)
 	if err != nil {
-		return sandbox.ExecResult{}, err
+		return -1, err
 	}
 	if err := p.call("exec " + cmd.Args[1]); err != nil {
-		return sandbox.ExecResult{}, err
+		return -1, err
 	}
 	if p.onExec == nil {
-		return sandbox.ExecResult{ExitCode: 127}, nil
+		return 127, nil
 	}
-	return p.onExec(b, cmd.Args)
+	res, err := p.onExec(b, cmd.Args)
+	_, outErr := streams.Stdout.Write(res.Stdout)
+	_, errsErr := streams.Stderr.Write(res.Stderr)
+	return res.ExitCode, errors.Join(err, outErr, errsErr)
 }
 
 func (p *fakeProvider) WriteFile(_ context.Context, l sandbox.Labels, path string, mode uint32, r io.Reader) error {
@@ -565,6 +568,8 @@ func (p *fakeProvider) Delete(_ context.Context, l sandbox.Labels) error {
 	delete(p.boxes, l.SandboxID)
 	return p.call("delete")
 }
+
+func (p *fakeProvider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) { return p.List(ctx, "") }
 
 func (p *fakeProvider) List(context.Context, string) ([]sandbox.Sandbox, error) {
 	if p.down != nil {

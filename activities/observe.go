@@ -85,7 +85,7 @@ func (a *Activities) advice(row task.Sandbox) string {
 // probeSpool runs the agent's own look at its spool. A program that runs and says nothing
 // of use is no reason for doubt: nil.
 func probeSpool(ctx context.Context, p place) (*probe, error) {
-	res, err := p.provider.Exec(ctx, p.labels, sandbox.Command{
+	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "probe", "--dir", sandbox.Dir}, Timeout: probeTimeout,
 	})
 	if err != nil {

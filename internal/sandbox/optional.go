@@ -6,12 +6,6 @@ import (
 	"time"
 )
 
-// Surveyor is a [Provider] that can tell of the sandboxes of every installation, so that those
-// of one that is lost can be swept. Labels.Installation says whose each is.
-type Surveyor interface {
-	Survey(ctx context.Context) ([]Sandbox, error)
-}
-
 // DiskKeeper is a [Provider] whose sandboxes can hold more than their disk unless somebody counts.
 type DiskKeeper interface {
 	// KeepDisks ends what runs in sandboxes of an installation that hold more; [Inspection].DiskFull says so of
@@ -32,21 +26,15 @@ type Reacher interface {
 	APIURL(want Network, configured, socket string) string
 }
 
-// Attacher is a [Provider] that can connect a command to the streams of a person who must look.
-type Attacher interface {
-	// Attach runs the command beside the agent, or after its end, until it ends or ctx does.
-	// cmd.Stdin is not used. It answers the exit code.
-	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
-}
-
-// Collect is [Provider.Exec] for those that can attach: the output is bounded.
-func Collect(ctx context.Context, a Attacher, labels Labels, cmd Command) (ExecResult, error) {
+// Exec runs a short command beside the agent, or after it has ended, and keeps what it says, up to a bound. Errors: those of
+// [Provider.Attach].
+func Exec(ctx context.Context, p Provider, labels Labels, cmd Command) (ExecResult, error) {
 	var out, errs Output
-	code, err := a.Attach(ctx, labels, cmd, Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
+	code, err := p.Attach(ctx, labels, cmd, Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})
 	return ExecResult{ExitCode: code, Stdout: out.Bytes(), Stderr: errs.Bytes()}, err
 }
 
-// Streams are those of a person.
+// Streams are those of a person, or of [Exec].
 type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer

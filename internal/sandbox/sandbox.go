@@ -92,7 +92,7 @@ type Command struct {
 	Timeout time.Duration
 }
 
-// ExecResult is what became of an [Provider.Exec].
+// ExecResult is what became of an [Exec].
 type ExecResult struct {
 	ExitCode int
 	Stdout   []byte // at most [MaxExecOutput] bytes
@@ -182,8 +182,9 @@ type Provider interface {
 	Start(ctx context.Context, labels Labels, cmd Command) error
 	// Stop ends the started command and its whole tree: SIGTERM, after grace SIGKILL. Files stay.
 	Stop(ctx context.Context, labels Labels, grace time.Duration) error
-	// Exec runs a short command beside the agent, or after it has ended.
-	Exec(ctx context.Context, labels Labels, cmd Command) (ExecResult, error)
+	// Attach runs a command beside the agent, or after its end, until it ends, its time is over or ctx ends; nothing of it is
+	// left then. cmd.Stdin is not used. It returns the exit code. See [Exec].
+	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
 	WriteFile(ctx context.Context, labels Labels, path string, mode uint32, r io.Reader) error
 	// ReadFile opens a regular file inside; the caller closes it and bounds what it reads.
 	ReadFile(ctx context.Context, labels Labels, path string) (io.ReadCloser, error)
@@ -193,4 +194,6 @@ type Provider interface {
 	Delete(ctx context.Context, labels Labels) error
 	// List returns what carries the installation's label.
 	List(ctx context.Context, installation string) ([]Sandbox, error)
+	// Survey returns those of every installation, so that the sandboxes of a lost one can be swept.
+	Survey(ctx context.Context) ([]Sandbox, error)
 }

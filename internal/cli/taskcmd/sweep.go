@@ -90,11 +90,7 @@ func (s *session) ask(ctx context.Context, name string) ([]sandbox.Sandbox, sand
 	if err != nil {
 		return nil, nil, err
 	}
-	all, ok := p.(sandbox.Surveyor)
-	if !ok {
-		return nil, p, task.Errorf(task.CodeInvalid, "The provider cannot list sandboxes of other installations.")
-	}
-	boxes, err := all.Survey(ctx)
+	boxes, err := p.Survey(ctx)
 	return boxes, p, err
 }
 

@@ -115,12 +115,8 @@ func (s *session) sandboxExec() *cobra.Command {
 
 // attach runs a command with the streams of this process, until the command ends.
 func (v *visit) attach(ctx context.Context, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	a, ok := v.provider.(sandbox.Attacher)
-	if !ok {
-		return 0, task.Errorf(task.CodeInvalid, "Sandboxes of %s take no streams.", v.provider.Name())
-	}
 	cmd.Timeout = visitTime
-	return a.Attach(ctx, v.labels, cmd, streams)
+	return v.provider.Attach(ctx, v.labels, cmd, streams)
 }
 
 // input is standard input, unless it is a terminal at which nobody was asked for anything.

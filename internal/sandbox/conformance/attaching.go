@@ -13,42 +13,35 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (s *suite) attacher() sandbox.Attacher {
-	s.t.Helper()
-	a, ok := s.p.(sandbox.Attacher)
-	need(s.t, ok, "connect a person to "+s.p.Name())
-	return a
-}
-
 func attachCarriesStreams(s *suite) {
-	t, a := s.t, s.attacher()
+	t := s.t
 	labels := s.start(t, "echo mine > mine; echo up; sleep 600")
 	s.says(t, labels, "up")
 	var out, complaints bytes.Buffer
 	cmd := shell(`read -r line; cat mine; echo "got $line"; head -c 2000000 /dev/zero; echo no >&2; exit 7`)
 	cmd.Timeout = 2 * patience
-	ended, err := a.Attach(t.Context(), labels, cmd, sandbox.Streams{Stdin: strings.NewReader("this\n"), Stdout: &out, Stderr: &complaints})
+	ended, err := s.p.Attach(t.Context(), labels, cmd, sandbox.Streams{Stdin: strings.NewReader("this\n"), Stdout: &out, Stderr: &complaints})
 	require.NoError(t, err)
 	require.Equal(t, 7, ended)
 	require.Equal(t, len("mine\ngot this\n")+2_000_000, out.Len(), "it is not cut")
 	require.Equal(t, "no\n", complaints.String())
 
 	streams := sandbox.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &complaints}
-	_, err = a.Attach(t.Context(), s.newLabels(), cmd, streams)
+	_, err = s.p.Attach(t.Context(), s.newLabels(), cmd, streams)
 	code(t, task.CodeNotFound, err)
-	_, err = a.Attach(t.Context(), labels, sandbox.Command{}, streams)
+	_, err = s.p.Attach(t.Context(), labels, sandbox.Command{}, streams)
 	code(t, task.CodeInvalid, err)
 }
 
 // attachGivesTerminal types at a shell: Ctrl-C ends what runs in it, and not the shell.
 func attachGivesTerminal(s *suite) {
-	t, a := s.t, s.attacher()
+	t := s.t
 	labels := s.ensure(t)
 	keys, typed := io.Pipe()
 	shown, resized := &screen{}, make(chan sandbox.Size, 1)
 	ended, cmd := make(chan int, 1), sandbox.Command{Args: sandbox.ShellArgs(), Env: map[string]string{"TERM": "xterm"}, Timeout: 4 * patience}
 	go func() {
-		code, _ := a.Attach(t.Context(), labels, cmd, sandbox.Streams{
+		code, _ := s.p.Attach(t.Context(), labels, cmd, sandbox.Streams{
 			Stdin: keys, Stdout: shown, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 33, Columns: 77}, Resized: resized},
 		})
 		ended <- code

@@ -132,7 +132,7 @@ func wait(ctx context.Context, d time.Duration) {
 
 func (s *suite) sh(t T, labels sandbox.Labels, script string) sandbox.ExecResult {
 	t.Helper()
-	res, err := s.p.Exec(t.Context(), labels, shell(script))
+	res, err := sandbox.Exec(t.Context(), s.p, labels, shell(script))
 	require.NoError(t, err)
 	return res
 }

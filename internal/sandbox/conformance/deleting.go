@@ -91,7 +91,7 @@ func deleteWhileStarting(s *suite) {
 			case 0:
 				_ = s.p.Start(t.Context(), labels, shell("sleep "+tag)) // too late or not
 			case 1:
-				_, _ = s.p.Exec(t.Context(), labels, shell("sleep "+tag)) // likewise
+				_, _ = sandbox.Exec(t.Context(), s.p, labels, shell("sleep "+tag)) // likewise
 			case 2:
 				// A starter whose caller gave up: its process may come late.
 				ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func freezeStopsAll(s *suite) {
 	before := s.read(t, labels, "/workspace/beats")
 	late := s.ensure(t)
 	code(t, task.CodeUnavailable, s.p.Start(t.Context(), late, shell("sleep 600")))
-	_, err := next.Exec(t.Context(), labels, shell("sleep 0.3")) // beats of an agent that runs would show
+	_, err := sandbox.Exec(t.Context(), next, labels, shell("sleep 0.3")) // beats of an agent that runs would show
 	require.NoError(t, err)
 	require.Equal(t, before, s.read(t, labels, "/workspace/beats"))
 	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).Agent)

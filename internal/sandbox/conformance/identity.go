@@ -100,7 +100,7 @@ func foreignLabels(s *suite) {
 		require.NoError(t, s.p.Delete(t.Context(), other), "a sandbox with those labels does not exist, as asked")
 		code(t, task.CodeConflict, s.p.Stop(t.Context(), other, 0))
 		code(t, task.CodeConflict, s.p.Start(t.Context(), other, shell("true")))
-		_, err = s.p.Exec(t.Context(), other, shell("true"))
+		_, err = sandbox.Exec(t.Context(), s.p, other, shell("true"))
 		code(t, task.CodeConflict, err)
 		_, err = s.p.ReadFile(t.Context(), other, "/workspace/x")
 		code(t, task.CodeConflict, err)

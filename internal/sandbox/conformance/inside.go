@@ -22,21 +22,21 @@ func execAnswers(s *suite) {
 	labels := s.ensure(t)
 	cmd := shell(`read -r line; echo "out $line $WISH"; echo err >&2; pwd; exit 11`)
 	cmd.Stdin, cmd.Env, cmd.Dir = strings.NewReader("in\n"), map[string]string{"WISH": "granted"}, sandbox.Home
-	res, err := s.p.Exec(t.Context(), labels, cmd)
+	res, err := sandbox.Exec(t.Context(), s.p, labels, cmd)
 	require.NoError(t, err)
 	require.Equal(t, 11, res.ExitCode)
 	require.Equal(t, "out in granted\n"+s.p.Paths(labels).Home+"\n", string(res.Stdout))
 	require.Equal(t, "err\n", string(res.Stderr))
 
-	_, err = s.p.Exec(t.Context(), labels, sandbox.Command{})
+	_, err = sandbox.Exec(t.Context(), s.p, labels, sandbox.Command{})
 	code(t, task.CodeInvalid, err)
-	_, err = s.p.Exec(t.Context(), s.newLabels(), shell("true"))
+	_, err = sandbox.Exec(t.Context(), s.p, s.newLabels(), shell("true"))
 	code(t, task.CodeNotFound, err)
-	res, err = s.p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"no-such-program"}})
+	res, err = sandbox.Exec(t.Context(), s.p, labels, sandbox.Command{Args: []string{"no-such-program"}})
 	require.True(t, err != nil || res.ExitCode != 0, "a program that is not there is no success")
 
 	s.write(t, labels, "/workspace/file", "by path")
-	res, err = s.p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"cat", "/workspace/file"}})
+	res, err = sandbox.Exec(t.Context(), s.p, labels, sandbox.Command{Args: []string{"cat", "/workspace/file"}})
 	require.NoError(t, err)
 	require.Equal(t, "by path", string(res.Stdout), "a whole argument may be a place inside")
 }
@@ -56,7 +56,7 @@ func execEndsInTime(s *suite) {
 	labels, tag := s.ensure(t), tagged()
 	cmd := shell("echo early; " + tree(tag, "sleep 600"))
 	cmd.Timeout = time.Second
-	res, err := s.p.Exec(t.Context(), labels, cmd)
+	res, err := sandbox.Exec(t.Context(), s.p, labels, cmd)
 	code(t, task.CodeUnavailable, err)
 	require.Contains(t, string(res.Stdout), "early")
 	require.False(t, s.seenRunning(t, tag))
@@ -71,7 +71,7 @@ func execCancelled(s *suite) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
-		_, err := s.p.Exec(ctx, labels, shell(tree(tag, "sleep 600")))
+		_, err := sandbox.Exec(ctx, s.p, labels, shell(tree(tag, "sleep 600")))
 		over <- err
 	}()
 	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
@@ -96,13 +96,13 @@ func deleteEndsExec(s *suite) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = s.p.Exec(t.Context(), labels, shell("sleep "+tag)) // it is ended, with whatever answer
+		_, _ = sandbox.Exec(t.Context(), s.p, labels, shell("sleep "+tag)) // it is ended, with whatever answer
 	}()
 	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	require.False(t, s.seenRunning(t, tag))
 	<-over
-	_, err := s.p.Exec(t.Context(), labels, shell("true"))
+	_, err := sandbox.Exec(t.Context(), s.p, labels, shell("true"))
 	code(t, task.CodeNotFound, err)
 }
 

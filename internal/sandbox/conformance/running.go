@@ -180,7 +180,7 @@ func secretsInvisible(s *suite) {
 	beside.Env = cmd.Env
 	over := make(chan error, 1)
 	go func() {
-		_, err := s.p.Exec(t.Context(), labels, beside)
+		_, err := sandbox.Exec(t.Context(), s.p, labels, beside)
 		over <- err
 	}()
 	s.eventually(t, "the command of Exec runs", func() bool {

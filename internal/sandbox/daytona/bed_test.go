@@ -100,7 +100,7 @@ func (b *bed) late(_ *testing.T, by time.Duration) (asked func() bool) {
 // kill ends what runs the command, and the command, from beside it.
 func (b *bed) kill(t *testing.T, labels sandbox.Labels) {
 	t.Helper()
-	res, err := b.open(t).Exec(t.Context(), labels, sandbox.Command{
+	res, err := sandbox.Exec(t.Context(), b.open(t), labels, sandbox.Command{
 		Args: []string{"sh", "-c", `read -r runner since < "$OMOI_DIR/.ctl/lock" && kill -9 "$runner" "$(cat "$OMOI_DIR/.ctl/child")"`},
 	})
 	require.NoError(t, err)

@@ -105,8 +105,6 @@ func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, map[string]string{})
 }
 
-var _ sandbox.Surveyor = (*Provider)(nil)
-
 func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbox.Sandbox, error) {
 	if err := unasked(p.Ready()); err != nil {
 		return nil, err

@@ -408,7 +408,7 @@ func TestADeleteEndsTheWaitForACommand(t *testing.T) {
 	_, labels := b.ensure(t, p)
 	over := make(chan error, 1)
 	go func() {
-		_, err := p.Exec(t.Context(), labels, sh("touch begun; sleep 600"))
+		_, err := sandbox.Exec(t.Context(), p, labels, sh("touch begun; sleep 600"))
 		over <- err
 	}()
 	require.Eventually(t, func() bool {

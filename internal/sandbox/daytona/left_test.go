@@ -19,7 +19,7 @@ import (
 // left lists the folders of commands in the sandbox: that of the one that looks is there.
 func left(t *testing.T, p *daytona.Provider, labels sandbox.Labels) []string {
 	t.Helper()
-	res, err := p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"sh", "-c", `ls -A "$OMOI_DIR/.ctl/exec" "$OMOI_DIR/.ctl/tmp"`}})
+	res, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{Args: []string{"sh", "-c", `ls -A "$OMOI_DIR/.ctl/exec" "$OMOI_DIR/.ctl/tmp"`}})
 	require.NoError(t, err)
 	var names []string
 	for line := range strings.FieldsSeq(string(res.Stdout)) {
@@ -49,11 +49,11 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 		run   func() error
 		fails bool
 	}{
-		{"a command", daytonatest.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, says); return err }, false},
-		{"one that takes too long", daytonatest.Fault{}, func() error { _, err := p.Exec(t.Context(), labels, hangs); return err }, true},
-		{"one that nobody waits for", daytonatest.Fault{}, func() error { _, err := p.Exec(over, labels, says); return err }, true},
-		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
-		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Exec(t.Context(), labels, says); return err }, true},
+		{"a command", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, false},
+		{"one that takes too long", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(t.Context(), p, labels, hangs); return err }, true},
+		{"one that nobody waits for", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(over, p, labels, says); return err }, true},
+		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, true},
+		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, true},
 		{"a person's", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, false},
 		{"a person's that takes too long", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, hangs, streams()); return err }, true},
 		{"a person's that could not begin", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, true},

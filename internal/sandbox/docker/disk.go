@@ -140,7 +140,7 @@ func (p *Provider) really(ctx context.Context, one *holding) bool {
 // used asks a program inside, in a container of its own. What it was not allowed to enter it cannot count.
 func (p *Provider) used(ctx context.Context, labels sandbox.Labels) (bytes int64, ok bool) {
 	trees := []string{sandbox.Dir, sandbox.Workspace, sandbox.Home}
-	res, err := p.Exec(ctx, labels, sandbox.Command{Args: append([]string{"du", "-sk"}, trees...)})
+	res, err := sandbox.Exec(ctx, p, labels, sandbox.Command{Args: append([]string{"du", "-sk"}, trees...)})
 	if err != nil || strings.Contains(strings.ToLower(string(res.Stderr)), "denied") {
 		return 0, false
 	}

@@ -17,16 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Exec runs a command in a container of its own over the sandbox's volumes, beside the agent
-// or after it has ended. Whatever it leaves running ends with it.
-func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	return sandbox.Collect(ctx, p, labels, cmd)
-}
-
-var _ sandbox.Attacher = (*Provider)(nil)
-
-// Attach is [Provider.Exec] with the streams of a person. It sees the sandbox's files and not the agent's
-// processes, and all of it ends with the command.
+// Attach runs a command in a container of its own over the sandbox's volumes, beside the agent or after it has ended. It sees the
+// sandbox's files and not the agent's processes, and whatever it leaves running ends with it.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
 		return -1, err

@@ -38,7 +38,6 @@ type Provider struct {
 var (
 	_ sandbox.Provider = (*Provider)(nil)
 	_ sandbox.Reacher  = (*Provider)(nil)
-	_ sandbox.Surveyor = (*Provider)(nil)
 )
 
 // New answers [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the

@@ -27,7 +27,7 @@ func shell(script string) sandbox.Command {
 
 func sh(t *testing.T, p sandbox.Provider, labels sandbox.Labels, script string) string {
 	t.Helper()
-	res, err := p.Exec(t.Context(), labels, shell(script))
+	res, err := sandbox.Exec(t.Context(), p, labels, shell(script))
 	require.NoError(t, err)
 	return string(res.Stdout) + string(res.Stderr)
 }

@@ -194,13 +194,13 @@ func (o order) carryOut() error {
 		return err
 	}
 	if o.Exec {
-		_, err = p.Exec(ctx, o.Labels, cmd)
+		_, err = sandbox.Exec(ctx, p, o.Labels, cmd)
 		return err
 	}
 	if err = p.Start(ctx, o.Labels, cmd); err != nil || !o.Whole {
 		return err
 	}
-	if _, err = p.Exec(ctx, o.Labels, sandbox.Command{Args: []string{"true"}}); err != nil {
+	if _, err = sandbox.Exec(ctx, p, o.Labels, sandbox.Command{Args: []string{"true"}}); err != nil {
 		return err
 	}
 	return p.Delete(ctx, o.Labels)

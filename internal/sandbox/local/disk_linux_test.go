@@ -39,7 +39,7 @@ func TestFullDiskEndsTheCommand(t *testing.T) {
 func TestFullDiskEndsExec(t *testing.T) {
 	t.Parallel()
 	p, labels := ensure(t, local.Config{Root: newRoot(t)}, sandbox.Spec{Limits: sandbox.Limits{DiskBytes: smallDisk}})
-	_, err := p.Exec(t.Context(), labels, sandbox.Command{Args: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; sleep 0.02; done"}})
+	_, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{Args: []string{"sh", "-c", "i=0; while :; do i=$((i+1)); head -c 3000000 /dev/zero > $i; sleep 0.02; done"}})
 	require.Equal(t, task.CodeExhausted, task.CodeOf(err), "%v", err)
 }
 

@@ -14,17 +14,10 @@ import (
 
 const defaultExecTimeout = time.Minute
 
-// Exec runs a command over the same folders, beside the agent or after its end. Its whole
-// tree is dead when Exec returns. It answers [task.CodeUnavailable] when the time is over,
-// [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
-func (p *Provider) Exec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (sandbox.ExecResult, error) {
-	return sandbox.Collect(ctx, p, labels, cmd)
-}
-
-var _ sandbox.Attacher = (*Provider)(nil)
-
-// Attach is [Provider.Exec] with the streams of a person. With a terminal the command gets one
-// of its own, so that nothing inside has a hold on the person's.
+// Attach runs a command over the same folders, beside the agent or after its end. Its whole
+// tree is dead when Attach returns. With a terminal the command gets one of its own, so that nothing inside has a hold on the
+// person's. It answers [task.CodeUnavailable] when the time is over, [task.CodeExhausted] if it filled the disk, and with ctx's
+// error if that ends first.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	f, m, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {

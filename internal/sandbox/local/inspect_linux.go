@@ -100,8 +100,6 @@ func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.San
 	return slices.DeleteFunc(found, func(one sandbox.Sandbox) bool { return one.Labels.Installation != installation }), err
 }
 
-var _ sandbox.Surveyor = (*Provider)(nil)
-
 // Survey answers the sandboxes of every installation that uses this folder, also those that
 // are still being removed. One whose labels cannot be read is logged and left out: nobody may remove
 // it, and it must not hide the others.

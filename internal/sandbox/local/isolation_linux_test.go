@@ -36,7 +36,7 @@ func ensure(t *testing.T, cfg local.Config, spec sandbox.Spec) (*local.Provider,
 
 func run(t *testing.T, p *local.Provider, labels sandbox.Labels, args ...string) (string, int) {
 	t.Helper()
-	res, err := p.Exec(t.Context(), labels, sandbox.Command{Args: args})
+	res, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{Args: args})
 	require.NoError(t, err)
 	return string(res.Stdout) + string(res.Stderr), res.ExitCode
 }

@@ -117,7 +117,7 @@ func TestPathsOfOneSandboxStay(t *testing.T) {
 	require.Equal(t, sandbox.DefaultPaths(), wrapped.Paths(labels))
 	require.Equal(t, sandbox.DefaultPaths(), plain.Paths(labels))
 	require.NotEqual(t, sandbox.DefaultPaths(), plain.Paths(newLabels()))
-	_, err := plain.Exec(t.Context(), labels, sandbox.Command{Args: []string{"true"}})
+	_, err := sandbox.Exec(t.Context(), plain, labels, sandbox.Command{Args: []string{"true"}})
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "never with less isolation than it was made with")
 }
 

@@ -32,7 +32,7 @@ func TestOutOfMemoryIsToldInside(t *testing.T) {
 	require.NoError(t, err)
 	defer self.Close()
 	require.NoError(t, p.WriteFile(t.Context(), labels, "/omoi/inside", 0o755, self))
-	res, err := p.Exec(t.Context(), labels, sandbox.Command{
+	res, err := sandbox.Exec(t.Context(), p, labels, sandbox.Command{
 		Args: []string{"/omoi/inside", "-test.run=^TestOutOfMemoryIsToldInside$", "-test.v"}, Env: map[string]string{insideSandbox: "1"},
 	})
 	require.NoError(t, err)
