@@ -24,8 +24,8 @@ const (
 )
 
 // Attach runs a command in a session of its own, beside the agent or after its end. What it says comes as it is said, whatever its
-// length; its input is read to the end first, unless it has a terminal. Its whole tree is dead when Attach returns. It answers
-// [task.CodeUnavailable] when the time is over, and with ctx's error if that ends first.
+// length; its input is read to the end first, unless it has a terminal. Its whole tree is dead when Attach returns.
+// It answers [task.CodeUnavailable] when the time is over, and with ctx's error if that ends first.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
 		return -1, err

@@ -84,14 +84,10 @@ const active = "active"
 // revive looks at the snapshot and activates it if it sleeps. It answers "" if it was activated,
 // [active] if it was that all along, else why it cannot be had.
 func (p *Provider) revive(ctx context.Context) (why string, err error) {
-	found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
+	found, why, err := p.snapshot(ctx)
 	switch {
-	case task.CodeOf(err) == task.CodeNotFound:
-		return "there is no such snapshot", nil
-	case err != nil:
-		return "", err
-	case p.elsewhere(found):
-		return "it is not in region " + p.cfg.Target, nil
+	case why != "" || err != nil:
+		return why, err
 	case found.State == apiclient.SNAPSHOTSTATE_ACTIVE:
 		return active, nil
 	case found.State == apiclient.SNAPSHOTSTATE_INACTIVE:
@@ -110,8 +106,16 @@ func (p *Provider) revive(ctx context.Context) (why string, err error) {
 	return "", nil
 }
 
-func (p *Provider) elsewhere(s *apiclient.SnapshotDto) bool {
-	return p.cfg.Target != "" && len(s.RegionIds) > 0 && !slices.Contains(s.RegionIds, p.cfg.Target)
+// snapshot reads the snapshot, or says why it cannot be had.
+func (p *Provider) snapshot(ctx context.Context) (found *apiclient.SnapshotDto, why string, err error) {
+	found, err = p.client.snapshot(ctx, p.cfg.Snapshot)
+	switch {
+	case task.CodeOf(err) == task.CodeNotFound:
+		return nil, "there is no snapshot " + p.cfg.Snapshot, nil
+	case err == nil && p.cfg.Target != "" && len(found.RegionIds) > 0 && !slices.Contains(found.RegionIds, p.cfg.Target):
+		return nil, "snapshot " + p.cfg.Snapshot + " is not in region " + p.cfg.Target, nil
+	}
+	return found, "", err
 }
 
 // activePatience is how long a snapshot may take to become active before the image is used.

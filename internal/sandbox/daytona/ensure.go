@@ -59,10 +59,11 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 			}
 		}
 		box, failed = p.client.create(ctx, order)
-		if failed == nil {
-			return p.checked(box, spec)
-		}
 		switch {
+		case failed == nil && !agree(box.Labels, spec.Labels): // a server that ignores fields ignores labels too
+			return nil, false, sandbox.ErrNameTaken
+		case failed == nil:
+			return box, false, nil
 		case task.CodeOf(failed) == task.CodeConflict || ambiguous(failed):
 			continue // it may be there, or appear: the name tells
 		case task.CodeOf(failed) != task.CodeInvalid:
@@ -73,14 +74,6 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 		}
 	}
 	return nil, false, task.Errorf(task.CodeUnavailable, "Daytona did not make the sandbox: %s", cut(task.MessageOf(failed))).WithCause(failed)
-}
-
-// checked refuses what is not what was asked for: a server that ignores fields ignores labels too.
-func (p *Provider) checked(box *apiclient.Sandbox, spec sandbox.Spec) (*apiclient.Sandbox, bool, error) {
-	if !agree(box.Labels, spec.Labels) {
-		return nil, false, sandbox.ErrNameTaken
-	}
-	return box, false, nil
 }
 
 // adopt answers our sandbox if it is there and can still run. One that failed is removed
@@ -124,7 +117,7 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 		return box, true, nil
 	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
 		if again {
-			return box, false, p.restart(ctx, id)
+			return box, false, ignore(p.client.start(ctx, id), task.CodeConflict) // that it changes already is as good
 		}
 		fallthrough
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
@@ -133,14 +126,6 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 	default:
 		return box, false, nil
 	}
-}
-
-// restart starts a stopped sandbox; that it changes already is as good.
-func (p *Provider) restart(ctx context.Context, id string) error {
-	if err := p.client.start(ctx, id); err != nil && task.CodeOf(err) != task.CodeConflict {
-		return err
-	}
-	return nil
 }
 
 // furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH. Whose
@@ -211,9 +196,6 @@ func (p *Provider) parts(box *apiclient.Sandbox) []string {
 
 // when reads a time of Daytona's; the zero time if it is none.
 func when(raw string) time.Time {
-	at, err := time.Parse(time.RFC3339Nano, raw)
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(time.RFC3339Nano, raw)
 	return at.UTC()
 }

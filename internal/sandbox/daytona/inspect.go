@@ -73,17 +73,14 @@ func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) san
 	if err != nil {
 		return sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: err.Error()}
 	}
-	if seen.Agent == sandbox.StateAlive {
-		p.hold(ctx, box.Id)
+	if seen.Agent != sandbox.StateAlive {
+		return seen
+	}
+	// For Daytona an agent at work is idle. The next look does it again.
+	if err := p.client.keepAlive(ctx, box.Id); err != nil {
+		p.log.DebugContext(ctx, "daytona sandbox not kept alive", slog.String("daytona_id", box.Id), slog.String("error", err.Error()))
 	}
 	return seen
-}
-
-// hold keeps the sandbox from being stopped as idle: for Daytona an agent at work is none.
-func (p *Provider) hold(ctx context.Context, id string) {
-	if err := p.client.keepAlive(ctx, id); err != nil { // the next look does it again
-		p.log.DebugContext(ctx, "daytona sandbox not kept alive", slog.String("daytona_id", id), slog.String("error", err.Error()))
-	}
 }
 
 // story reads what the script look says.

@@ -41,6 +41,10 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 	streams := func() sandbox.Streams {
 		return sandbox.Streams{Stdin: strings.NewReader("typed\n"), Stdout: io.Discard, Stderr: io.Discard}
 	}
+	run := func(ctx context.Context, cmd sandbox.Command) error {
+		_, err := sandbox.Exec(ctx, p, labels, cmd)
+		return err
+	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -49,11 +53,11 @@ func TestNoCommandLeavesAnythingBehind(t *testing.T) {
 		run   func() error
 		fails bool
 	}{
-		{"a command", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, false},
-		{"one that takes too long", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(t.Context(), p, labels, hangs); return err }, true},
-		{"one that nobody waits for", daytonatest.Fault{}, func() error { _, err := sandbox.Exec(over, p, labels, says); return err }, true},
-		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, true},
-		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := sandbox.Exec(t.Context(), p, labels, says); return err }, true},
+		{"a command", daytonatest.Fault{}, func() error { return run(t.Context(), says) }, false},
+		{"one that takes too long", daytonatest.Fault{}, func() error { return run(t.Context(), hangs) }, true},
+		{"one that nobody waits for", daytonatest.Fault{}, func() error { return run(over, says) }, true},
+		{"one that could not begin", refuses("/toolbox/*/process/session"), func() error { return run(t.Context(), says) }, true},
+		{"one that is refused", refuses("/toolbox/*/process/session/*/exec"), func() error { return run(t.Context(), says) }, true},
 		{"a person's", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, false},
 		{"a person's that takes too long", daytonatest.Fault{}, func() error { _, err := p.Attach(t.Context(), labels, hangs, streams()); return err }, true},
 		{"a person's that could not begin", refuses("/toolbox/*/process/session/*/exec"), func() error { _, err := p.Attach(t.Context(), labels, says, streams()); return err }, true},

@@ -25,15 +25,11 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 	if err != nil {
 		return err
 	}
-	return p.launch(ctx, tb, envFile(cmd))
-}
-
-func (p *Provider) launch(ctx context.Context, tb *toolbox, env string) error {
 	if seen, err := tb.agent(ctx); err != nil || seen.Started {
 		return err
 	}
 	dir := dirTmp + "/" + rand.Text()
-	if _, err := tb.upload(ctx, prepared(dir, scriptAgent, env)...); err != nil {
+	if _, err := tb.upload(ctx, prepared(dir, scriptAgent, envFile(cmd))...); err != nil {
 		return err
 	}
 	// removed by who runs it, or who comes too late; a start that dies here leaves it to the sandbox's end
@@ -93,10 +89,6 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	if err != nil {
 		return err
 	}
-	return p.halt(ctx, tb, grace)
-}
-
-func (p *Provider) halt(ctx context.Context, tb *toolbox, grace time.Duration) error {
 	seen, err := tb.agent(ctx)
 	if err != nil || !seen.Started || seen.Agent == sandbox.StateGone {
 		return err

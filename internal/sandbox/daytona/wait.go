@@ -24,13 +24,9 @@ func (p *Provider) poll(ctx context.Context, patience time.Duration, what string
 			last = err
 		}
 		if wait.For(within, delay) != nil {
-			return late(ctx, what, last)
+			break
 		}
 	}
-}
-
-// late is the answer to a wait that came to nothing: the caller's own end goes first.
-func late(ctx context.Context, what string, last error) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(err, last)
 	}
