@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"os/exec"
 	"strconv"
@@ -68,7 +69,7 @@ func connected(t *testing.T, from, at live.Bus) {
 func redisBus(t *testing.T, address string) live.Bus {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
-	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond}, client, nil)
+	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond}, client, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		require.NoError(t, bus.Close())
 		require.NoError(t, client.Close())

@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func TestARedisThatHangsIsNoticed(t *testing.T) {
 	server := miniredis.RunT(t)
 	through := &tunnel{target: server.Addr(), held: make(chan struct{})}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Dialer: through.dial})
-	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond, Silence: 200 * time.Millisecond}, client, nil)
+	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond, Silence: 200 * time.Millisecond}, client, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		require.NoError(t, bus.Close())
 		require.NoError(t, client.Close())

@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -49,7 +50,7 @@ func settle(t *testing.T, from, at live.Bus) {
 func onRedis(t *testing.T, server *miniredis.Miniredis) live.Bus {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond}, client, nil)
+	bus := live.NewRedis(live.Config{Pause: 5 * time.Millisecond}, client, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		require.NoError(t, bus.Close())
 		require.NoError(t, client.Close())
@@ -186,7 +187,7 @@ func TestRedisComesBack(t *testing.T) {
 func TestWithoutRedisThisProcessIsWoken(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialTimeout: time.Millisecond})
-	bus := live.NewRedis(live.Config{Pause: time.Millisecond}, client, nil)
+	bus := live.NewRedis(live.Config{Pause: time.Millisecond}, client, slog.New(slog.DiscardHandler))
 	ready, leave := bus.Subscribe("a")
 	defer leave()
 	bus.Wake("a")

@@ -18,33 +18,36 @@ const channel = "omoi:wake"
 
 // Config is what a [Redis] bus is told. The zero value works.
 type Config struct {
-	Backlog int           // wake-ups that may wait to be sent; more are lost to other processes; default 1024
-	Timeout time.Duration // of one call; default 2 s
 	Pause   time.Duration // between tries to reach Redis again; default 1 s
 	Silence time.Duration // after which Redis is asked whether it lives, and given up after as much again; default 3 s
 }
 
+const (
+	// backlog is how many wake-ups may wait to be sent; more are lost to other processes.
+	backlog = 1024
+	// timeout bounds one call.
+	timeout = 2 * time.Second
+)
+
 // Redis is a bus that spans processes. Subscribers in this process are woken directly, so
 // that a Redis that is away costs other processes some latency and this one nothing.
 type Redis struct {
+	*Local
+
 	cfg     Config
 	client  *redis.Client
 	log     *slog.Logger
-	local   *Local
 	backlog chan string
 	cancel  context.CancelFunc
 	group   sync.WaitGroup
 }
 
 // NewRedis makes a bus on client, which the caller closes after the bus. Redis need not
-// answer yet. log may be nil.
+// answer yet.
 func NewRedis(cfg Config, client *redis.Client, log *slog.Logger) *Redis {
-	cfg = cfg.withDefaults()
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	cfg = Config{Pause: cmp.Or(cfg.Pause, time.Second), Silence: cmp.Or(cfg.Silence, 3*time.Second)}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &Redis{cfg: cfg, client: client, log: log, local: New(), backlog: make(chan string, cfg.Backlog), cancel: cancel}
+	r := &Redis{Local: New(), cfg: cfg, client: client, log: log, backlog: make(chan string, backlog), cancel: cancel}
 	r.group.Go(func() { r.publish(ctx) })
 	r.group.Go(func() { r.listen(ctx) })
 	return r
@@ -52,21 +55,18 @@ func NewRedis(cfg Config, client *redis.Client, log *slog.Logger) *Redis {
 
 // Wake implements [Bus].
 func (r *Redis) Wake(topic string) {
-	r.local.Wake(topic)
+	r.Local.Wake(topic)
 	select {
 	case r.backlog <- topic:
 	default:
 	}
 }
 
-// Subscribe implements [Bus].
-func (r *Redis) Subscribe(topic string) (<-chan struct{}, func()) { return r.local.Subscribe(topic) }
-
 // Close implements [Bus].
 func (r *Redis) Close() error {
 	r.cancel()
 	r.group.Wait()
-	return r.local.Close()
+	return r.Local.Close()
 }
 
 func (r *Redis) publish(ctx context.Context) {
@@ -96,7 +96,7 @@ func (r *Redis) gather(first string) map[string]struct{} {
 }
 
 func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
-	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := r.client.Pipelined(limited, func(pipe redis.Pipeliner) error {
 		for topic := range topics {
@@ -115,7 +115,7 @@ func (r *Redis) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.receive(ctx); err != nil && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "live bus interrupted", slog.Any("error", err))
-			r.local.WakeAll() // since when is not known
+			r.WakeAll() // since when is not known
 		}
 		select {
 		case <-ctx.Done():
@@ -130,38 +130,22 @@ func (r *Redis) receive(ctx context.Context) error {
 	// Receiving does not watch the context, closing ends it.
 	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() })
 	defer stop()
-	asked := false
-	for {
+	for asked := false; ; {
 		message, err := subscription.ReceiveTimeout(ctx, r.cfg.Silence)
-		if err != nil {
-			if asked || !isTimeout(err) {
-				return err
-			}
+		if fault, ok := errors.AsType[net.Error](err); ok && fault.Timeout() && !asked {
 			// One that hangs, or a network that lost it, would never end the connection.
-			if err := subscription.Ping(ctx); err != nil {
-				return err
-			}
-			asked = true
-			continue
+			asked, err = true, subscription.Ping(ctx)
+		} else {
+			asked = false
 		}
-		asked = false
+		if err != nil {
+			return err
+		}
 		switch m := message.(type) {
 		case *redis.Subscription:
-			r.local.WakeAll()
+			r.WakeAll()
 		case *redis.Message:
-			r.local.Wake(m.Payload)
+			r.Local.Wake(m.Payload)
 		}
-	}
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
-}
-
-func (c Config) withDefaults() Config {
-	return Config{
-		Backlog: cmp.Or(c.Backlog, 1024), Timeout: cmp.Or(c.Timeout, 2*time.Second), //nolint:mnd // the documented defaults
-		Pause: cmp.Or(c.Pause, time.Second), Silence: cmp.Or(c.Silence, 3*time.Second),
 	}
 }

@@ -30,9 +30,6 @@ func (l *Local) Watch() (*Watch, func()) {
 	}
 }
 
-// Watch is as [Local.Watch]; wake-ups of other processes are collected too.
-func (r *Redis) Watch() (*Watch, func()) { return r.local.Watch() }
-
 // Take answers the topics that were woken since it was asked last. If missed, there may
 // have been any others.
 func (w *Watch) Take() (topics []string, missed bool) {
