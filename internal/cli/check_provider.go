@@ -75,7 +75,7 @@ func promiseStep(r conformance.Result) scenario.Step {
 		s.Verdict = scenario.Pass
 	case conformance.Broken:
 		s.Verdict = scenario.Fail
-	case conformance.Skipped, conformance.Interrupted:
+	case conformance.Skipped:
 	}
 	return s
 }

@@ -50,11 +50,10 @@ type Store interface {
 	KeepLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
 }
 
-// Config of a [Watcher]. Zero values mean the defaults named here.
+// Config of a [Watcher].
 type Config struct {
 	HostID string
-	Every  time.Duration // between looks at what is wanted; default 1 s
-	Keep   int64         // newest bytes of one log; default 1 MiB
+	Keep   int64 // newest bytes of one log; default 1 MiB
 	// Hide makes what takes the secrets of a task, of what its sandbox was given, and of omoi, out of a text.
 	Hide func(ctx context.Context, taskID string, given map[string]string) (func(string) string, error)
 	Wake func(sandboxID string) // tells readers in this process; nil: nobody
@@ -70,8 +69,7 @@ type Watcher struct {
 
 // New makes a watcher over those of the providers that have logs.
 func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
-	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Second)
-	cfg.Keep = cmp.Or(max(cfg.Keep, 0), 1<<20)
+	cfg.Keep = cmp.Or(cfg.Keep, 1<<20)
 	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log}
 	for _, p := range providers {
 		if p.Capabilities().Exec {
@@ -83,7 +81,7 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 
 // Run serves readers until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
-	for wait.For(ctx, w.cfg.Every) == nil {
+	for wait.For(ctx, time.Second) == nil {
 		w.Round(ctx)
 	}
 }

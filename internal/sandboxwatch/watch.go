@@ -112,26 +112,22 @@ func (w *watch) due(boxes []Box) []Box {
 
 // look looks at one sandbox, and tells its end if that was seen before.
 func (w *watch) look(ctx context.Context, box Box, s *sight) {
-	if w.note(s, w.over(ctx, box.Labels)) {
-		w.tell(ctx, box)
-	}
-}
-
-// note keeps what a look came to, and reports whether an end is to be told.
-func (w *watch) note(s *sight, over bool) (tell bool) {
+	over := w.over(ctx, box.Labels)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := time.Now()
+	now, again := time.Now(), over && !s.due.IsZero()
 	s.busy, s.looked, w.busy = false, now, w.busy-1
 	switch {
-	case !over:
-		s.due = time.Time{}
-	case s.due.IsZero():
+	case again:
+		s.due = now.Add(w.cfg.Again)
+	case over:
 		s.due = now
 	default:
-		tell, s.due = true, now.Add(w.cfg.Again)
+		s.due = time.Time{}
 	}
-	return tell
+	w.mu.Unlock()
+	if again {
+		w.tell(ctx, box)
+	}
 }
 
 // over reports what the provider is sure of: the sandbox is gone, or what was started in it has ended.

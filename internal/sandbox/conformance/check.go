@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -25,9 +26,7 @@ type Outcome string
 const (
 	Kept    Outcome = "kept"
 	Broken  Outcome = "broken"
-	Skipped Outcome = "skipped" // it could not be tried here
-	// Interrupted is a promise that was being tried when a person stopped the check.
-	Interrupted Outcome = "interrupted"
+	Skipped Outcome = "skipped" // it could not be tried here, or not to its end
 )
 
 // Result is one promise and what became of it.
@@ -64,26 +63,21 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 		}
 	}
 	results := make([]Result, len(chosen))
-	free := make(chan struct{}, max(o.Parallel, 1))
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(max(o.Parallel, 1))
 	var mu sync.Mutex
 	for n, one := range chosen {
-		select {
-		case free <- struct{}{}:
-		case <-ctx.Done():
-			continue
-		}
-		group.Go(func() {
-			defer func() { <-free }()
+		group.Go(func() error {
 			results[n] = o.try(ctx, one)
 			mu.Lock()
 			defer mu.Unlock()
 			if o.Report != nil && results[n].Name != "" {
 				o.Report(results[n])
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait() // it never fails
 	tried := slices.DeleteFunc(results, func(r Result) bool { return r.Name == "" })
 	return tried, ctx.Err()
 }
@@ -156,10 +150,9 @@ func (s *suite) clearOne(ctx context.Context, labels sandbox.Labels) error {
 type trial struct {
 	ctx context.Context //nolint:containedctx // it is what [T] answers
 
-	mu     sync.Mutex
-	errs   []string
-	skip   string
-	halted bool // a person stopped it before its end: what failed says nothing
+	mu   sync.Mutex
+	errs []string
+	skip string
 }
 
 var _ T = (*trial)(nil)
@@ -185,19 +178,17 @@ func (t *trial) broken(why string) {
 	t.errs = append(t.errs, why)
 }
 
-// stopped forgets what went wrong because the check was stopped.
+// stopped forgets what went wrong where a person has stopped the check: it says nothing.
 func (t *trial) stopped(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if ctx.Err() != nil {
-		t.halted, t.errs = true, nil
+		t.skip, t.errs = "not judged", nil
 	}
 }
 
 func (t *trial) outcome() Outcome {
 	switch {
-	case t.halted && len(t.errs) == 0:
-		return Interrupted
 	case len(t.errs) > 0:
 		return Broken
 	case t.skip != "":
@@ -209,9 +200,6 @@ func (t *trial) outcome() Outcome {
 func (t *trial) detail() string {
 	if len(t.errs) > 0 {
 		return strings.Join(t.errs, "; ")
-	}
-	if t.halted {
-		return "not judged"
 	}
 	return strings.TrimPrefix(t.skip, "SKIPPED: ")
 }

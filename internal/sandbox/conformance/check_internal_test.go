@@ -51,9 +51,9 @@ func TestAnInterruptedCheckIsNotJudged(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, results, 1, "the others are not tried")
-	require.Equal(t, Interrupted, results[0].Outcome)
+	require.Equal(t, Skipped, results[0].Outcome)
 	require.Equal(t, "not judged", results[0].Detail)
-	require.Equal(t, []Outcome{Interrupted}, p.told)
+	require.Equal(t, []Outcome{Skipped}, p.told)
 	require.Positive(t, p.deleted)
 
 	waiting := &trial{ctx: ctx}

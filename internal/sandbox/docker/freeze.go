@@ -3,14 +3,13 @@ package docker
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 var _ sandbox.Freezer = (*Provider)(nil)
@@ -36,14 +35,6 @@ func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
 	return p.each(ctx, installation, "paused", p.engine.ContainerUnpause)
 }
 
-// refuseFrozen keeps a container from starting while omoi stops.
-func (p *Provider) refuseFrozen() error {
-	if p.frozen.Load() {
-		return task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
-	}
-	return nil
-}
-
 // atOnce bounds how many containers are frozen or thawed side by side.
 const atOnce = 16
 
@@ -53,18 +44,18 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	if err != nil {
 		return 0, err
 	}
-	errs, slots := make([]error, len(found)), make(chan struct{}, atOnce)
-	var all sync.WaitGroup
+	errs := make([]error, len(found))
+	var all errgroup.Group
+	all.SetLimit(atOnce)
 	for i, c := range found {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
+		all.Go(func() error {
 			if err := act(ctx, c.ID); err != nil && !gone(err) {
 				errs[i] = engineError("freeze or thaw a container", err)
 			}
+			return nil
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // errs tells
 	return sandboxes(found), errors.Join(errs...)
 }
 
