@@ -510,7 +510,7 @@ func (p *fakeProvider) Stop(_ context.Context, l sandbox.Labels, _ time.Duration
 	return p.call("stop")
 }
 
-func (p *fakeProvider) Attach(_ context.Context, l sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
+func (p *fakeProvider) Attach(_ context.Context, l sandbox.Labels, cmd sandbox.Command, to sandbox.Streams) (int, error) {
 	b, err := p.box(l)
 	if err != nil {
 		return -1, err
@@ -522,8 +522,8 @@ func (p *fakeProvider) Attach(_ context.Context, l sandbox.Labels, cmd sandbox.C
 		return 127, nil
 	}
 	res, err := p.onExec(b, cmd.Args)
-	_, outErr := streams.Stdout.Write(res.Stdout)
-	_, errsErr := streams.Stderr.Write(res.Stderr)
+	_, outErr := to.Stdout.Write(res.Stdout)
+	_, errsErr := to.Stderr.Write(res.Stderr)
 	return res.ExitCode, errors.Join(err, outErr, errsErr)
 }
 

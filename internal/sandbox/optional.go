@@ -26,8 +26,8 @@ type Reacher interface {
 	APIURL(want Network, configured, socket string) string
 }
 
-// Exec runs a short command beside the agent, or after it has ended, and keeps what it says, up to a bound. Errors: those of
-// [Provider.Attach].
+// Exec runs a short command beside the agent, or after it has ended, and keeps what it says, up to a
+// bound. Errors: those of [Provider.Attach].
 func Exec(ctx context.Context, p Provider, labels Labels, cmd Command) (ExecResult, error) {
 	var out, errs Output
 	code, err := p.Attach(ctx, labels, cmd, Streams{Stdin: cmd.Stdin, Stdout: &out, Stderr: &errs})

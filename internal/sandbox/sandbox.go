@@ -150,10 +150,12 @@ type Capabilities = task.Capabilities
 
 // Errors that providers return, by code: [task.CodeConflict] with [ErrNameTaken] for a foreign
 // sandbox of our name, [task.CodeGone] with [ErrFenced] for a create after a delete,
-// [task.CodeNotFound] for one that is not there, [task.CodeUnavailable] when it cannot be asked.
+// [task.CodeNotFound] for one that is not there, [task.CodeUnavailable] when it cannot be asked,
+// with [ErrFrozen] for a start after [Freezer.Freeze].
 var (
 	ErrNameTaken = task.Errorf(task.CodeConflict, "a sandbox of this name exists with other labels (name_taken)")
 	ErrFenced    = task.Errorf(task.CodeGone, "the sandbox was deleted before it was made")
+	ErrFrozen    = task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
 )
 
 // Readier is a provider that can make nothing before somebody has configured it.
@@ -182,8 +184,8 @@ type Provider interface {
 	Start(ctx context.Context, labels Labels, cmd Command) error
 	// Stop ends the started command and its whole tree: SIGTERM, after grace SIGKILL. Files stay.
 	Stop(ctx context.Context, labels Labels, grace time.Duration) error
-	// Attach runs a command beside the agent, or after its end, until it ends, its time is over or ctx ends; nothing of it is
-	// left then. cmd.Stdin is not used. It returns the exit code. See [Exec].
+	// Attach runs a command beside the agent, or after its end, until it ends, its time is over or
+	// ctx ends; nothing of it is left then. cmd.Stdin is not used. It returns the exit code. See [Exec].
 	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
 	WriteFile(ctx context.Context, labels Labels, path string, mode uint32, r io.Reader) error
 	// ReadFile opens a regular file inside; the caller closes it and bounds what it reads.

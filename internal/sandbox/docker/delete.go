@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -18,35 +19,27 @@ import (
 // other labels is not this sandbox, and is left alone. Where a create was cut off that the
 // engine may still carry out, it answers [task.CodeUnavailable] until that is past.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
-	if err := labels.Check(); err != nil {
-		return err
-	}
-	f, err := p.fence(ctx, labels)
-	if err != nil {
-		return err
-	}
-	defer f.Release()
-	ctx, cancel := settled(ctx)
-	defer cancel()
-	_, err = p.find(ctx, labels)
-	switch task.CodeOf(err) {
-	case "", task.CodeNotFound:
-	case task.CodeConflict:
+	return p.locked(ctx, labels, func(ctx context.Context, f *fence.Fence) error {
+		_, err := p.find(ctx, labels)
+		switch task.CodeOf(err) {
+		case "", task.CodeNotFound:
+		case task.CodeConflict:
+			return nil
+		default:
+			return err
+		}
+		if err := f.Bury(labels); err != nil {
+			return err
+		}
+		if err := p.remove(ctx, labels); err != nil {
+			return err
+		}
+		if late := settles(f, time.Now()); late > 0 {
+			return task.Errorf(task.CodeUnavailable, "nothing is left of sandbox %s, but its making was cut off and may still come; ask again in %s",
+				labels.SandboxID, late.Round(time.Second))
+		}
 		return nil
-	default:
-		return err
-	}
-	if err := f.Bury(labels); err != nil {
-		return err
-	}
-	if err := p.remove(ctx, labels); err != nil {
-		return err
-	}
-	if late := settles(f, time.Now()); late > 0 {
-		return task.Errorf(task.CodeUnavailable, "nothing is left of sandbox %s, but its making was cut off and may still come; ask again in %s",
-			labels.SandboxID, late.Round(time.Second))
-	}
-	return nil
+	})
 }
 
 // remove ends and removes until two looks in a row find nothing.

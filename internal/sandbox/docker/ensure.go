@@ -51,19 +51,6 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	return box, err
 }
 
-// locked acts on a sandbox that nobody else makes or removes meanwhile. The lock is held until
-// the engine has answered, even if the caller has given up.
-func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(context.Context, *fence.Fence) error) error {
-	f, err := p.fence(ctx, labels)
-	if err != nil {
-		return err
-	}
-	defer f.Release()
-	ctx, cancel := settled(ctx)
-	defer cancel()
-	return act(ctx, f)
-}
-
 // adopt answers the sandbox that is there.
 func (p *Provider) adopt(ctx context.Context, f *fence.Fence, labels sandbox.Labels) (sandbox.Sandbox, error) {
 	if f.IsDeleted() {

@@ -17,8 +17,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Attach runs a command in a container of its own over the sandbox's volumes, beside the agent or after it has ended. It sees the
-// sandbox's files and not the agent's processes, and whatever it leaves running ends with it.
+// Attach runs a command in a container of its own over the sandbox's volumes, beside the agent or
+// after it has ended. It sees the sandbox's files and not the agent's processes, and whatever it
+// leaves running ends with it.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	if err := cmd.Check(); err != nil {
 		return -1, err

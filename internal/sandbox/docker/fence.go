@@ -14,8 +14,24 @@ import (
 // lateCreate is how long after its caller's death the engine may carry out a create.
 const lateCreate = 30 * time.Second
 
-func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence.Fence, error) {
-	return fence.Take(ctx, filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID)))
+// locked acts on a sandbox that nobody else makes or removes meanwhile. The lock is held until
+// the engine has answered, even if the caller has given up.
+func (p *Provider) locked(ctx context.Context, labels sandbox.Labels, act func(context.Context, *fence.Fence) error) error {
+	if err := labels.Check(); err != nil {
+		return err
+	}
+	f, err := fence.Take(ctx, p.fenceOf(labels))
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	ctx, cancel := settled(ctx)
+	defer cancel()
+	return act(ctx, f)
+}
+
+func (p *Provider) fenceOf(labels sandbox.Labels) string {
+	return filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID))
 }
 
 // Prune implements [sandbox.Pruner].

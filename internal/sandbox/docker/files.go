@@ -148,17 +148,11 @@ func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 		_ = raw.Close()
 		return nil, err
 	}
-	return &member{Reader: archive, raw: raw}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{archive, raw}, nil
 }
-
-// member is one file of an archive.
-type member struct {
-	io.Reader
-	raw io.Closer
-}
-
-// Close gives up the archive.
-func (m *member) Close() error { return m.raw.Close() }
 
 // WriteFile replaces a file and gives it to the sandbox's user; folders above it are made. Of
 // mode only the permission bits count. Nothing is written if r fails.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // killed is the exit code of what SIGKILL ended.
@@ -48,7 +46,7 @@ func (p *Provider) judgeDisk(labels sandbox.Labels, seen *sandbox.Inspection) {
 		return
 	}
 	var n fence.Note
-	text, err := os.ReadFile(filepath.Join(p.cfg.StateDir, task.SandboxName(labels.SandboxID)))
+	text, err := os.ReadFile(p.fenceOf(labels))
 	if err == nil && json.Unmarshal(text, &n) == nil && n.Full != "" {
 		seen.DiskFull, seen.Reason = true, n.Full
 	}

@@ -35,8 +35,8 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		if err := p.putScript(ctx, found.ID, startFile, script(cmd, startFile, life)); err != nil {
 			return err
 		}
-		if err := p.refuseFrozen(); err != nil {
-			return err
+		if p.frozen.Load() {
+			return sandbox.ErrFrozen
 		}
 		return startError(p.engine.ContainerStart(ctx, found.ID, container.StartOptions{}))
 	})
@@ -86,16 +86,7 @@ func (p *Provider) signal(ctx context.Context, id, name string, patience time.Du
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	select {
-	case end := <-p.ending(within, id, container.WaitConditionNotRunning):
-		return p.ended(ctx, within, end)
-	case <-within.Done():
-		return false, ctx.Err()
-	}
-}
-
-// ended judges the end of a wait, which is also that of its time.
-func (p *Provider) ended(ctx, within context.Context, end ending) (bool, error) {
+	end := <-p.ending(within, id, container.WaitConditionNotRunning)
 	switch {
 	case end.err == nil, cerrdefs.IsNotFound(end.err):
 		return true, nil

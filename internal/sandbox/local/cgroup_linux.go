@@ -188,30 +188,31 @@ func writeControl(path, value string) error {
 
 // oomKilled reports whether the memory limit killed something.
 func oomKilled(dirs []string) bool {
-	for _, dir := range dirs {
-		for _, file := range []string{"memory.events", "memory.oom_control"} {
-			text, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil {
-				continue
-			}
-			for line := range strings.Lines(string(text)) {
-				var count int
-				if n, _ := fmt.Sscanf(line, "oom_kill %d", &count); n == 1 && count > 0 {
-					return true
-				}
+	for _, path := range killCounts(dirs) {
+		text, _ := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			var count int
+			if n, _ := fmt.Sscanf(line, "oom_kill %d", &count); n == 1 && count > 0 {
+				return true
 			}
 		}
 	}
 	return false
 }
 
+// killCounts are the files that may hold the kernel's count, by version.
+func killCounts(dirs []string) (paths []string) {
+	for _, dir := range dirs {
+		paths = append(paths, filepath.Join(dir, "memory.events"), filepath.Join(dir, "memory.oom_control"))
+	}
+	return paths
+}
+
 // memoryBinds lets what runs inside tell a kill at the memory limit from one by somebody.
 func memoryBinds(dirs []string) []string {
-	for _, dir := range dirs {
-		for _, file := range []string{"memory.events", "memory.oom_control"} {
-			if path := filepath.Join(dir, file); openToAll(path) {
-				return []string{"--ro-bind", path, sandbox.MemoryKills}
-			}
+	for _, path := range killCounts(dirs) {
+		if openToAll(path) {
+			return []string{"--ro-bind", path, sandbox.MemoryKills}
 		}
 	}
 	return nil

@@ -34,12 +34,6 @@ type Config struct {
 	// APISocketDir is a folder of the host with the socket api.sock, bound to /run/omoi
 	// inside. Empty: none, so that a sandbox without network reaches nothing at all.
 	APISocketDir string
-	// UIDBase is the first of UIDCount user ids that sandboxes get when omoi runs as root.
-	// Zero: 70000 where this machine maps it, since systemd gives 61184 to 65519 away, else 64000.
-	UIDBase int
-	// UIDDir holds the claims on user ids. Every installation of a machine must use the same
-	// one. Empty: /var/lib/omoi/uids. Not used unless root.
-	UIDDir string
 	// Isolation is [IsolationAuto] if empty.
 	Isolation Isolation
 	// Programs are files of this machine that sandboxes see, read-only, at their own paths. One
@@ -49,9 +43,6 @@ type Config struct {
 
 // standardPath is where what runs inside looks for programs, after our own folder.
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.
-const UIDCount = 1500
 
 // maxProcesses is the most that a sandbox may be given.
 const maxProcesses = 4096
@@ -66,7 +57,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Root = root
 	c.Network, c.Isolation = cmp.Or(c.Network, sandbox.NetworkHost), cmp.Or(c.Isolation, IsolationAuto)
-	c.UIDDir = cmp.Or(c.UIDDir, "/var/lib/omoi/uids")
 	c.Limits = c.Limits.Or(sandbox.Limits{Processes: 1024}).Or(sandbox.DefaultLimits())
 	return c, c.check()
 }

@@ -17,9 +17,6 @@ import (
 // ours does not exist then. It answers [task.CodeUnavailable] if something does not die or
 // cannot be removed before ctx ends; the next Delete goes on from there.
 func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
-	if err := labels.Check(); err != nil {
-		return err
-	}
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
 		return err
@@ -71,9 +68,8 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 			return err
 		}
 		if g != nil {
-			err = endShim(ctx, g)
-			g.close()
-			if err != nil {
+			g.signal(unix.SIGCONT) // it may be frozen
+			if err := g.end(ctx, 0); err != nil {
 				return err
 			}
 			continue
@@ -92,17 +88,6 @@ func (p *Provider) endAll(ctx context.Context, f folder, m meta) error {
 	return l.kill(ctx, p.log)
 }
 
-func endShim(ctx context.Context, g *grip) error {
-	g.signal(unix.SIGCONT) // it may be frozen
-	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGKILL} {
-		g.signal(sig)
-		if dead, err := g.await(ctx, killPatience); dead || err != nil {
-			return err
-		}
-	}
-	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox does not die")
-}
-
 // erase removes the files, the labels last but one: until the folder is gone the sandbox is
 // listed and inspected as being there.
 func (p *Provider) erase(trash folder, m meta) error {
@@ -119,7 +104,7 @@ func (p *Provider) erase(trash folder, m meta) error {
 		return task.Errorf(task.CodeUnavailable, "the control groups of the sandbox are still in use")
 	}
 	if os.Geteuid() == 0 && (there || m.UID >= 0) {
-		p.claims().free(m.UID, p.folder(m.Labels), trash)
+		p.uids.free(m.UID, p.folder(m.Labels), trash)
 	}
 	return nil
 }

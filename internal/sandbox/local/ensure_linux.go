@@ -27,23 +27,17 @@ func (p *Provider) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	if fence.IsDeleted() {
 		return sandbox.Sandbox{}, sandbox.ErrFenced
 	}
-	f := p.folder(spec.Labels)
-	var m meta
-	found, err := f.load(fileLabels, &m)
-	switch {
-	case err != nil:
-		return sandbox.Sandbox{}, err
-	case found && m.Labels != spec.Labels:
-		return sandbox.Sandbox{}, sandbox.ErrNameTaken
-	case found:
-		box := m.sandbox()
-		box.Adopted = true
-		return box, nil
+	f, m, err := p.find(spec.Labels)
+	adopted := err == nil
+	if task.CodeOf(err) == task.CodeNotFound {
+		m, err = p.create(ctx, f, spec)
 	}
-	if m, err = p.create(ctx, f, spec); err != nil {
+	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	return m.sandbox(), nil
+	box := m.sandbox()
+	box.Adopted = adopted
+	return box, nil
 }
 
 func (p *Provider) complete(spec sandbox.Spec) (sandbox.Spec, error) {
@@ -74,7 +68,7 @@ func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (met
 		return m, unavailable("make a sandbox", err)
 	}
 	if os.Geteuid() == 0 {
-		uid, err := p.claims().take(ctx, f, p.trash(spec.Labels))
+		uid, err := p.uids.take(ctx, f, p.trash(spec.Labels))
 		if err != nil {
 			return m, err
 		}
@@ -88,8 +82,6 @@ func (p *Provider) create(ctx context.Context, f folder, spec sandbox.Spec) (met
 	}
 	return m, f.save(fileLabels, m)
 }
-
-func (p *Provider) claims() claims { return claims{dir: p.cfg.UIDDir, base: p.cfg.UIDBase} }
 
 // parts names what keeps a sandbox apart: "none" first where bubblewrap does not.
 func (p *Provider) parts(n sandbox.Network) []string {

@@ -15,9 +15,9 @@ import (
 const defaultExecTimeout = time.Minute
 
 // Attach runs a command over the same folders, beside the agent or after its end. Its whole
-// tree is dead when Attach returns. With a terminal the command gets one of its own, so that nothing inside has a hold on the
-// person's. It answers [task.CodeUnavailable] when the time is over, [task.CodeExhausted] if it filled the disk, and with ctx's
-// error if that ends first.
+// tree is dead when Attach returns. With a terminal the command gets one of its own, so that
+// nothing inside has a hold on the person's. It answers [task.CodeUnavailable] when the time is
+// over, [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	f, m, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err != nil {
 		return -1, err
 	}
-	r, err := s.converse(ctx, l)
+	r, err := s.ask(ctx, l)
 	// A shim that is done has closed its output; an endless input is not waited for.
 	if werr := c.Wait(); err == nil && werr != nil && !errors.Is(werr, exec.ErrWaitDelay) && ctx.Err() != nil {
 		err = ctx.Err()
@@ -68,9 +68,6 @@ func (r reply) cut() error {
 
 // prepareExec settles under the lock that there is something to run in.
 func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (f folder, m meta, l launch, err error) {
-	if err := labels.Check(); err != nil {
-		return f, m, l, err
-	}
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
 		return f, m, l, err
@@ -82,12 +79,4 @@ func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd s
 	l, err = p.prepare(f, m, cmd, kindExec)
 	l.Timeout = cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout)
 	return f, m, l, err
-}
-
-func (s *shim) converse(ctx context.Context, l launch) (reply, error) {
-	if err := s.tell(l); err != nil {
-		_ = s.reply.Close()
-		return reply{}, err
-	}
-	return s.hear(ctx)
 }

@@ -177,14 +177,8 @@ func (p *Provider) Log(_ context.Context, labels sandbox.Labels, offset int64) (
 		_ = file.Close()
 		return nil, unavailable("measure the log of a sandbox", err)
 	}
-	return &section{Reader: io.NewSectionReader(file, offset, max(info.Size()-offset, 0)), file: file}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(file, offset, max(info.Size()-offset, 0)), file}, nil
 }
-
-// section is a part of an open file.
-type section struct {
-	io.Reader
-	file *os.File
-}
-
-// Close closes the file.
-func (s *section) Close() error { return s.file.Close() }

@@ -30,14 +30,6 @@ func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
 	return p.each(ctx, installation, p.thaw)
 }
 
-// refuseFrozen keeps a command from starting while omoi stops.
-func (p *Provider) refuseFrozen() error {
-	if p.frozen.Load() {
-		return task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
-	}
-	return nil
-}
-
 // each acts on all sandboxes of an installation, side by side, and counts those that act names.
 func (p *Provider) each(ctx context.Context, installation string, act func(context.Context, folder, meta) (bool, error)) (int, error) {
 	boxes, err := p.List(ctx, installation)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,6 @@ const (
 // launch is what a shim is told. It holds secrets and travels by a pipe only. Fields are
 // added, never changed: an older shim may read a newer one's launch.
 type launch struct {
-	Folder  string   `json:"folder"`
 	Program []string `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
 	Options []string `json:"options,omitempty"` // of bubblewrap, by descriptor
 	Filter  []byte   `json:"filter,omitempty"`  // of system calls, by descriptor
@@ -69,14 +69,14 @@ const waitScript = `read -r _ <&3 || exit 125; exec 3<&-; exec "$@"`
 
 // prepare says how cmd is started in its sandbox.
 func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (launch, error) {
-	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
-		return launch{}, task.Invalid("args", "a command needs a program")
+	if err := cmd.Check(); err != nil {
+		return launch{}, err
 	}
 	if err := p.cg.make(m.Cgroups, m.Limits); err != nil {
 		return launch{}, err
 	}
 	mark := envMark + "=" + task.SandboxName(m.Labels.SandboxID) + "/" + kind
-	l := launch{Folder: string(f), UID: m.UID, Cgroups: m.Cgroups, Disk: m.Limits.DiskBytes, Dir: "/", Env: []string{mark}}
+	l := launch{UID: m.UID, Cgroups: m.Cgroups, Disk: m.Limits.DiskBytes, Dir: "/", Env: []string{mark}}
 	if p.limitsUser(m.UID >= 0) {
 		l.Processes = m.Limits.Processes
 	}
@@ -162,24 +162,16 @@ func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	return &shim{cmd: cmd, launch: launchW, reply: replyR}, nil
 }
 
-// tell hands the launch over and closes the pipe. A shim that died shows in its reply.
-func (s *shim) tell(l launch) error {
-	err := json.NewEncoder(s.launch).Encode(l)
-	if cerr := s.launch.Close(); err == nil {
-		err = cerr
-	}
+// ask hands the launch over, closes that pipe, and waits for the reply, at most until ctx ends. A shim that died shows
+// in its reply.
+func (s *shim) ask(ctx context.Context, l launch) (r reply, err error) {
+	defer s.reply.Close() //nolint:errcheck // only read
+	err = cmp.Or(json.NewEncoder(s.launch).Encode(l), s.launch.Close())
 	if err != nil && !errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("tell a shim what to run: %w", err)
+		return r, fmt.Errorf("tell a shim what to run: %w", err)
 	}
-	return nil
-}
-
-// hear waits for the reply, at most until ctx ends.
-func (s *shim) hear(ctx context.Context) (reply, error) {
 	stop := context.AfterFunc(ctx, func() { _ = s.reply.SetReadDeadline(time.Now()) })
 	defer stop()
-	defer s.reply.Close() //nolint:errcheck // only read
-	var r reply
 	text, err := io.ReadAll(io.LimitReader(s.reply, 1<<20))
 	if err == nil {
 		err = json.Unmarshal(text, &r)

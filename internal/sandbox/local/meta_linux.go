@@ -42,11 +42,9 @@ type process struct {
 
 // state is state.json: a command was started. It is written before the command runs.
 type state struct {
-	BootID    string    `json:"boot_id"`
-	Shim      process   `json:"shim"`
-	Init      process   `json:"init"`             // the namespace's first process, or the command itself
-	PIDNS     uint64    `json:"pid_ns,omitempty"` // inode of the process namespace
-	StartedAt time.Time `json:"started_at"`
+	BootID string  `json:"boot_id"`
+	Init   process `json:"init"`             // the namespace's first process, or the command itself
+	PIDNS  uint64  `json:"pid_ns,omitempty"` // inode of the process namespace
 }
 
 // ending is exit.json: how the command ended. Code is -1 if it was killed.
@@ -55,8 +53,7 @@ type ending struct {
 	Reason string `json:"reason,omitempty"`
 	OOM    bool   `json:"oom,omitempty"`
 	// DiskFull: it was ended for what it wrote.
-	DiskFull bool      `json:"disk_full,omitempty"`
-	At       time.Time `json:"at"`
+	DiskFull bool `json:"disk_full,omitempty"`
 }
 
 func (m meta) sandbox() sandbox.Sandbox {

@@ -148,7 +148,7 @@ func (s *minder) mindRun() error {
 		}
 	}
 	s.killTree()
-	end.OOM, end.At = oomKilled(s.launch.Cgroups), time.Now().UTC()
+	end.OOM = oomKilled(s.launch.Cgroups)
 	return s.folder.save(fileExit, end)
 }
 
@@ -191,14 +191,14 @@ func (s *minder) heed(sig os.Signal, end *ending) (over bool) {
 
 // forward gives a signal to the command itself, below the namespace's first process.
 func (s *minder) forward(sig unix.Signal) {
-	target := process{PID: s.main}
+	target := s.main
 	var st state
 	if _, err := s.folder.load(fileState, &st); err == nil && st.Init.PID != s.main {
 		if child, ok := firstChild(st.Init.PID); ok {
-			target = child
+			target = child.PID
 		}
 	}
-	_ = unix.Kill(target.PID, sig) // it may just have ended, which is what the signal is for
+	_ = unix.Kill(target, sig) // it may just have ended, which is what the signal is for
 }
 
 // tooLarge is how bubblewrap and shells tell of a program that the limit of a file's size ended.

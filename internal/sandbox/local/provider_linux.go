@@ -36,6 +36,7 @@ type Provider struct {
 	wrap wrapping
 	bare string // why there is no bubblewrap; empty: there is
 	cg   cgroups
+	uids claims // used as root
 
 	programs []string // files to bind read-only
 
@@ -55,10 +56,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.UIDBase == 0 {
-		cfg.UIDBase = defaultUIDBase()
-	}
-	p := &Provider{cfg: cfg, log: log}
+	p := &Provider{cfg: cfg, log: log, uids: claims{dir: uidDir, base: uidBase()}}
 	if err := p.makeRoot(); err != nil {
 		return nil, err
 	}
@@ -129,22 +127,20 @@ func closed(path string) (string, error) {
 func (p *Provider) probe() error {
 	p.cg = probeCgroups()
 	p.programs = reachable(p.cfg.Programs)
-	p.mode = modeNone
-	why := "switched off by configuration"
+	p.mode, p.bare = modeNone, "switched off by configuration"
 	if p.cfg.Isolation != IsolationNone {
 		var err error
 		if p.wrap, err = p.probeWrap(); err == nil {
-			p.mode = modeBubblewrap
+			p.mode, p.bare = modeBubblewrap, ""
 			return nil
 		}
-		why = err.Error()
+		p.bare = err.Error()
 	}
-	p.bare = why
 	if p.cfg.Isolation == IsolationRequire {
-		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", why)
+		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", p.bare)
 	}
 	p.log.Warn("local sandboxes are NOT isolated: an agent can read and change what its user can",
-		slog.String("reason", why), slog.Int("uid", p.uidOrSelf()))
+		slog.String("reason", p.bare))
 	return nil
 }
 
@@ -166,14 +162,6 @@ func (p *Provider) warn() {
 	if len(missing) > 0 {
 		p.log.Warn("local sandboxes lack walls: see omoi doctor and docs/SECURITY.md", slog.String("missing", strings.Join(missing, ", ")))
 	}
-}
-
-// uidOrSelf is the user that sandboxes run as, or the first of them.
-func (p *Provider) uidOrSelf() int {
-	if uid := os.Geteuid(); uid != 0 {
-		return uid
-	}
-	return p.cfg.UIDBase
 }
 
 // Name is "local".
@@ -223,7 +211,11 @@ func (p *Provider) trash(labels sandbox.Labels) folder {
 	return folder(filepath.Join(p.cfg.Root, ".trash", task.SandboxName(labels.SandboxID)))
 }
 
+// fence waits for the lock of a sandbox. Labels that name no sandbox are refused.
 func (p *Provider) fence(ctx context.Context, labels sandbox.Labels) (*fence.Fence, error) {
+	if err := labels.Check(); err != nil {
+		return nil, err
+	}
 	return fence.Take(ctx, filepath.Join(p.cfg.Root, ".fences", task.SandboxName(labels.SandboxID)))
 }
 
@@ -245,19 +237,14 @@ func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
 	case err != nil:
 		return f, m, err
 	case !found:
-		return f, m, p.absent(labels)
+		if _, err := os.ReadDir(p.cfg.Root); err != nil { // it may be there, and cannot be looked for
+			return f, m, unavailable("read the sandbox folder", err)
+		}
+		return f, m, task.Errorf(task.CodeNotFound, "there is no sandbox %s on this host", labels.SandboxID)
 	case m.Labels != labels:
 		return f, m, sandbox.ErrNameTaken
 	}
 	return f, m, nil
-}
-
-// absent tells a sandbox that is not there from a folder that cannot be looked into.
-func (p *Provider) absent(labels sandbox.Labels) error {
-	if _, err := os.ReadDir(p.cfg.Root); err != nil {
-		return unavailable("read the sandbox folder", err)
-	}
-	return task.Errorf(task.CodeNotFound, "there is no sandbox %s on this host", labels.SandboxID)
 }
 
 // notThere reports a file error that means absence.

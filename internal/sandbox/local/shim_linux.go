@@ -2,14 +2,11 @@ package local
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
 	"runtime"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -79,9 +76,6 @@ func (s *minder) listen() error {
 	if err := json.NewDecoder(in).Decode(&s.launch); err != nil {
 		return fmt.Errorf("read what to run: %w", err)
 	}
-	if s.launch.Folder != string(s.folder) {
-		return errors.New("the launch is for another folder")
-	}
 	return nil
 }
 
@@ -135,7 +129,7 @@ func (s *minder) start() error {
 	if err := s.limitProcesses(0); err != nil {
 		return err
 	}
-	st := state{BootID: bootID(), Shim: identify(os.Getpid()), StartedAt: time.Now().UTC()}
+	st := state{BootID: bootID()}
 	if s.kind == kindRun {
 		if err := s.folder.save(fileState, st); err != nil {
 			return err
@@ -200,17 +194,13 @@ func (s *minder) identify(st *state) error {
 	return nil
 }
 
-// lastWords is the end of the log, where bubblewrap complains.
+// lastWords is the end of what bubblewrap complained of: in the log, which is short before the command has run. What it
+// says of a command of Attach its caller sees.
 func (s *minder) lastWords() string {
-	file, err := os.Open(s.folder.at(fileLog))
-	if err != nil {
-		return "no log"
+	if s.kind == kindExec {
+		return "its error output says why"
 	}
-	defer file.Close() //nolint:errcheck // only read
-	if info, err := file.Stat(); err == nil && info.Size() > 1024 {
-		_, _ = file.Seek(-1024, io.SeekEnd)
-	}
-	text, _ := io.ReadAll(file)
+	text, _ := os.ReadFile(s.folder.at(fileLog))
 	return lastLine(text)
 }
 

@@ -14,9 +14,6 @@ import (
 // Start runs the command, once for the life of the sandbox: where it was started before,
 // by whomever, the answer is success. It answers [sandbox.ErrFenced] after a delete.
 func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) error {
-	if err := labels.Check(); err != nil {
-		return err
-	}
 	if cmd.Stdin != nil {
 		return task.Invalid("stdin", "a started command has no standard input")
 	}
@@ -40,8 +37,8 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		return err
 	}
 	l.Deadline = m.Deadline
-	if err := p.refuseFrozen(); err != nil {
-		return err
+	if p.frozen.Load() {
+		return sandbox.ErrFrozen
 	}
 	return p.spawn(ctx, f, l)
 }
@@ -66,11 +63,7 @@ func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 		return err
 	}
 	go func() { _ = cmd.Wait() }() // so that it is no zombie; a shim may outlive this process
-	if err := s.tell(l); err != nil {
-		_ = s.reply.Close()
-		return err
-	}
-	_, err = s.hear(ctx)
+	_, err = s.ask(ctx, l)
 	return err
 }
 
@@ -88,8 +81,14 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	if _, err := p.thaw(ctx, f, m); err != nil {
 		return err
 	}
-	if err := p.end(ctx, f, grace); err != nil {
+	g, err := seize(f.at(fileLife), spanAgent)
+	if err != nil {
 		return err
+	}
+	if g != nil {
+		if err := g.end(ctx, grace); err != nil {
+			return err
+		}
 	}
 	l, err := newLook(f, m, scopeAgent)
 	if err != nil {
@@ -98,12 +97,8 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	return l.kill(ctx, p.log)
 }
 
-// end makes the shim of the command end, by asking and then by force.
-func (p *Provider) end(ctx context.Context, f folder, grace time.Duration) error {
-	g, err := seize(f.at(fileLife), spanAgent)
-	if err != nil || g == nil {
-		return err
-	}
+// end makes a shim end, by asking where it has a grace and then by force, and lets go of it.
+func (g *grip) end(ctx context.Context, grace time.Duration) error {
 	defer g.close()
 	steps := []struct {
 		signal unix.Signal
@@ -118,5 +113,5 @@ func (p *Provider) end(ctx context.Context, f folder, grace time.Duration) error
 			return err
 		}
 	}
-	return task.Errorf(task.CodeUnavailable, "the shim of the sandbox does not die")
+	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox does not die")
 }

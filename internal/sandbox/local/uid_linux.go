@@ -17,9 +17,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// defaultUIDBase picks a range that nobody else gives out, if this machine maps it: below
-// 65536 systemd has its dynamic users, from 100000 on there are subordinate ids.
-func defaultUIDBase() int {
+// UIDCount is how many user ids, and so sandboxes of a root installation, one machine has.
+const UIDCount = 1500
+
+// uidDir holds the claims on user ids of all installations of a machine.
+const uidDir = "/var/lib/omoi/uids"
+
+// uidBase is the first of them. It picks a range that nobody else gives out, if this machine maps it:
+// below 65536 systemd has its dynamic users, from 100000 on there are subordinate ids.
+func uidBase() int {
 	const quiet, small = 70000, 64000
 	text, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
@@ -43,11 +49,14 @@ type claims struct {
 
 // take answers the id of the folder, an earlier one if it has one. The folder must exist.
 func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
-	release, err := c.lock(ctx)
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return 0, unavailable("make the folder of user ids", err)
+	}
+	lock, err := fence.Lock(ctx, filepath.Join(c.dir, "lock"))
 	if err != nil {
 		return 0, err
 	}
-	defer release()
+	defer lock.Close() //nolint:errcheck // nothing is written
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(f))
 	first := int(sum.Sum32() % UIDCount)
@@ -60,17 +69,6 @@ func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
 		}
 	}
 	return 0, task.Errorf(task.CodeExhausted, "all %d user ids for local sandboxes are taken", UIDCount)
-}
-
-func (c claims) lock(ctx context.Context) (func(), error) {
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return nil, unavailable("make the folder of user ids", err)
-	}
-	file, err := fence.Lock(ctx, filepath.Join(c.dir, "lock"))
-	if err != nil {
-		return nil, err
-	}
-	return func() { _ = file.Close() }, nil
 }
 
 // claim answers true if uid is now, or was already, the folder's.

@@ -66,7 +66,7 @@ func wrappings(path string) []wrapping {
 
 func (p *Provider) uidForProbe() int {
 	if os.Geteuid() == 0 {
-		return p.cfg.UIDBase
+		return p.uids.base
 	}
 	return -1
 }
