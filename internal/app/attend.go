@@ -21,7 +21,7 @@ func (c *core) attend(ctx context.Context) error {
 		for _, sandboxID := range told {
 			c.bus.Wake(live.Messages(sandboxID))
 		}
-		err = errors.Join(err, c.store.WakeSleepers(ctx))
+		err = errors.Join(err, c.store.CheckCooldowns(ctx))
 		if err != nil && !failed && ctx.Err() == nil { // an outage is told once
 			c.log.WarnContext(ctx, "cannot look for tasks whose time or budget has run out; looking on", slog.Any("error", err))
 		}

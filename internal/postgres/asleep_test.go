@@ -46,11 +46,11 @@ func TestATaskSleepsNotForACredentialThatWasReplaced(t *testing.T) {
 	a, own := w.task(p, "agent = 'claude'"), w.task(p, `agent = 'claude', execution_config = '{"env": {"ANTHROPIC_API_KEY": "own"}}'`)
 	w.hitsWall(a, w.running(a), 4)
 	w.hitsWall(own, w.running(own), 4)
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Zero(t, w.retries(a), "it is the same credential")
 	w.setCredential("anthropic")
 	for range 2 {
-		require.NoError(t, w.store.WakeSleepers(t.Context()))
+		require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	}
 	require.Equal(t, 1, w.retries(a), "asked once")
 	require.Zero(t, w.retries(own), "it works with one of its own")
@@ -69,11 +69,11 @@ func TestSuspendedTask_ThatIsLockedIsResumedLater(t *testing.T) {
 	require.NotContains(t, plan(t, other.Conn(), reads), "LockRows")
 	_, err := other.Exec(t.Context(), `SELECT FROM tasks WHERE id = $1 FOR UPDATE`, a.id)
 	require.NoError(t, err)
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Zero(t, w.retries(a), "another transaction changes the task")
 	require.NoError(t, other.Commit(t.Context()))
 	for range 2 {
-		require.NoError(t, w.store.WakeSleepers(t.Context()))
+		require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	}
 	require.Equal(t, 1, w.retries(a))
 }
@@ -86,10 +86,10 @@ func TestATaskThatWasGivenNoCredentialSleepsOnWhereThereIsNone(t *testing.T) {
 	require.NoError(t, w.store.UseNoCredential(t.Context(), a.id))
 	w.hitsWall(a, live, 4)
 	w.setCredential("github")
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Zero(t, w.retries(a))
 	w.setCredential("anthropic")
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Equal(t, 1, w.retries(a))
 }
 
@@ -107,7 +107,7 @@ func asleep(w world, edit string) (a, b asked) {
 	lives := []contract.LiveAttempt{w.running(a), w.running(b)}
 	w.meetsLimit(a, lives[0], 4, 20*24*time.Hour)
 	w.meetsLimit(b, lives[1], 4, 20*24*time.Hour)
-	require.NoError(w.t, w.store.WakeSleepers(w.t.Context()))
+	require.NoError(w.t, w.store.CheckCooldowns(w.t.Context()))
 	require.Zero(w.t, w.retries(a)+w.retries(b), "the limit stands")
 	return a, b
 }
@@ -122,11 +122,11 @@ func TestAnswerOnACredential_WakesTheTasksThatSleepOnIt(t *testing.T) {
 		probe := w.task(w.project(5), onOneKey)
 		w.gate()
 		live := w.running(probe)
-		require.NoError(t, w.store.WakeSleepers(t.Context()))
+		require.NoError(t, w.store.CheckCooldowns(t.Context()))
 		require.Zero(t, w.retries(a), "nobody has answered yet")
 		w.answers(live.SandboxID, eventType)
 		for range 2 {
-			require.NoError(t, w.store.WakeSleepers(t.Context()))
+			require.NoError(t, w.store.CheckCooldowns(t.Context()))
 		}
 		require.Equal(t, []int{1, 1, 0}, []int{w.retries(a), w.retries(b), w.retries(other)}, "each is asked once")
 	}
@@ -142,10 +142,10 @@ func TestAnswerOfAnAttemptFromBeforeTheLimit_WakesNobody(t *testing.T) {
 	a := w.task(p, onOneKey)
 	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
 	w.answers(live.SandboxID, "agent.tool_use")
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Zero(t, w.retries(a))
 	w.answers(live.SandboxID, "agent.completed")
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Equal(t, 1, w.retries(a), "its run ended well")
 }
 
@@ -160,10 +160,10 @@ func TestAnswerBehindAThousandEvents_WakesNobody(t *testing.T) {
 	w.meetsLimit(a, w.running(a), 4, 20*24*time.Hour)
 	w.answers(live.SandboxID, "agent.completed")
 	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence + 1000 WHERE id = $1`, live.SandboxID)
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Zero(t, w.retries(a))
 	w.exec(`UPDATE sandboxes SET last_sequence = last_sequence - 1 WHERE id = $1`, live.SandboxID)
-	require.NoError(t, w.store.WakeSleepers(t.Context()))
+	require.NoError(t, w.store.CheckCooldowns(t.Context()))
 	require.Equal(t, 1, w.retries(a))
 }
 
@@ -180,10 +180,10 @@ func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
 			}
 			a, b := asleep(w, "agent = 'claude'")
 			require.NoError(t, w.store.ProveCredential(t.Context(), w.org, task.NewID(), "anthropic"))
-			require.NoError(t, w.store.WakeSleepers(t.Context()))
+			require.NoError(t, w.store.CheckCooldowns(t.Context()))
 			require.Zero(t, w.retries(a), "it was another one")
 			require.NoError(t, w.store.ProveCredential(t.Context(), w.org, id, "anthropic"))
-			require.NoError(t, w.store.WakeSleepers(t.Context()))
+			require.NoError(t, w.store.CheckCooldowns(t.Context()))
 			require.Equal(t, []int{1, 1}, []int{w.retries(a), w.retries(b)})
 		})
 	}

@@ -158,7 +158,7 @@ func TestOneWallPutsAllTasksOnACredentialToSleep(t *testing.T) {
 	t.Parallel()
 	cfg := postgres.Config{LimitApart: time.Hour} // so that only what this test makes due is
 	w := newWorld(t, cfg)
-	wake := postgres.New(w.pool, cfg).WakeSleepers
+	wake := postgres.New(w.pool, cfg).CheckCooldowns
 	due := func() { // an hour later
 		w.exec(`UPDATE credential_cooldowns SET until = until - interval '1 hour 1 second', next_at = now()`)
 		require.NoError(t, wake(t.Context()))

@@ -36,7 +36,7 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 		return err
 	}
 	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
-	if err := w.tellSleep(ctx, reset, pause); err != nil {
+	if err := w.noteCooldown(ctx, reset, pause); err != nil {
 		return err
 	}
 	name := w.last.Attempt.Credential
@@ -55,8 +55,8 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 	})
 }
 
-// tellSleep says with the task that met a limit until when it sleeps. Its next projection takes that away.
-func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.Duration) error {
+// noteCooldown writes to a task that reached a limit until when the cooldown runs. The next projection clears the reason.
+func (w *projecting) noteCooldown(ctx context.Context, reset time.Time, pause time.Duration) error {
 	if w.p.Blocked != task.BlockedProviderLimit || w.queued() {
 		return nil
 	}
@@ -64,19 +64,19 @@ func (w *projecting) tellSleep(ctx context.Context, reset time.Time, pause time.
 	if reset.IsZero() {
 		why.Code, reset = task.ReasonLimitUnknown, time.Now().Add(pause)
 	}
-	return w.q.TellSleep(ctx, why.Stored(), w.row.ID)
+	return w.q.NoteCooldown(ctx, why.Stored(), w.row.ID)
 }
 
-// WakeSleepers runs admission where a credential's limit may have reset, or the next task on it may go on, and asks those tasks to
-// go on that sleep for a credential in whose place there is another one, or that works again.
-func (s *Store) WakeSleepers(ctx context.Context) error {
+// CheckCooldowns runs admission where the cooldown of a credential ended or may admit its next task. It resumes suspended tasks
+// whose credential works again or was replaced.
+func (s *Store) CheckCooldowns(ctx context.Context) error {
 	if err := s.q.ProveAnswered(ctx, event.Types(event.Answered), event.Types(event.Completion)); err != nil {
 		return translate("look for credentials that work again", err)
 	}
 	if err := s.resumeSuspended(ctx); err != nil {
 		return translate("resume tasks whose credential was replaced or works again", err)
 	}
-	due, err := s.q.SleepersDue(ctx)
+	due, err := s.q.CooldownsDue(ctx)
 	if err != nil {
 		return translate("look for credentials whose limit has reset", err)
 	}
@@ -97,9 +97,9 @@ func (s *Store) resumeSuspended(ctx context.Context) error {
 	var proven, replaced []string
 	for _, r := range rows {
 		switch name := names[r.ID]; {
-		case name == r.SleptOn && r.Proven:
+		case name == r.Used && r.Proven:
 			proven = append(proven, r.ID)
-		case name != r.SleptOn && credential.IsStored(name):
+		case name != r.Used && credential.IsStored(name):
 			replaced = append(replaced, r.ID)
 		}
 	}

@@ -45,6 +45,31 @@ func (q *Queries) AdmitAll(ctx context.Context, arg AdmitAllParams) error {
 	return err
 }
 
+const cooldownsDue = `-- name: CooldownsDue :many
+SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp()
+`
+
+// Organizations with a cooldown that admission has to evaluate.
+func (q *Queries) CooldownsDue(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, cooldownsDue)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var organization_id string
+		if err := rows.Scan(&organization_id); err != nil {
+			return nil, err
+		}
+		items = append(items, organization_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockAdmission = `-- name: LockAdmission :exec
 SELECT pg_advisory_xact_lock(hashtextextended('omoi_admission ' || $1::uuid, 0))
 `
@@ -102,31 +127,6 @@ func (q *Queries) QueuedOnCredentials(ctx context.Context, organizationID string
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const sleepersDue = `-- name: SleepersDue :many
-SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp()
-`
-
-// Organizations with a credential at which the gate has to look.
-func (q *Queries) SleepersDue(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, sleepersDue)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []string{}
-	for rows.Next() {
-		var organization_id string
-		if err := rows.Scan(&organization_id); err != nil {
-			return nil, err
-		}
-		items = append(items, organization_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -139,6 +139,16 @@ func (q *Queries) MakeUser(ctx context.Context, arg MakeUserParams) error {
 	return err
 }
 
+const noteCooldown = `-- name: NoteCooldown :exec
+UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
+`
+
+// Until when the cooldown runs for a task that reached a limit itself.
+func (q *Queries) NoteCooldown(ctx context.Context, why string, iD string) error {
+	_, err := q.db.Exec(ctx, noteCooldown, why, iD)
+	return err
+}
+
 const organizationCredentials = `-- name: OrganizationCredentials :many
 SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials WHERE organization_id = $1
 `
@@ -337,7 +347,7 @@ func (q *Queries) ResumeSuspended(ctx context.Context, arg ResumeSuspendedParams
 }
 
 const suspendedOnCredentials = `-- name: SuspendedOnCredentials :many
-SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
+SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
@@ -356,12 +366,12 @@ type SuspendedOnCredentialsRow struct {
 	ProjectID       string
 	Agent           string
 	ExecutionConfig json.RawMessage
-	SleptOn         string
+	Used            string
 	Proven          bool
 }
 
-// Tasks that reached the limit of a credential (slept_on), of organizations in which a credential was set of late or works again (proven),
-// once after each attempt.
+// Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the last hour or
+// works again (proven). A task that was retried since its last attempt is left out.
 func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, suspendedOnCredentials)
 	if err != nil {
@@ -378,7 +388,7 @@ func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCred
 			&i.ProjectID,
 			&i.Agent,
 			&i.ExecutionConfig,
-			&i.SleptOn,
+			&i.Used,
 			&i.Proven,
 		); err != nil {
 			return nil, err
@@ -421,16 +431,6 @@ func (q *Queries) TaskEnvs(ctx context.Context, after string, most int) ([]TaskE
 		return nil, err
 	}
 	return items, nil
-}
-
-const tellSleep = `-- name: TellSleep :exec
-UPDATE tasks SET queue_reason = nullif($1::text, '')::jsonb WHERE id = $2 AND queued_at IS NULL
-`
-
-// Until when a task sleeps that met a limit itself.
-func (q *Queries) TellSleep(ctx context.Context, why string, iD string) error {
-	_, err := q.db.Exec(ctx, tellSleep, why, iD)
-	return err
 }
 
 const useCredential = `-- name: UseCredential :exec

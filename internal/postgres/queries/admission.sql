@@ -34,6 +34,6 @@ SELECT e.event_data FROM sandboxes s JOIN sandbox_events e ON e.partition_month 
 WHERE s.id = @sandbox_id AND e.event_type = ANY (@failures::text[])
 ORDER BY e.sequence DESC LIMIT 1;
 
--- name: SleepersDue :many
--- Organizations with a credential at which the gate has to look.
+-- name: CooldownsDue :many
+-- Organizations with a cooldown that admission has to evaluate.
 SELECT DISTINCT organization_id::text FROM credential_cooldowns WHERE next_at <= clock_timestamp();

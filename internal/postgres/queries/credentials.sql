@@ -59,14 +59,14 @@ UPDATE attempts a SET credential = 'task ' || a.task_id
 WHERE a.task_id = @task_id AND a.credential LIKE 'installation %'
     AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = @task_id);
 
--- name: TellSleep :exec
--- Until when a task sleeps that met a limit itself.
+-- name: NoteCooldown :exec
+-- Until when the cooldown runs for a task that reached a limit itself.
 UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND queued_at IS NULL;
 
 -- name: SuspendedOnCredentials :many
--- Tasks that reached the limit of a credential (slept_on), of organizations in which a credential was set of late or works again (proven),
--- once after each attempt.
-SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS slept_on,
+-- Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the last hour or
+-- works again (proven). A task that was retried since its last attempt is left out.
+SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
     EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
