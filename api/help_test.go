@@ -257,7 +257,8 @@ func (w *world) task(in client.NewTask) client.Task {
 func (w *world) begin(t client.Task) string {
 	w.t.Helper()
 	id := task.NewSandboxID()
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 1, 'external', 'running')`, id, w.org, t.ID)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, 1, 'external', false, 'running')`, id, w.org, t.ID)
 	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 1, $2, 'r', 1, now())`, t.ID, id)
 	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2, attempt_count = 1, queued_at = NULL WHERE id = $1`, t.ID, id)
 	w.exec(`UPDATE task_outbox SET sandbox_id = $2 WHERE task_id = $1`, t.ID, id)

@@ -52,7 +52,8 @@ func ask(t *testing.T, conn net.Conn, answers *bufio.Reader, request string) hea
 func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('b', $1, 'bare', 'running')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		VALUES ('b', $1, 'bare', false, 'running')`, w.org)
 	mine := "Authorization: Bearer " + w.ring.Mint("b") + "\r\n"
 	post := func(path, head, body string) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: %d\r\n\r\n%s", path, head, len(body), body)

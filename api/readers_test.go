@@ -190,7 +190,8 @@ func TestReadersShowNothingOfOtherOrganizations(t *testing.T) {
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
 	require.NoError(t, err)
 	key := w.key(other, "admin")
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'external', 'running')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		VALUES ('box', $1, 'external', false, 'running')`, w.org)
 	for _, path := range []string{"trajectory", "events/box:1", "integrity", "transcripts/run", "phase-status"} {
 		w.call(http.MethodGet, wire+"box/"+path, nil, authorization, key).refused(http.StatusNotFound, "")
 		w.call(http.MethodGet, wire+"box/"+path, nil).refused(http.StatusUnauthorized, "")

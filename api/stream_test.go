@@ -150,7 +150,8 @@ func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
 	require.Equal(t, "1:2", f.event().id)
 	w.exec(`UPDATE attempts SET ended_at = now() WHERE task_id = $1`, made.ID)
 	second := task.NewSandboxID()
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 2, 'external', 'running')`, second, w.org, made.ID)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, 2, 'external', false, 'running')`, second, w.org, made.ID)
 	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 2, $2, 'r', 2, now())`, made.ID, second)
 	w.report(second, 1, "agent.started")
 	got := f.event()
@@ -182,7 +183,8 @@ func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
 		require.True(t, ok)
 		require.NotEmpty(t, got.comment)
 	}
-	w.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ('b', 'bare', 'running', 1) ON CONFLICT (id) DO NOTHING`)
+	w.exec(`INSERT INTO sandboxes (id, provider, machine, state, last_sequence)
+		VALUES ('b', 'bare', false, 'running', 1) ON CONFLICT (id) DO NOTHING`)
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type) SELECT id, 1, partition_month, 'x' FROM sandboxes`) // nobody is woken
 	require.Equal(t, "1", f.event().id)
 }
@@ -243,7 +245,8 @@ func TestBadStreamsAreRefused(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/stream?after=7", nil).refused(422, "query.after")
 	c := closed(t)
 	c.call(http.MethodGet, wire+"b/stream", nil).refused(http.StatusUnauthorized, "")
-	c.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'external', 'running')`, c.org)
+	c.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		VALUES ('box', $1, 'external', false, 'running')`, c.org)
 	other, err := c.store.EnsureOrganization(t.Context(), "other")
 	require.NoError(t, err)
 	c.call(http.MethodGet, wire+"box/stream", nil, authorization, c.key(other, "admin")).refused(http.StatusNotFound, "")

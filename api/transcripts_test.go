@@ -40,7 +40,8 @@ func (w *world) kept(taskID, run string, headers ...string) string {
 func (w *world) next(t client.Task, number int) string {
 	w.t.Helper()
 	id := task.NewSandboxID()
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, $4, 'external', 'running')`, id, w.org, t.ID, number)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, $4, 'external', false, 'running')`, id, w.org, t.ID, number)
 	return id
 }
 

@@ -126,7 +126,7 @@ func TestWebSocketFindsWhatItWasNotWokenFor(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { quick(c); c.StreamBeat = 10 * time.Millisecond })
 	s := w.socket(t, "").ready()
-	w.exec(`WITH box AS (INSERT INTO sandboxes (id, provider, state, last_sequence, last_event_at) VALUES ('b', 'bare', 'running', 1, clock_timestamp()) RETURNING id, partition_month)
+	w.exec(`WITH box AS (INSERT INTO sandboxes (id, provider, machine, state, last_sequence, last_event_at) VALUES ('b', 'bare', false, 'running', 1, clock_timestamp()) RETURNING id, partition_month)
 		INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, created_at) SELECT id, 1, partition_month, 'x', clock_timestamp() FROM box`) // at once, as the intake
 	require.Equal(t, "SANDBOX_x", s.next()["event_type"])
 }
@@ -157,7 +157,8 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 	}, last["payload"])
 
 	boxes := w.socket(t, "?entity_types=sandbox").ready()
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'external', 'intended')`, w.org)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		VALUES ('box', $1, 'external', false, 'intended')`, w.org)
 	w.exec(`UPDATE sandboxes SET state = 'running' WHERE id = 'box'`)
 	require.Equal(t, []any{"sandbox.spawned", "SANDBOX_SPAWNED"}, []any{boxes.next()["event_type"], boxes.next()["event_type"]})
 	ok[client.QueuedMessage](w.call(http.MethodPost, wire+"box/messages", `{"content":"stop","message_type":"interrupt"}`), http.StatusOK)
@@ -237,7 +238,8 @@ func TestWebSocketShowsNothingOfOtherOrganizations(t *testing.T) {
 	byFrame.say(`{"type":"auth","token":"` + mine + `"}`)
 	byFrame.ready()
 	stranger := w.socket(t, "", authorization, w.key(other, "admin")).ready()
-	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, state) VALUES ('box', $1, 'external', 'running'), ('theirs', $2, 'external', 'running')`, w.org, other)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		VALUES ('box', $1, 'external', false, 'running'), ('theirs', $2, 'external', false, 'running')`, w.org, other)
 	bySandbox := w.socket(t, "?entity_ids=box", authorization, "Bearer "+w.ring.Mint("box")).ready()
 	w.reportAs(w.key(other, "admin"), "theirs")
 	w.reportAs(w.key(w.org, "admin"), "box")

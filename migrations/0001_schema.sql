@@ -328,7 +328,7 @@ CREATE TABLE sandboxes (
     attempt         integer,
     provider        text NOT NULL,
     host_bound      boolean NOT NULL DEFAULT false,
-    machine         boolean NOT NULL DEFAULT false,
+    machine         boolean NOT NULL DEFAULT true,
     provider_id     text,
     host_id         text,
     state           text NOT NULL DEFAULT 'intended',

@@ -195,8 +195,8 @@ func newPoster(ctx context.Context, s *server) (*poster, error) {
 		p.boxes, p.tokens = append(p.boxes, id), append(p.tokens, s.ring.Mint(id))
 		p.requests = append(p.requests, post(p.path(n), p.tokens[n], []byte(toolUse())))
 	}
-	_, err := s.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, provider, state)
-		SELECT unnest($1::text[]), (SELECT id FROM organizations LIMIT 1), 'bare', 'running'`, p.boxes)
+	_, err := s.pool.Exec(ctx, `INSERT INTO sandboxes (id, organization_id, provider, machine, state)
+		SELECT unnest($1::text[]), (SELECT id FROM organizations LIMIT 1), 'bare', false, 'running'`, p.boxes)
 	if err != nil {
 		return nil, fmt.Errorf("make sandboxes: %w", err)
 	}

@@ -62,7 +62,8 @@ func (w *world) works(org int, title, description string) (taskID, box string) {
 	w.exec(`INSERT INTO tickets (id, project_id, title) VALUES ($1, $2, 't')`, ticket, w.project[org])
 	w.exec(`INSERT INTO tasks (id, organization_id, project_id, ticket_id, title, description, agent, provider, status, attempt_count)
 		VALUES ($1, $2, $3, $4, $5, $6, 'scripted', 'external', 'running', 1)`, taskID, w.orgs[org], w.project[org], ticket, title, description)
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 1, 'external', 'running')`, box, w.orgs[org], taskID)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, 1, 'external', false, 'running')`, box, w.orgs[org], taskID)
 	w.exec(`UPDATE tasks SET sandbox_id = $2 WHERE id = $1`, taskID, box)
 	return taskID, box
 }

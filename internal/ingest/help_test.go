@@ -99,7 +99,8 @@ func (b *bench) task() string {
 func (b *bench) attempt(taskID string, number int) string {
 	b.t.Helper()
 	id := task.NewSandboxID()
-	b.exec(`INSERT INTO sandboxes (id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 'external', 'running')`, id, taskID, number)
+	b.exec(`INSERT INTO sandboxes (id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, 'external', false, 'running')`, id, taskID, number)
 	b.exec(`UPDATE task_outbox SET sandbox_id = $1 WHERE task_id = $2`, id, taskID)
 	return id
 }

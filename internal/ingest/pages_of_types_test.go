@@ -13,7 +13,8 @@ import (
 // fillOf gives a sandbox events of these types.
 func (b *bench) fillOf(box string, types []string) {
 	b.t.Helper()
-	b.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ($1, 'bare', 'running', 0)`, box)
+	b.exec(`INSERT INTO sandboxes (id, provider, machine, state, last_sequence)
+		VALUES ($1, 'bare', false, 'running', 0)`, box)
 	b.addOf(box, types)
 }
 

@@ -16,7 +16,8 @@ import (
 // fill gives a sandbox n events, each tenth a heartbeat, as a long life has left them.
 func (b *bench) fill(box string, n int) {
 	b.t.Helper()
-	b.exec(`INSERT INTO sandboxes (id, provider, state, last_sequence) VALUES ($1, 'bare', 'running', $2)`, box, n)
+	b.exec(`INSERT INTO sandboxes (id, provider, machine, state, last_sequence)
+		VALUES ($1, 'bare', false, 'running', $2)`, box, n)
 	b.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
 		SELECT s.id, n, s.partition_month, CASE WHEN n % 10 = 0 THEN 'agent.heartbeat' ELSE 'agent.tool_use' END, '{"turn": 1}'
 		FROM sandboxes s, generate_series(1, $2::integer) AS n WHERE s.id = $1`, box, n)

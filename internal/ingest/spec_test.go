@@ -101,7 +101,7 @@ func TestRepeatsAndManyProcessesMoveProgressOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	box := "spec-1"
-	b.exec(`INSERT INTO sandboxes (id, provider, state) VALUES ($1, 'bare', 'running')`, box)
+	b.exec(`INSERT INTO sandboxes (id, provider, machine, state) VALUES ($1, 'bare', false, 'running')`, box)
 	var batch []ingest.Event
 	for n := range 20 {
 		batch = append(batch, ingest.Event{Type: "spec.criterion_met", Data: data(t, map[string]any{"criterion_id": strconv.Itoa(n)})})

@@ -76,7 +76,8 @@ func TestOrphansOfTheLedger(t *testing.T) {
 	}
 	a, live := w.box("local")
 	_, external := w.box("external")
-	w.exec(`INSERT INTO sandboxes (id, provider, state, created_at) VALUES ('bare', 'bare', 'running', now() - interval '1 day')`)
+	w.exec(`INSERT INTO sandboxes (id, provider, machine, state, created_at)
+		VALUES ('bare', 'bare', false, 'running', now() - interval '1 day')`)
 	w.exec(`INSERT INTO sandboxes (id, provider, machine, created_at) VALUES ('nobody', 'local', true, now() - interval '1 day')`)
 	w.exec(`INSERT INTO sandboxes (id, provider, machine) VALUES ('just-made', 'local', true)`)
 	require.Equal(t, []string{"nobody"}, found(), "live ones and young ones are none")

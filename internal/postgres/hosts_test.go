@@ -178,9 +178,11 @@ func TestSandboxesThatNobodyMadeEndAfterADayOfSilence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for id, last := range map[string]string{"speaks": "now() - interval '23 hours'", "silent": "now() - interval '25 hours'", "mute": "NULL"} {
-		w.exec(`INSERT INTO sandboxes (id, provider, state, created_at, last_event_at) VALUES ($1, 'bare', 'running', now() - interval '3 days', `+last+`)`, id)
+		w.exec(`INSERT INTO sandboxes (id, provider, machine, state, created_at, last_event_at)
+			VALUES ($1, 'bare', false, 'running', now() - interval '3 days', `+last+`)`, id)
 	}
-	w.exec(`INSERT INTO sandboxes (id, provider, state, created_at) VALUES ('refused', 'bare', 'running', now() - interval '11 minutes'), ('new', 'bare', 'running', now())`)
+	w.exec(`INSERT INTO sandboxes (id, provider, machine, state, created_at)
+		VALUES ('refused', 'bare', false, 'running', now() - interval '11 minutes'), ('new', 'bare', false, 'running', now())`)
 	_, local := w.box("local")
 	w.exec(`UPDATE sandboxes SET created_at = now() - interval '3 days' WHERE id = $1`, local)
 	require.NoError(t, w.store.SweepEvents(t.Context()))

@@ -231,7 +231,7 @@ func TestTheLedgerTakesNoStateThatNobodyKnows(t *testing.T) {
 	_, id := w.box("external")
 	for _, statement := range []string{
 		`UPDATE sandboxes SET state = 'asleep' WHERE id = $1`,
-		`INSERT INTO sandboxes (id, provider, state) VALUES ($1 || '2', 'bare', 'asleep')`,
+		`INSERT INTO sandboxes (id, provider, machine, state) VALUES ($1 || '2', 'bare', false, 'asleep')`,
 	} {
 		_, err := w.pool.Exec(t.Context(), statement, id)
 		require.ErrorContains(t, err, "cannot be 'asleep'", statement)

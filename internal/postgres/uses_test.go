@@ -38,7 +38,8 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 	for n, box := range boxes {
 		w.boxOf([]string{p, other}[n/3], box)
 	}
-	w.exec(`INSERT INTO sandboxes (id, provider, state, cost_usd) VALUES ('e', 'bare', 'running', 3)`) // nobody's yet
+	w.exec(`INSERT INTO sandboxes (id, provider, machine, state, cost_usd)
+		VALUES ('e', 'bare', false, 'running', 3)`) // nobody's yet
 	w.exec(`UPDATE sandboxes SET organization_id = $1, provider = 'external', task_id = (SELECT task_id FROM sandboxes WHERE id = 'a') WHERE id = 'e'`, w.org)
 	boxes = append(boxes, "e")
 	for range 120 {
@@ -65,7 +66,8 @@ func TestTheUseThatIsKeptIsTheSum(t *testing.T) {
 func (w world) boxOf(project, box string) {
 	w.t.Helper()
 	a := w.task(project, "")
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider) VALUES ($1, $2, $3, 1, 'external')`, box, w.org, a.id)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine)
+		VALUES ($1, $2, $3, 1, 'external', false)`, box, w.org, a.id)
 }
 
 // BenchmarkAdmissionUnderABudget ends a task, and lets another in, in a project of which ten thousand have ended.
@@ -73,8 +75,8 @@ func BenchmarkAdmissionUnderABudget(b *testing.B) {
 	w := newWorld(b, postgres.Config{})
 	p := w.project(5)
 	w.many(p, 10_000, "")
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state, cost_usd, started_at, ended_at, gone_at)
-		SELECT t.id::text, t.organization_id, t.id, 1, 'external', 'gone', 0.01, now() - interval '1 hour', now(), now() FROM tasks t`)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state, cost_usd, started_at, ended_at, gone_at)
+		SELECT t.id::text, t.organization_id, t.id, 1, 'external', false, 'gone', 0.01, now() - interval '1 hour', now(), now() FROM tasks t`)
 	w.exec(`UPDATE tasks SET status = 'completed', queued_at = NULL`)
 	w.many(p, 10_000, "")
 	w.exec(`UPDATE projects SET budget = '{"usd": 1e6}' WHERE id = $1`, p)

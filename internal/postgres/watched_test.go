@@ -15,7 +15,8 @@ import (
 func (w world) atWork(box string) {
 	w.t.Helper()
 	a := w.task(w.project(1), "")
-	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, state) VALUES ($1, $2, $3, 1, 'external', 'running')`, box, w.org, a.id)
+	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
+		VALUES ($1, $2, $3, 1, 'external', false, 'running')`, box, w.org, a.id)
 	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2 WHERE id = $1`, a.id, box)
 }
 

@@ -191,8 +191,8 @@ func (q *Queries) LostAttempts(ctx context.Context, hostID *string) ([]string, e
 }
 
 const makeBareSandboxes = `-- name: MakeBareSandboxes :exec
-INSERT INTO sandboxes (id, provider, state)
-SELECT i.id, 'bare', 'running' FROM unnest($1::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING
+INSERT INTO sandboxes (id, provider, machine, state)
+SELECT i.id, 'bare', false, 'running' FROM unnest($1::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING
 `
 
 func (q *Queries) MakeBareSandboxes(ctx context.Context, ids []string) error {

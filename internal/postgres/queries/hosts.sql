@@ -61,5 +61,5 @@ WHERE provider = 'bare' AND state = 'running'
     AND (last_event_at < now() - @quiet::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes');
 
 -- name: MakeBareSandboxes :exec
-INSERT INTO sandboxes (id, provider, state)
-SELECT i.id, 'bare', 'running' FROM unnest(@ids::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING;
+INSERT INTO sandboxes (id, provider, machine, state)
+SELECT i.id, 'bare', false, 'running' FROM unnest(@ids::text[]) AS i(id) ORDER BY i.id ON CONFLICT (id) DO NOTHING;
