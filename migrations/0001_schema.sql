@@ -418,8 +418,7 @@ COMMENT ON COLUMN sandboxes.metered IS 'Last sequence that cost and tokens cover
 COMMENT ON COLUMN sandboxes.cost_unknown IS 'The agent used a model without a known price: cost_usd holds nothing for that model.';
 
 CREATE TABLE agent_shutdowns (
-    sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
-    left_at     timestamptz NOT NULL
+    sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE
 );
 COMMENT ON TABLE agent_shutdowns IS 'One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.';
 
@@ -619,7 +618,6 @@ CREATE TABLE transcripts (
     run_key     text NOT NULL,
     task_id     uuid REFERENCES tasks ON DELETE CASCADE,
     sandbox_id  text NOT NULL,
-    metadata    jsonb NOT NULL DEFAULT '{}',
     content     bytea NOT NULL,
     updated_at  timestamptz NOT NULL DEFAULT now(),
     session_id  text NOT NULL DEFAULT '',
@@ -634,7 +632,6 @@ CREATE INDEX transcripts_of_task ON transcripts (task_id, updated_at);
 COMMENT ON TABLE transcripts IS 'The session file of an agent in one attempt. omoi-agent sends the file in pieces; a piece must continue the text that received and sum '
     'describe.';
 COMMENT ON COLUMN transcripts.run_key IS 'The run_id that omoi-agent sends; of a transcript inside an event: session- and a derived ID.';
-COMMENT ON COLUMN transcripts.metadata IS 'What the event with the transcript said about the session.';
 COMMENT ON COLUMN transcripts.content IS 'Empty after retention removed the text.';
 COMMENT ON COLUMN transcripts.session_id IS 'Session that a later attempt resumes. Empty: the run key.';
 COMMENT ON COLUMN transcripts.received IS 'Bytes received, including bytes that were cut.';

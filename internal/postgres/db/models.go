@@ -36,7 +36,6 @@ type AdmissionQueue struct {
 // One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.
 type AgentShutdown struct {
 	SandboxID string
-	LeftAt    time.Time
 }
 
 // One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
@@ -1065,8 +1064,6 @@ type Transcript struct {
 	RunKey    string
 	TaskID    *string
 	SandboxID string
-	// What the event with the transcript said about the session.
-	Metadata json.RawMessage
 	// Empty after retention removed the text.
 	Content   []byte
 	UpdatedAt time.Time
