@@ -516,6 +516,7 @@ CREATE TABLE validation_reviews (
     passed          boolean NOT NULL,
     feedback        text NOT NULL DEFAULT '',
     recommendations jsonb NOT NULL DEFAULT '[]',
+    evidence        jsonb,
     created_at      timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (task_id, round)
 );
@@ -524,6 +525,7 @@ COMMENT ON COLUMN validation_reviews.round IS 'From 1.';
 COMMENT ON COLUMN validation_reviews.sandbox_id IS 'Sandbox of the validator. Empty: the verdict came from outside.';
 COMMENT ON COLUMN validation_reviews.attempt IS 'Attempt of the validator. 0: none.';
 COMMENT ON COLUMN validation_reviews.given_by IS 'Sender of the verdict, as in commands.';
+COMMENT ON COLUMN validation_reviews.evidence IS 'Object that the validator sent with the verdict. Null: none.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Events

@@ -1100,5 +1100,7 @@ type ValidationReview struct {
 	Passed          bool
 	Feedback        string
 	Recommendations json.RawMessage
-	CreatedAt       time.Time
+	// Object that the validator sent with the verdict. Null: none.
+	Evidence  json.RawMessage
+	CreatedAt time.Time
 }
