@@ -190,12 +190,12 @@ func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since 
 	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt = providerID, &since, nil })
 }
 
-func (s *fakeStore) SandboxAgain(_ context.Context, id, providerID string, since time.Time) error {
+func (s *fakeStore) MarkReappeared(_ context.Context, id, providerID string, since time.Time) error {
 	s.back = append(s.back, id)
 	return s.change(id, "again", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt, r.VerifiedAt = providerID, &since, nil, nil })
 }
 
-func (s *fakeStore) Again(context.Context) (int, string, error) {
+func (s *fakeStore) CountReappeared(context.Context) (int, string, error) {
 	if len(s.back) == 0 {
 		return 0, "", nil
 	}

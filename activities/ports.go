@@ -89,10 +89,10 @@ type Fleet interface {
 	Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error
 	// EndStrays ends attempts that are open though their task is over or has a later one.
 	EndStrays(ctx context.Context) error
-	// SandboxAgain notes that a sandbox exists whose deletion was verified; since is the zero time where its provider does not say.
-	SandboxAgain(ctx context.Context, sandboxID, providerID string, since time.Time) error
-	// Again counts the rows that reappeared after their deletion was verified, and exist since; id is one of them.
-	Again(ctx context.Context) (n int, id string, err error)
+	// MarkReappeared records that a sandbox exists again after its deletion was verified; since is the zero time where its provider does not say.
+	MarkReappeared(ctx context.Context, sandboxID, providerID string, since time.Time) error
+	// CountReappeared counts the rows that reappeared after their deletion was verified, and exist since; id is one of them.
+	CountReappeared(ctx context.Context) (n int, id string, err error)
 	// Overdue counts the rows that have been unverified for longer than age after their end.
 	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
 	// SetAlarm raises an alert; an empty text takes it back.

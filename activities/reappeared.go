@@ -43,7 +43,7 @@ func (a *Activities) takeUp(ctx context.Context, provider string, labels sandbox
 	seen, err := a.inspectListed(ctx, provider, labels)
 	there := err == nil && seen.State == sandbox.StateAlive
 	if there {
-		err = a.deps.Fleet.SandboxAgain(ctx, labels.SandboxID, seen.ProviderID, seen.CreatedAt)
+		err = a.deps.Fleet.MarkReappeared(ctx, labels.SandboxID, seen.ProviderID, seen.CreatedAt)
 	}
 	if err != nil {
 		a.log.WarnContext(ctx, "not told whether a sandbox is there again", slog.String("sandbox_id", labels.SandboxID), slog.String("error", a.brief(err.Error())))
@@ -63,7 +63,7 @@ func (a *Activities) inspectListed(ctx context.Context, provider string, labels 
 
 // tellAgain tells a person of what was there again, until it is verified gone anew.
 func (a *Activities) tellAgain(ctx context.Context) error {
-	n, id, err := a.deps.Fleet.Again(ctx)
+	n, id, err := a.deps.Fleet.CountReappeared(ctx)
 	if err != nil {
 		return fmt.Errorf("count what is there again: %w", err)
 	}

@@ -42,6 +42,24 @@ func (q *Queries) Beat(ctx context.Context, part string, stale time.Duration) er
 	return err
 }
 
+const countReappeared = `-- name: CountReappeared :one
+SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
+WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at
+`
+
+type CountReappearedRow struct {
+	Again int64
+	ID    string
+}
+
+// Those that were there again and are not verified gone since; the first one stands for all.
+func (q *Queries) CountReappeared(ctx context.Context) (CountReappearedRow, error) {
+	row := q.db.QueryRow(ctx, countReappeared)
+	var i CountReappearedRow
+	err := row.Scan(&i.Again, &i.ID)
+	return i, err
+}
+
 const insertText = `-- name: InsertText :exec
 INSERT INTO stored_texts (id, task_id, kind, content) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO NOTHING
@@ -122,6 +140,36 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 		&i.SecondsAlive,
 	)
 	return i, err
+}
+
+const markReappeared = `-- name: MarkReappeared :execrows
+UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
+    provider_id = coalesce(nullif($1::text, ''), provider_id),
+    made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
+    price_per_second = coalesce(price_per_second, ($3::jsonb -> provider ->> 'per_second')::float8),
+    price_currency = coalesce(price_currency, $3::jsonb -> provider ->> 'currency')
+WHERE id = $4 AND verified_at IS NOT NULL
+`
+
+type MarkReappearedParams struct {
+	ProviderID string
+	CreatedAt  *time.Time
+	Prices     json.RawMessage
+	ID         string
+}
+
+// One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
+func (q *Queries) MarkReappeared(ctx context.Context, arg MarkReappearedParams) (int64, error) {
+	result, err := q.db.Exec(ctx, markReappeared,
+		arg.ProviderID,
+		arg.CreatedAt,
+		arg.Prices,
+		arg.ID,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const newestEvents = `-- name: NewestEvents :many
@@ -280,36 +328,6 @@ WHERE id = $1
 // Its work is lost since the last thing that it said.
 func (q *Queries) SalvageLost(ctx context.Context, id string) (int64, error) {
 	result, err := q.db.Exec(ctx, salvageLost, id)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const sandboxAgain = `-- name: SandboxAgain :execrows
-UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
-    provider_id = coalesce(nullif($1::text, ''), provider_id),
-    made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
-    price_per_second = coalesce(price_per_second, ($3::jsonb -> provider ->> 'per_second')::float8),
-    price_currency = coalesce(price_currency, $3::jsonb -> provider ->> 'currency')
-WHERE id = $4 AND verified_at IS NOT NULL
-`
-
-type SandboxAgainParams struct {
-	ProviderID string
-	CreatedAt  *time.Time
-	Prices     json.RawMessage
-	ID         string
-}
-
-// One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
-func (q *Queries) SandboxAgain(ctx context.Context, arg SandboxAgainParams) (int64, error) {
-	result, err := q.db.Exec(ctx, sandboxAgain,
-		arg.ProviderID,
-		arg.CreatedAt,
-		arg.Prices,
-		arg.ID,
-	)
 	if err != nil {
 		return 0, err
 	}
@@ -486,24 +504,6 @@ func (q *Queries) SandboxVerified(ctx context.Context, id string) (int64, error)
 		return 0, err
 	}
 	return result.RowsAffected(), nil
-}
-
-const sandboxesAgain = `-- name: SandboxesAgain :one
-SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
-WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at
-`
-
-type SandboxesAgainRow struct {
-	Again int64
-	ID    string
-}
-
-// Those that were there again and are not verified gone since; the first one stands for all.
-func (q *Queries) SandboxesAgain(ctx context.Context) (SandboxesAgainRow, error) {
-	row := q.db.QueryRow(ctx, sandboxesAgain)
-	var i SandboxesAgainRow
-	err := row.Scan(&i.Again, &i.ID)
-	return i, err
 }
 
 const sandboxesAtWork = `-- name: SandboxesAtWork :many

@@ -19,10 +19,10 @@ func TestWhatIsThereAgainIsLeft(t *testing.T) {
 	ctx := t.Context()
 	a, id := w.box("daytona")
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusCancelled, ReleaseSlot: true, Ended: &contract.AttemptEnd{Number: 1, Outcome: "cancelled"}})
-	require.NoError(t, w.store.SandboxAgain(ctx, id, "p1", time.Time{}))
+	require.NoError(t, w.store.MarkReappeared(ctx, id, "p1", time.Time{}))
 	require.Nil(t, w.ledger(id).AdoptedAt, "it was not verified gone")
 	again := func() int {
-		n, _, err := w.store.Again(ctx)
+		n, _, err := w.store.CountReappeared(ctx)
 		require.NoError(t, err)
 		return n
 	}
@@ -31,7 +31,7 @@ func TestWhatIsThereAgainIsLeft(t *testing.T) {
 		require.Zero(t, again())
 	}
 	for range 2 {
-		require.NoError(t, w.store.SandboxAgain(ctx, id, "p1", time.Now()))
+		require.NoError(t, w.store.MarkReappeared(ctx, id, "p1", time.Now()))
 		row := w.ledger(id)
 		require.Equal(t, task.SandboxDeleting, row.State)
 		require.Nil(t, row.VerifiedAt)
