@@ -348,7 +348,7 @@ func (s *fakeStore) Abandon(_ context.Context, id, _ string) error {
 
 func (s *fakeStore) Grant(context.Context) error { return s.call("grant") }
 
-func (s *fakeStore) AtRest(context.Context) (bool, error) {
+func (s *fakeStore) IsIdle(context.Context) (bool, error) {
 	now := s.rest[0]
 	if len(s.rest) > 1 {
 		s.rest = s.rest[1:]

@@ -109,8 +109,8 @@ type Reconciler interface {
 	// Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.
 	Leftovers(ctx context.Context, taskID string) ([]contract.Orphan, error)
 	Grant(ctx context.Context) error // runs the gate once for every organization
-	// AtRest is true if every task is final, every ledger row verified gone, and nothing can appear any more.
-	AtRest(ctx context.Context) (bool, error)
+	// IsIdle reports whether every task is final, every deletion is verified, and no sandbox can appear any more.
+	IsIdle(ctx context.Context) (bool, error)
 	// SetReaperRests tells who starts a task whether the reaper's schedule has to be woken.
 	SetReaperRests(ctx context.Context, rests bool) error
 }

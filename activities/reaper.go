@@ -253,11 +253,11 @@ func (a *Activities) AdmitTasks(ctx context.Context) error {
 // PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
 // afterwards finds the flag and wakes it; what was accepted in between is seen by the second look.
 func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.PauseIdleReaperResult, error) {
-	rest, err := a.deps.Reconciler.AtRest(ctx)
+	idle, err := a.deps.Reconciler.IsIdle(ctx)
 	if err != nil {
 		return contract.PauseIdleReaperResult{}, err
 	}
-	if !rest {
+	if !idle {
 		if activity.GetInfo(ctx).Attempt > 1 { // the try before may have paused it
 			err = a.wakeReaper(ctx)
 		}
@@ -266,8 +266,8 @@ func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.PauseIdleRea
 	if err := a.pauseReaper(ctx); err != nil {
 		return contract.PauseIdleReaperResult{}, err
 	}
-	if rest, err = a.deps.Reconciler.AtRest(ctx); err != nil || rest {
-		return contract.PauseIdleReaperResult{Paused: rest}, err
+	if idle, err = a.deps.Reconciler.IsIdle(ctx); err != nil || idle {
+		return contract.PauseIdleReaperResult{Paused: idle}, err
 	}
 	return contract.PauseIdleReaperResult{}, a.wakeReaper(ctx)
 }

@@ -218,10 +218,10 @@ func (s *Store) Grant(ctx context.Context) error {
 	return translate("note the reaper's run", s.q.ReaperRan(ctx))
 }
 
-// AtRest is true if every task is final, every ledger row is at its end, and nothing can appear any more.
-func (s *Store) AtRest(ctx context.Context) (bool, error) {
-	rest, err := s.q.AtRest(ctx)
-	return rest, translate("look whether all is at rest", err)
+// IsIdle reports whether every task is final, every sandbox has ended, and none can appear any more.
+func (s *Store) IsIdle(ctx context.Context) (bool, error) {
+	idle, err := s.q.IsIdle(ctx)
+	return idle, translate("check whether the installation is idle", err)
 }
 
 // SetReaperRests notes whether the reaper's schedule is paused, or about to be.

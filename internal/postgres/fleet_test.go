@@ -228,11 +228,11 @@ func TestAnAbandonedTaskWhoseRunLivesAfterAllIsTakenBack(t *testing.T) {
 	require.Equal(t, "running", w.row(a.id, "status"))
 }
 
-func TestAtRestIsWhenEverythingIsAtItsEnd(t *testing.T) {
+func TestIsIdle_WhenEverySandboxHasEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	rest := func() bool {
-		r, err := w.store.AtRest(t.Context())
+		r, err := w.store.IsIdle(t.Context())
 		require.NoError(t, err)
 		return r
 	}

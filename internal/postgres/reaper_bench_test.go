@@ -69,6 +69,6 @@ func (w world) round(listed []sandbox.Sandbox) {
 	require.Len(w.t, orphans, len(listed)/2)
 	require.NoError(w.t, w.store.Adopt(ctx, "local", "h", listed[:len(listed)/2]))
 	require.NoError(w.t, w.store.Grant(ctx))
-	_, err = w.store.AtRest(ctx)
+	_, err = w.store.IsIdle(ctx)
 	require.NoError(w.t, err)
 }

@@ -57,11 +57,11 @@ func TestTheReaperRestsLaterWhereACreateMayBeLate(t *testing.T) {
 	a, id := w.box("daytona")
 	w.write(a, contract.Projection{Ordinal: 2, Status: task.StatusCancelled, ReleaseSlot: true})
 	w.settle(id, "verified")
-	rest, err := w.store.AtRest(t.Context())
+	rest, err := w.store.IsIdle(t.Context())
 	require.NoError(t, err)
 	require.False(t, rest)
 	w.exec(`UPDATE sandboxes SET verified_at = verified_at - interval '61 minutes'`)
-	rest, err = w.store.AtRest(t.Context())
+	rest, err = w.store.IsIdle(t.Context())
 	require.NoError(t, err)
 	require.True(t, rest)
 }

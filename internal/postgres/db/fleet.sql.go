@@ -52,21 +52,6 @@ func (q *Queries) AdoptSandbox(ctx context.Context, arg AdoptSandboxParams) erro
 	return err
 }
 
-const atRest = `-- name: AtRest :one
-SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
-    -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
-    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean
-`
-
-func (q *Queries) AtRest(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, atRest)
-	var column_1 bool
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const endReaperRest = `-- name: EndReaperRest :execrows
 UPDATE installation SET reaper_rests = false WHERE reaper_rests
 `
@@ -88,6 +73,21 @@ func (q *Queries) InstallationID(ctx context.Context) (string, error) {
 	var id string
 	err := row.Scan(&id)
 	return id, err
+}
+
+const isIdle = `-- name: IsIdle :one
+SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
+    -- a create that nobody ever had an answer to may be later than the second look; on a machine of ours it is fenced
+    AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at > now() - interval '1 hour' AND machine AND NOT host_bound))::boolean
+`
+
+func (q *Queries) IsIdle(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, isIdle)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const ledgerOrphans = `-- name: LedgerOrphans :many

@@ -52,7 +52,7 @@ ON CONFLICT (id) DO UPDATE SET organization_id = excluded.organization_id, task_
     state = excluded.state, created_at = excluded.created_at, made_at = excluded.made_at, ended_at = excluded.ended_at, gone_at = NULL
 WHERE sandboxes.provider = 'bare';
 
--- name: AtRest :one
+-- name: IsIdle :one
 SELECT (NOT EXISTS (SELECT FROM tasks WHERE status NOT IN ('completed', 'failed', 'cancelled'))
     AND NOT EXISTS (SELECT FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost')
     AND NOT EXISTS (SELECT FROM sandboxes WHERE NOT machine AND provider <> 'bare' AND state NOT IN ('gone', 'lost'))
