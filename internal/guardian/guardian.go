@@ -37,8 +37,8 @@ type Store interface {
 	EndGuardianCycle(ctx context.Context, c Cycle, keep time.Duration) error
 	Watched(ctx context.Context, q WatchQuery) ([]Watched, error)
 	WatchedEvents(ctx context.Context, of []Watched, newest int) (map[string][]event.Event, error)
-	// SaveJudgement stores a judgement once for its cycle and sandbox, and with it the step that plan answers.
-	SaveJudgement(ctx context.Context, j Analysis, iv Intervention, plan func([]PastIntervention) (PlannedIntervention, bool)) (Intervention, bool, error)
+	// SaveAnalysis stores an analysis once for its cycle and sandbox, and with it the intervention that plan returns.
+	SaveAnalysis(ctx context.Context, j Analysis, iv Intervention, plan func([]PastIntervention) (PlannedIntervention, bool)) (Intervention, bool, error)
 	Planned(ctx context.Context, after, upto string) ([]Intervention, error)
 	// CarryOut carries a planned step out, once however often it is called.
 	CarryOut(ctx context.Context, iv Intervention) (Intervention, error)

@@ -28,12 +28,12 @@ type dying struct {
 
 var errKilled = errors.New("killed")
 
-func (d *dying) SaveJudgement(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (guardian.Intervention, bool, error) {
+func (d *dying) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (guardian.Intervention, bool, error) {
 	if d.left.Add(-1) < 0 {
 		d.die()
 		return guardian.Intervention{}, false, errKilled
 	}
-	return d.Store.SaveJudgement(ctx, j, iv, plan)
+	return d.Store.SaveAnalysis(ctx, j, iv, plan)
 }
 
 // CarryOut dies after it was carried out, before anybody knows.

@@ -109,7 +109,7 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w Watched, even
 		return j, Intervention{}, err
 	}
 	iv := g.intervention(w, j, analysis)
-	planned, saved, err := g.deps.Store.SaveJudgement(ctx, j, iv, func(past []PastIntervention) (PlannedIntervention, bool) {
+	planned, saved, err := g.deps.Store.SaveAnalysis(ctx, j, iv, func(past []PastIntervention) (PlannedIntervention, bool) {
 		return g.step(w, analysis, past), analysis.Recommendation != ""
 	})
 	if err == nil && saved && g.deps.Counter != nil {

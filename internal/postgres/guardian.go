@@ -143,10 +143,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// SaveJudgement stores a judgement, unless its cycle has one of the sandbox, and in the same
-// transaction what plan makes of it: a step up the ladder, or none. plan is told of what was done
-// about the attempt before, newest first; it may be called again.
-func (s *Store) SaveJudgement(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (planned guardian.Intervention, saved bool, err error) {
+// SaveAnalysis stores an analysis, unless its cycle has one of the sandbox, and in the same transaction the intervention that plan
+// returns, if any. plan gets the earlier interventions of the attempt, newest first; it may be called again.
+func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (planned guardian.Intervention, saved bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		planned, saved = guardian.Intervention{}, false
 		if j.NeedsSteering {
