@@ -28,8 +28,8 @@ type Config struct {
 
 // Store keeps failures, diagnoses and webhooks.
 type Store interface {
-	TakeLooks(ctx context.Context, lease time.Duration, most int) ([]Request, error)
-	SettleLook(ctx context.Context, l Request) error
+	LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]Request, error)
+	SettleDiagnosisRequest(ctx context.Context, l Request) error
 	Case(ctx context.Context, taskID string, newest int) (supervise.DiagnosisInput, error)
 	TicketEnds(ctx context.Context, ticketID string) (supervise.TicketEnds, error)
 	SaveDiagnoses(ctx context.Context, l Request, all []KeptDiagnosis) (saved []string, err error)
@@ -92,7 +92,7 @@ func (s *Service) every(ctx context.Context, doing string, step func(context.Con
 func (s *Service) Step(ctx context.Context) error {
 	var errs []error
 	for ctx.Err() == nil {
-		looks, err := s.deps.Store.TakeLooks(ctx, lookLease, 1)
+		looks, err := s.deps.Store.LeaseDiagnosisRequests(ctx, lookLease, 1)
 		if err != nil || len(looks) == 0 {
 			errs = append(errs, err)
 			break
@@ -108,7 +108,7 @@ func (s *Service) Step(ctx context.Context) error {
 
 func (s *Service) look(ctx context.Context, l Request) error {
 	if !s.cfg.Enabled {
-		return s.deps.Store.SettleLook(ctx, l)
+		return s.deps.Store.SettleDiagnosisRequest(ctx, l)
 	}
 	c, err := s.deps.Store.Case(ctx, l.TaskID, s.cfg.Newest)
 	if err != nil {

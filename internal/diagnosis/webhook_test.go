@@ -79,11 +79,11 @@ func (b *box) SettleDelivery(_ context.Context, _, state, problem string, pause 
 	return nil
 }
 
-func (*box) TakeLooks(context.Context, time.Duration, int) ([]diagnosis.Request, error) {
+func (*box) LeaseDiagnosisRequests(context.Context, time.Duration, int) ([]diagnosis.Request, error) {
 	return nil, nil
 }
 
-func (*box) SettleLook(context.Context, diagnosis.Request) error { return nil }
+func (*box) SettleDiagnosisRequest(context.Context, diagnosis.Request) error { return nil }
 
 func (*box) Case(context.Context, string, int) (supervise.DiagnosisInput, error) {
 	return supervise.DiagnosisInput{}, nil

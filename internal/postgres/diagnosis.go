@@ -23,17 +23,17 @@ import (
 // casesTries is how many of the newest attempts of a case come with their events.
 const casesTries = 5
 
-// TakeLooks takes tasks in which something failed, at most so many; nobody else takes them until lease is over.
-func (s *Store) TakeLooks(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
-	rows, err := s.q.TakeLooks(ctx, lease, most)
-	return mapAll(rows, func(r db.TakeLooksRow) diagnosis.Request {
+// LeaseDiagnosisRequests returns at most so many due requests, which no other caller gets until the lease is over.
+func (s *Store) LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
+	rows, err := s.q.LeaseDiagnosisRequests(ctx, lease, most)
+	return mapAll(rows, func(r db.LeaseDiagnosisRequestsRow) diagnosis.Request {
 		return diagnosis.Request{TaskID: r.TaskID, Changed: r.Changed}
 	}), translate("take failures to look at", err)
 }
 
-// SettleLook says that a failure was looked at; one that came meanwhile is looked at again.
-func (s *Store) SettleLook(ctx context.Context, l diagnosis.Request) error {
-	return translate("settle a look at task "+l.TaskID, s.q.SettleLook(ctx, l.TaskID, l.Changed))
+// SettleDiagnosisRequest deletes a request, unless the task has failed again since it was leased.
+func (s *Store) SettleDiagnosisRequest(ctx context.Context, l diagnosis.Request) error {
+	return translate("settle the diagnosis request of task "+l.TaskID, s.q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed))
 }
 
 // Case answers what is known of a task that has failed: of its newest attempts so many events each.
@@ -103,7 +103,7 @@ func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []di
 				saved = append(saved, d.ID)
 			}
 		}
-		return q.SettleLook(ctx, l.TaskID, l.Changed)
+		return q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed)
 	})
 	return saved, translate("store what was found of task "+l.TaskID, err)
 }

@@ -102,7 +102,7 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	store, service := w.diagnoser("http://127.0.0.1:1/")
 	a := w.task(w.project(5), "")
 	w.fails(a, w.running(a), 20, task.StatusFailed)
-	looks, err := store.TakeLooks(t.Context(), time.Hour, 5)
+	looks, err := store.LeaseDiagnosisRequests(t.Context(), time.Hour, 5)
 	require.NoError(t, err)
 	require.Len(t, looks, 1)
 	require.NoError(t, service.Step(t.Context()))
@@ -126,7 +126,7 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	w.exec(`UPDATE tasks SET status = 'pending' WHERE id = $1`, a.id)
 	w.exec(`UPDATE tasks SET status = 'failed' WHERE id = $1`, a.id)
 	old := diagnosis.Request{TaskID: a.id, Changed: 0}
-	require.NoError(t, store.SettleLook(t.Context(), old))
+	require.NoError(t, store.SettleDiagnosisRequest(t.Context(), old))
 	require.Equal(t, 1, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`), "what came after the look is looked at")
 }
 

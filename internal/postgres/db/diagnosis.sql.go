@@ -224,6 +224,39 @@ func (q *Queries) InsertDiagnosis(ctx context.Context, arg InsertDiagnosisParams
 	return result.RowsAffected(), nil
 }
 
+const leaseDiagnosisRequests = `-- name: LeaseDiagnosisRequests :many
+UPDATE diagnosis_queue l SET due_at = now() + $1::interval
+WHERE l.task_id = ANY (ARRAY(
+    SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+RETURNING l.task_id, l.changed
+`
+
+type LeaseDiagnosisRequestsRow struct {
+	TaskID  string
+	Changed int64
+}
+
+// Due requests, which no other caller gets until the pause is over.
+func (q *Queries) LeaseDiagnosisRequests(ctx context.Context, pause time.Duration, most int) ([]LeaseDiagnosisRequestsRow, error) {
+	rows, err := q.db.Query(ctx, leaseDiagnosisRequests, pause, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LeaseDiagnosisRequestsRow{}
+	for rows.Next() {
+		var i LeaseDiagnosisRequestsRow
+		if err := rows.Scan(&i.TaskID, &i.Changed); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockNotice = `-- name: LockNotice :one
 SELECT said FROM diagnoses WHERE id = $1 AND notice = 'held' FOR UPDATE
 `
@@ -288,12 +321,12 @@ func (q *Queries) SettleDelivery(ctx context.Context, arg SettleDeliveryParams) 
 	return err
 }
 
-const settleLook = `-- name: SettleLook :exec
+const settleDiagnosisRequest = `-- name: SettleDiagnosisRequest :exec
 DELETE FROM diagnosis_queue WHERE task_id = $1 AND changed = $2
 `
 
-func (q *Queries) SettleLook(ctx context.Context, taskID string, changed int64) error {
-	_, err := q.db.Exec(ctx, settleLook, taskID, changed)
+func (q *Queries) SettleDiagnosisRequest(ctx context.Context, taskID string, changed int64) error {
+	_, err := q.db.Exec(ctx, settleDiagnosisRequest, taskID, changed)
 	return err
 }
 
@@ -326,7 +359,7 @@ type TakeDeliveriesRow struct {
 	Age   float64
 }
 
-// Those that are due, for this caller until the pause is over.
+// Due requests, which no other caller gets until the pause is over.
 func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int) ([]TakeDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, takeDeliveries, pause, most)
 	if err != nil {
@@ -342,39 +375,6 @@ func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most 
 			&i.Tries,
 			&i.Age,
 		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const takeLooks = `-- name: TakeLooks :many
-UPDATE diagnosis_queue l SET due_at = now() + $1::interval
-WHERE l.task_id = ANY (ARRAY(
-    SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT $2 FOR UPDATE SKIP LOCKED))
-RETURNING l.task_id, l.changed
-`
-
-type TakeLooksRow struct {
-	TaskID  string
-	Changed int64
-}
-
-// Those that are due, for this caller until the pause is over.
-func (q *Queries) TakeLooks(ctx context.Context, pause time.Duration, most int) ([]TakeLooksRow, error) {
-	rows, err := q.db.Query(ctx, takeLooks, pause, most)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []TakeLooksRow{}
-	for rows.Next() {
-		var i TakeLooksRow
-		if err := rows.Scan(&i.TaskID, &i.Changed); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -1,11 +1,11 @@
--- name: TakeLooks :many
--- Those that are due, for this caller until the pause is over.
+-- name: LeaseDiagnosisRequests :many
+-- Due requests, which no other caller gets until the pause is over.
 UPDATE diagnosis_queue l SET due_at = now() + @pause::interval
 WHERE l.task_id = ANY (ARRAY(
     SELECT d.task_id FROM diagnosis_queue d WHERE d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
 RETURNING l.task_id, l.changed;
 
--- name: SettleLook :exec
+-- name: SettleDiagnosisRequest :exec
 DELETE FROM diagnosis_queue WHERE task_id = @task_id AND changed = @changed;
 
 -- name: CaseOf :one
@@ -79,7 +79,7 @@ SELECT said FROM diagnoses WHERE id = @id AND notice = 'held' FOR UPDATE;
 UPDATE diagnoses SET notice = @notice, message_id = sqlc.narg('message_id') WHERE id = @id;
 
 -- name: TakeDeliveries :many
--- Those that are due, for this caller until the pause is over.
+-- Due requests, which no other caller gets until the pause is over.
 UPDATE deliveries v SET due_at = now() + @pause::interval, tries = v.tries + 1
 WHERE v.id = ANY (ARRAY(
     SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
