@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
@@ -36,24 +37,18 @@ func newCheck(g *globals) *cobra.Command {
 
 func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *cobra.Command {
 	var o scenario.Config
-	cmd := &cobra.Command{
-		Use: name, Short: short, Long: short + "." + checkHelp, Args: taskcmd.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Timeout <= 0 {
-				return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", o.Timeout)
-			}
-			loaded, err := g.load(nil)
-			if err != nil {
-				return err
-			}
-			address, err := taskcmd.BaseURL("", g.variable)
-			if err != nil {
-				return err
-			}
-			o.API, o.Home = client.New(address, loaded.API.Key.Reveal()), loaded.Home
-			return g.try(cmd.Context(), o, checks)
-		},
-	}
+	cmd := g.command(name, short, func(ctx context.Context, loaded *config.Loaded) error {
+		if o.Timeout <= 0 {
+			return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", o.Timeout)
+		}
+		address, err := taskcmd.BaseURL("", g.variable)
+		if err != nil {
+			return err
+		}
+		o.API, o.Home = client.New(address, loaded.API.Key.Reveal()), loaded.Home
+		return g.try(ctx, o, checks)
+	})
+	cmd.Long = short + "." + checkHelp
 	f := cmd.Flags()
 	f.DurationVar(&o.Timeout, "timeout", checkTime, "how long a check may take, without its cleaning up")
 	f.StringVar(&o.Sandbox, "sandbox", "", "sandbox provider (default: the server's)")

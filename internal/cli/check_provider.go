@@ -44,7 +44,7 @@ deleted.`,
 
 // checkProvider runs the conformance suite. Each promise is a step, as of a check.
 func (g *globals) checkProvider(ctx context.Context, name string, o conformance.Options) error {
-	loaded, err := g.load(nil)
+	loaded, err := g.load()
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,12 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
+	"github.com/omoi-dev/omoi/config"
 )
 
 // setting is one line of config show.
@@ -18,18 +19,11 @@ type setting struct {
 
 func newConfig(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Show the configuration"}
-	cmd.AddCommand(&cobra.Command{
-		Use: "show", Short: "Print every setting with its value and origin; secrets are masked", Args: taskcmd.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return g.showConfig() },
-	})
+	cmd.AddCommand(g.command("show", "Print every setting with its value and origin; secrets are masked", g.showConfig))
 	return cmd
 }
 
-func (g *globals) showConfig() error {
-	loaded, err := g.load(nil)
-	if err != nil {
-		return err
-	}
+func (g *globals) showConfig(_ context.Context, loaded *config.Loaded) error {
 	settings := make([]setting, 0, len(loaded.Values))
 	rows := [][]string{{"KEY", "VALUE", "ORIGIN"}}
 	for _, v := range loaded.Values {

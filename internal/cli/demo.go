@@ -25,27 +25,21 @@ import (
 
 func newDemo(g *globals) *cobra.Command {
 	var timeout time.Duration
-	cmd := &cobra.Command{
-		Use: "demo", Short: "Run one real task with a scripted agent and check its result", Args: taskcmd.NoArgs,
-		Long: `Start everything (or use the omoi dev that runs already), run one real task in a new repository, show every step,
+	short := "Run one real task with a scripted agent and check its result"
+	cmd := g.command("demo", short, func(ctx context.Context, loaded *config.Loaded) error {
+		if timeout <= 0 {
+			return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", timeout)
+		}
+		return g.demo(ctx, loaded, timeout)
+	})
+	cmd.Long = `Start everything (or use the omoi dev that runs already), run one real task in a new repository, show every step,
 check the outcome, and stop what was started. The agent is scripted: it follows a list of steps and has no model.
-Everything else is real. Exit code 0 only if every check passes.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if timeout <= 0 {
-				return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", timeout)
-			}
-			return g.demo(cmd.Context(), timeout)
-		},
-	}
+Everything else is real. Exit code 0 only if every check passes.`
 	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take")
 	return cmd
 }
 
-func (g *globals) demo(ctx context.Context, timeout time.Duration) (err error) {
-	loaded, err := g.load(nil)
-	if err != nil {
-		return err
-	}
+func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.Duration) (err error) {
 	dir := filepath.Join(loaded.Home, "demo")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make a place for the demo: %w", err)

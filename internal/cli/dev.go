@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -9,16 +10,23 @@ import (
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/app"
-	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/devstack"
 )
 
 func newDev(g *globals) *cobra.Command {
-	var host, port, temporalPort, uiPort string
 	var emulator, leave bool
-	cmd := &cobra.Command{
-		Use: "dev", Short: "Start everything on this machine until Ctrl-C", Args: taskcmd.NoArgs,
-		Long: `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
+	short := "Start everything on this machine until Ctrl-C"
+	cmd := g.command("dev", short, func(ctx context.Context, loaded *config.Loaded) error {
+		begun := time.Now()
+		return app.RunDev(ctx, loaded, app.Options{
+			Stderr:   g.stderr,
+			Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
+			Ready:    func(info devstack.Info) { printReady(g, loaded, info, leave) },
+
+			LeaveRunning: leave, DaytonaEmulator: emulator,
+		})
+	})
+	cmd.Long = `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
 development server with its Web UI, API and worker. A second start goes on where the first one stopped.
 
 Ctrl-C freezes the agents of this machine: their sandboxes do nothing until the next start thaws them, and this time
@@ -31,29 +39,13 @@ an API key, and does not start before one exists (OMOI_API_KEY makes the first).
 
 Everything that is kept is below OMOI_HOME (default ~/.omoi). As root, the database and the sandboxes' files are in the
 folder below /var/lib/omoi that is named after a hash of OMOI_HOME. It prints both when it runs; stop omoi and remove
-them to begin anew.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			loaded, err := g.load(map[string]string{
-				"api.host": host, "api.port": port, "dev.temporal_port": temporalPort, "dev.temporal_ui_port": uiPort,
-			})
-			if err != nil {
-				return err
-			}
-			begun := time.Now()
-			return app.RunDev(cmd.Context(), loaded, app.Options{
-				Stderr:   g.stderr,
-				Progress: func(step string) { fmt.Fprintf(g.stderr, "%6.1fs  %s\n", time.Since(begun).Seconds(), step) },
-				Ready:    func(info devstack.Info) { printReady(g, loaded, info, leave) },
-
-				LeaveRunning: leave, DaytonaEmulator: emulator,
-			})
-		},
-	}
-	listenFlags(cmd, &host, &port)
-	cmd.Flags().StringVar(&temporalPort, "temporal-port", "", "port of the Temporal server, 0 for a free one (default 7233)")
-	cmd.Flags().StringVar(&uiPort, "ui-port", "", "port of the Temporal Web UI, 0 for a free one (default 8233)")
-	cmd.Flags().BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
-	cmd.Flags().BoolVar(&emulator, "with-daytona-emulator", false,
+them to begin anew.`
+	g.listenFlags(cmd)
+	f := cmd.Flags()
+	f.Func("temporal-port", "`port` of the Temporal server, 0 for a free one (default 7233)", g.setting("dev.temporal_port"))
+	f.Func("ui-port", "`port` of the Temporal Web UI, 0 for a free one (default 8233)", g.setting("dev.temporal_ui_port"))
+	f.BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
+	f.BoolVar(&emulator, "with-daytona-emulator", false,
 		"start a Daytona emulator on this machine, to try --sandbox daytona without an account; development builds only")
 	return cmd
 }

@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"context"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/app"
-	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 )
 
 func newMigrate(g *globals) *cobra.Command {
@@ -16,32 +17,25 @@ func newMigrate(g *globals) *cobra.Command {
 		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
 The database is that of DATABASE_URL, else that of a running omoi dev.`,
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "up", Short: "Migrate the schema to the newest version", Args: taskcmd.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateUp) },
-	}, &cobra.Command{
-		Use: "status", Short: "List the migrations and their state", Args: taskcmd.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd, g, app.MigrateStatus) },
-	})
+	cmd.AddCommand(g.migrate("up", "Migrate the schema to the newest version", app.MigrateUp),
+		g.migrate("status", "List the migrations and their state", app.MigrateStatus))
 	return cmd
 }
 
-func migrate(cmd *cobra.Command, g *globals, do app.Migration) error {
-	loaded, err := g.load(nil)
-	if err != nil {
-		return err
-	}
-	steps, err := do(cmd.Context(), loaded)
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"VERSION", "NAME", "STATE"}}
-	for _, step := range steps {
-		state := "not applied"
-		if step.AppliedAt != nil {
-			state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
+func (g *globals) migrate(use, short string, do app.Migration) *cobra.Command {
+	return g.command(use, short, func(ctx context.Context, loaded *config.Loaded) error {
+		steps, err := do(ctx, loaded)
+		if err != nil {
+			return err
 		}
-		rows = append(rows, []string{strconv.FormatInt(step.Version, 10), step.Name, state})
-	}
-	return g.answer(map[string]any{"steps": steps}, rows)
+		rows := [][]string{{"VERSION", "NAME", "STATE"}}
+		for _, step := range steps {
+			state := "not applied"
+			if step.AppliedAt != nil {
+				state = "applied " + step.AppliedAt.UTC().Format(time.RFC3339)
+			}
+			rows = append(rows, []string{strconv.FormatInt(step.Version, 10), step.Name, state})
+		}
+		return g.answer(map[string]any{"steps": steps}, rows)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,10 +19,8 @@ import (
 
 // globals are what every command sees: the flags of the root and the process around it.
 type globals struct {
-	json   bool   // --json
-	api    string // --api-url; empty: configured, or that of dev.json
-	home   string // --home; empty: configured
-	set    []string
+	json   bool     // --json
+	set    []string // --set, and the flags of single settings
 	env    []string // as os.Environ gives it
 	dir    string   // working directory
 	stdin  io.Reader
@@ -85,9 +84,15 @@ Exit codes:
 	root.SetErr(g.stderr)
 	f := root.PersistentFlags()
 	f.BoolVar(&g.json, "json", false, "print JSON")
-	f.StringVar(&g.api, "api-url", "", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)")
-	f.StringVar(&g.home, "home", "", "`DIR` of this installation's state (default $OMOI_HOME, else ~/.omoi)")
-	f.StringArrayVar(&g.set, "set", nil, "a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)")
+	f.Func("api-url", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)", func(url string) error {
+		return g.setting("api.url")(taskcmd.WithScheme(url))
+	})
+	f.Func("home", "`DIR` of this installation's state (default $OMOI_HOME, else ~/.omoi)", g.setting("home"))
+	set := func(pair string) error {
+		g.set = append(g.set, pair)
+		return nil
+	}
+	f.Func("set", "a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)", set)
 	root.Version = app.ReadBuild().String()
 	root.SetVersionTemplate("omoi {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
@@ -116,27 +121,36 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
-// load reads the configuration; more are parameters of the command by key, empty ones
-// count as not given.
-func (g *globals) load(more map[string]string) (*config.Loaded, error) {
+// setting returns the value of a flag that is short for --set with a key; an empty one counts as not given.
+func (g *globals) setting(key string) func(value string) error {
+	return func(value string) error {
+		if value != "" {
+			g.set = append(g.set, key+"="+value)
+		}
+		return nil
+	}
+}
+
+// command returns a command without arguments that needs the configuration.
+func (g *globals) command(use, short string, run func(context.Context, *config.Loaded) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: taskcmd.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		loaded, err := g.load()
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), loaded)
+	}}
+}
+
+// load reads the configuration.
+func (g *globals) load() (*config.Loaded, error) {
 	params := map[string]string{}
 	for _, pair := range g.set {
 		key, value, found := strings.Cut(pair, "=")
-		if !found || !known(key) {
+		if !found || !slices.ContainsFunc(config.Fields(), func(f config.Field) bool { return f.Key == key }) {
 			return nil, exit.Usagef("--set %s: want key=value with a key of docs/CONFIGURATION.md", pair)
 		}
 		params[key] = value
-	}
-	for key, value := range more {
-		if value != "" {
-			params[key] = value
-		}
-	}
-	if g.home != "" {
-		params["home"] = g.home
-	}
-	if g.api != "" {
-		params["api.url"] = taskcmd.WithScheme(g.api)
 	}
 	loaded, err := config.Load(config.Source{Params: params, Environ: g.env, WorkDir: g.dir})
 	if err != nil {
@@ -154,19 +168,10 @@ func (g *globals) answer(v any, rows [][]string) error {
 	return err
 }
 
-func known(key string) bool {
-	for _, f := range config.Fields() {
-		if f.Key == key {
-			return true
-		}
-	}
-	return false
-}
-
 // variable answers a variable as the commands that are clients see it: what --home and
 // --api-url say, and what .env files say, counts as set.
 func (g *globals) variable(name string) string {
-	if loaded, err := g.load(nil); err == nil {
+	if loaded, err := g.load(); err == nil {
 		switch name {
 		case "OMOI_HOME":
 			return loaded.Home

@@ -15,7 +15,7 @@ func addTaskCommands(root *cobra.Command, g *globals) {
 	}
 	for _, cmd := range taskcmd.Commands(streams) {
 		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // a wrong --set must not be passed over
-			_, err := g.load(nil)
+			_, err := g.load()
 			return err
 		}
 		root.AddCommand(cmd)
@@ -25,7 +25,7 @@ func addTaskCommands(root *cobra.Command, g *globals) {
 
 // provider opens a sandbox provider of this machine.
 func (g *globals) provider(name string) (sandbox.Provider, error) {
-	loaded, err := g.load(nil)
+	loaded, err := g.load()
 	if err != nil {
 		return nil, err
 	}
