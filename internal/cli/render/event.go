@@ -180,7 +180,7 @@ func (l *Lines) fileEdited(d data) (what, text string, more []string) {
 		verb, path = "rename", OneLine(d.text("old_path"), textWidth)+" → "+path
 	}
 	text = fmt.Sprintf("%s  %s %s", path,
-		l.Green("+"+d.number("lines_added")), l.Red("-"+d.number("lines_removed")))
+		l.Green(fmt.Sprintf("+%.0f", d.float("lines_added"))), l.Red(fmt.Sprintf("-%.0f", d.float("lines_removed"))))
 	return l.Bold(verb), text, l.shortDiff(d.text("diff_preview"))
 }
 
@@ -287,54 +287,17 @@ func Waits(e event.Event) bool {
 }
 
 // data is the event_data of an event, whatever an agent put there.
-type data map[string]any
+type data map[string]json.RawMessage
 
-func decode(raw json.RawMessage) data {
-	d := data{}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
-	dec.UseNumber()
-	if err := dec.Decode(&d); err != nil {
-		return data{}
-	}
-	return d
-}
+func decode(raw json.RawMessage) data { return event.Read[data](raw) }
 
-// text is the value of a key as text, empty if there is none.
+// text is the value of a key as text, empty if there is none; what is neither text nor a number stays JSON.
 func (d data) text(key string) string {
-	switch v := d[key].(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case bool:
-		return strconv.FormatBool(v)
-	case json.Number:
-		return v.String()
-	default:
-		return asJSON(v)
+	var text string
+	if json.Unmarshal(d[key], &text) == nil {
+		return text
 	}
-}
-
-func (d data) number(key string) string {
-	if n, ok := d[key].(json.Number); ok {
-		return n.String()
-	}
-	return "0"
-}
-
-func (d data) compact() string {
-	if len(d) == 0 {
-		return ""
-	}
-	return OneLine(asJSON(map[string]any(d)), textWidth)
-}
-
-func asJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(raw)
+	return string(d[key])
 }
 
 func (d data) started() string {
@@ -349,12 +312,14 @@ func (d data) started() string {
 
 // toolCall names the tool and the part of its input that tells most.
 func (d data) toolCall() string {
-	input, _ := d["input"].(map[string]any)
-	in := data(input)
+	in := decode(d["input"])
 	for _, key := range []string{"command", "file_path", "path", "pattern", "url", "query", "description", "prompt"} {
 		if v := in.text(key); v != "" {
 			return OneLine(d.text("tool"), 40) + "  " + OneLine(v, textWidth)
 		}
 	}
-	return strings.TrimSpace(OneLine(d.text("tool"), 40) + "  " + in.compact())
+	if len(in) == 0 {
+		return OneLine(d.text("tool"), 40)
+	}
+	return OneLine(d.text("tool"), 40) + "  " + OneLine(string(d["input"]), textWidth)
 }

@@ -28,8 +28,7 @@ func (l *Lines) setupEnded(d data) (what, text string, more []string) {
 
 // roundsBegin tells of continuous mode, and where it ends at the latest.
 func roundsBegin(d data) string {
-	limits, _ := d["limits"].(map[string]any)
-	in := data(limits)
+	in := decode(d["limits"])
 	var parts []string
 	if n := int(in.float("max_iterations")); n > 0 {
 		parts = append(parts, Count(n, "iteration"))
