@@ -11,9 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// asker is one of the client's commands to a task.
-type asker func(api *client.Client, ctx context.Context, id, reason string) (client.Asked, bool, error)
-
 func newCancel(s *session) *cobra.Command {
 	cmd := s.newAsk("cancel", "Cancel a task; its work is saved", (*client.Client).Cancel)
 	cmd.Use = "cancel <task> | --older-than <age>"
@@ -48,7 +45,9 @@ func newRetry(s *session) *cobra.Command {
 	return s.newAsk("retry", "Retry a failed or cancelled task, or resume a suspended one", (*client.Client).Retry)
 }
 
-func (s *session) newAsk(name, short string, do asker) *cobra.Command {
+func (s *session) newAsk(name, short string,
+	do func(*client.Client, context.Context, string, string) (client.Asked, bool, error),
+) *cobra.Command {
 	var reason string
 	cmd := s.taskVerb(name+" <task>", short, func(ctx context.Context, api *client.Client, t client.Task) error {
 		asked, settled, err := do(api, ctx, t.ID, reason)

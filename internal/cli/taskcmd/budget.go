@@ -75,9 +75,17 @@ func newBudget(s *session) *cobra.Command {
 	project := ""
 	cmd := s.verb("budget [task]", "Show or set the budget of a task or a project", cobra.MaximumNArgs(1), func(ctx context.Context, api *client.Client, args []string) error {
 		if project != "" {
-			return s.budgetOfProject(ctx, api, project, f)
+			p, err := projectOf(ctx, api, project)
+			if err != nil {
+				return err
+			}
+			return s.budget(ctx, "project", p.ID, f, api.ProjectBudget, api.SetProjectBudget)
 		}
-		return s.budgetOfTask(ctx, api, args[0], f)
+		t, err := s.taskOf(ctx, api, args[0])
+		if err != nil {
+			return err
+		}
+		return s.budget(ctx, "task", t.ID, f, api.TaskBudget, api.SetTaskBudget)
 	})
 	cmd.Long = `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
 what is not named stays, and 0 takes a limit away. Tasks that were suspended for a budget go on when it is raised. The wall clock of a task runs
@@ -98,49 +106,27 @@ from its creation, that of a project from its own, also while none of its tasks 
 	return cmd
 }
 
-func (s *session) budgetOfTask(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
-	t, err := s.taskOf(ctx, api, ref)
-	if err != nil {
-		return err
-	}
-	return s.budget("task", f, func() (client.BudgetUsage, error) { return api.TaskBudget(ctx, t.ID) },
-		func(b client.Budget) (client.BudgetUsage, error) { return api.SetTaskBudget(ctx, t.ID, b) })
-}
-
-func (s *session) budgetOfProject(ctx context.Context, api *client.Client, ref string, f budgetFlags) error {
-	p, err := projectOf(ctx, api, ref)
-	if err != nil {
-		return err
-	}
-	return s.budget("project", f, func() (client.BudgetUsage, error) { return api.ProjectBudget(ctx, p.ID) },
-		func(b client.Budget) (client.BudgetUsage, error) { return api.SetProjectBudget(ctx, p.ID, b) })
-}
-
-func (s *session) budget(
-	of string, f budgetFlags, read func() (client.BudgetUsage, error), set func(client.Budget) (client.BudgetUsage, error),
+func (s *session) budget(ctx context.Context, of, id string, f budgetFlags,
+	read func(context.Context, string) (client.BudgetUsage, error),
+	set func(context.Context, string, client.Budget) (client.BudgetUsage, error),
 ) error {
-	now, err := read()
+	now, err := read(ctx, id)
 	if err != nil {
 		return err
 	}
 	b, named, err := f.over(now.Budget, true)
 	if err == nil && named {
-		now, err = set(b)
+		now, err = set(ctx, id, b)
 	}
 	return s.answer(now, err, func() {
 		s.spendingTable(now)
 		if named {
-			s.budgetChanged(now, of)
+			s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of)
+			for _, id := range now.TaskIDs {
+				s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
+			}
 		}
 	})
-}
-
-// budgetChanged says for whom the new limits hold from now on.
-func (s *session) budgetChanged(now client.BudgetUsage, of string) {
-	s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of)
-	for _, id := range now.TaskIDs {
-		s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
-	}
 }
 
 func (s *session) spendingTable(now client.BudgetUsage) {

@@ -28,7 +28,7 @@ func newPS(s *session) *cobra.Command {
 				none = "No task is " + f.Status + ". All of them: omoi ps"
 			}
 			s.psTable(found.Items, none)
-			s.rest(found.More, found.Left, "omoi ps"+with("--status", f.Status))
+			s.rest(found.More, found.Left, "omoi ps"+suffix(" --status ", f.Status))
 		})
 	})
 	cmd.Flags().StringVar(&f.Status, "status", "", "only tasks of this `status`, as running or failed")
@@ -56,14 +56,6 @@ func (s *session) rest(more, left bool, command string) {
 	if left {
 		s.hint("Those of omoi check are left out: %s --all", command)
 	}
-}
-
-// with is a flag as it would be typed, nothing where it has no value.
-func with(flag, value string) string {
-	if value == "" {
-		return ""
-	}
-	return " " + flag + " " + value
 }
 
 func (s *session) psTable(tasks []client.Task, none string) {

@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,10 +74,9 @@ func oneTask(cmd *cobra.Command, args []string) error {
 	return exactly(1, "one task: its id, 4 or more characters of its beginning or end, or - for the newest")(cmd, args)
 }
 
-// taskOf returns the task that ref names, or the newest task of the ticket that ref names.
+// taskOf returns the task that ref names.
 func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (found client.Task, err error) {
-	ref = plain(ref)
-	switch {
+	switch ref = plain(ref); {
 	case ref == newestRef:
 		found, err = newestTask(ctx, api)
 	case len(ref) == uuidLength:
@@ -86,17 +84,13 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 	default:
 		found, err = taskOfFragment(ctx, api, ref)
 	}
-	if err == nil {
-		found, err = api.Task(ctx, found.ID)
+	if err != nil {
+		return found, err
 	}
-	if task.CodeOf(err) == task.CodeNotFound && ref != newestRef {
-		return s.taskOfTicket(ctx, api, ref)
+	if found, err = api.Task(ctx, found.ID); task.CodeOf(err) == task.CodeNotFound {
+		err = task.Errorf(task.CodeNotFound, "No task has the ID %s. Next: omoi ps; for the tasks of a ticket, omoi ticket show", ref).WithCause(err)
 	}
 	return found, err
-}
-
-func tasksBy(id func(client.Task) string) kind[client.Task] {
-	return kind[client.Task]{noun: "task", list: "omoi ps", id: id}
 }
 
 func taskOfFragment(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
@@ -104,7 +98,8 @@ func taskOfFragment(ctx context.Context, api *client.Client, ref string) (client
 	if err != nil && task.CodeOf(err) != task.CodeInvalid { // invalid: ref cannot be a part of an ID
 		return client.Task{}, err
 	}
-	return tasksBy(func(t client.Task) string { return t.ID }).pick(page.Items, ref)
+	id := func(t client.Task) string { return t.ID }
+	return kind[client.Task]{noun: "task", list: "omoi ps", id: id}.pick(page.Items, ref)
 }
 
 func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
@@ -116,30 +111,6 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 		return client.Task{}, err
 	}
 	return page.Items[0], nil
-}
-
-// taskOfTicket returns the newest task of a ticket: branches are named after the ticket.
-func (s *session) taskOfTicket(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
-	filter := client.TaskFilter{Limit: pageLimit}
-	if len(ref) == uuidLength {
-		filter = client.TaskFilter{TicketID: ref, Limit: 1}
-	}
-	page, err := api.Tasks(ctx, filter)
-	if err != nil && task.CodeOf(err) != task.CodeInvalid { // invalid: ref has the length of an ID, and not its form
-		return client.Task{}, err
-	}
-	var found []client.Task // the newest of each ticket
-	for _, t := range page.Items {
-		if !slices.ContainsFunc(found, func(other client.Task) bool { return other.TicketID == t.TicketID }) {
-			found = append(found, t)
-		}
-	}
-	t, err := tasksBy(func(t client.Task) string { return t.TicketID }).pick(found, ref)
-	if err != nil {
-		return t, err
-	}
-	s.hint("%s is a ticket; this is its newest task, %s.", ref, render.Short(t.ID))
-	return api.Task(ctx, t.ID)
 }
 
 const boxArg = "one sandbox, or a task: its id, or 4 or more characters of it (omoi sandbox list --recent)"

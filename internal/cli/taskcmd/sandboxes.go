@@ -34,13 +34,11 @@ func (s *session) sandboxList() *cobra.Command {
 		}
 		boxes, err := listBoxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
 		return s.answer(boxes, err, func() {
-			switch {
-			case len(boxes) == 0 && !all && !recent:
-				s.hint("No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all")
-			case len(boxes) == 0:
-				s.hint("There was no sandbox yet.")
+			none := "There was no sandbox yet."
+			if !all && !recent {
+				none = "No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all"
 			}
-			s.showSandboxes(boxes)
+			s.showSandboxes(boxes, none)
 			s.alarm(ctx, api)
 		})
 	})
@@ -69,8 +67,8 @@ func (s *session) alarm(ctx context.Context, api *client.Client) {
 	}
 }
 
-func (s *session) showSandboxes(boxes []client.Sandbox) {
-	list(s, boxes, "", "SANDBOX|PROVIDER|TASK|STATE|LIFETIME|DELETION VERIFIED|SALVAGE|COST", func(b client.Sandbox) []string {
+func (s *session) showSandboxes(boxes []client.Sandbox, none string) {
+	list(s, boxes, none, "SANDBOX|PROVIDER|TASK|STATE|LIFETIME|DELETION VERIFIED|SALVAGE|COST", func(b client.Sandbox) []string {
 		return []string{
 			render.Short(b.ID), b.Provider, taskOf(b), s.state(b.State),
 			render.Elapsed(time.Duration(b.SecondsAlive * float64(time.Second))), verified(b), saved(b.Salvage), cmp.Or(costOf(b), "-"),

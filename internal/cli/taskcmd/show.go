@@ -2,7 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,7 +57,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	if len(boxes) > 0 {
 		s.say("")
 	}
-	s.showSandboxes(boxes)
+	s.showSandboxes(boxes, "")
 	if len(boxes) > 0 && len(boxes[0].Isolation) > 0 {
 		s.row("Isolation", render.Clean(render.Short(boxes[0].ID)+": "+strings.Join(boxes[0].Isolation, ", ")))
 	}
@@ -208,7 +207,7 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 	s.savedWorkOf(ctx, api, t)
 	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
 		_, err := fmt.Fprint(s.Stdout, diff.String())
-		return errors.Join(err)
+		return err
 	}
 	s.lineByLine(diff.String(), s.diffLine)
 	return nil

@@ -37,26 +37,6 @@ func TestFindTask(t *testing.T) {
 	require.Equal(t, exit.Failed, f.omoi("show", "-").code)
 }
 
-// Branches carry the id of the ticket; whoever copies that one means the task.
-func TestFindTaskByItsTicket(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	const ticket, other = "01931f6e-7c2a-7000-8000-00000000eeee", "01931f6e-7c2a-7000-8000-11110000eeee"
-	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusFailed)}
-	f.tasks[0].TicketID, f.tasks[1].TicketID = ticket, ticket
-	for _, ref := range []string{ticket, "0000eeee", "01931f6e-7c2a-7000"} {
-		got := f.omoi("show", ref)
-		require.Zero(t, got.code, got.err)
-		require.Contains(t, got.out, "Task          "+idA, "the newest of the ticket")
-		require.Contains(t, got.out, "Ticket        "+ticket)
-		require.Contains(t, got.err, "is a ticket")
-	}
-	f.tasks[1].TicketID = other
-	got := f.omoi("show", "eeee")
-	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, `"eeee" matches 2 tasks: give more of the ID: `)
-}
-
 func TestPS(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -71,16 +71,3 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 		require.Equal(t, exit.Usage, f.omoi(bad...).code, bad)
 	}
 }
-
-func TestShow_TicketBehindTheNewestTasks(t *testing.T) {
-	t.Parallel()
-	f := newFake(t)
-	for range 600 {
-		one := aTask(task.NewID(), task.StatusCompleted)
-		one.TicketID = task.NewID()
-		f.tasks = append(f.tasks, one)
-	}
-	got := f.omoi("show", f.tasks[599].TicketID)
-	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, f.tasks[599].ID)
-}

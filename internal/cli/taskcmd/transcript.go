@@ -75,10 +75,8 @@ func (s *session) printTranscript(info client.TranscriptInfo, content string) er
 		s.hint("The oldest %d bytes are no longer kept.", info.CutBytes)
 	}
 	if !isTerminal(s.Stdout) { // byte for byte, for programs
-		if _, err := fmt.Fprint(s.Stdout, content); err != nil {
-			return fmt.Errorf("print the transcript: %w", err)
-		}
-		return nil
+		_, err := fmt.Fprint(s.Stdout, content)
+		return err
 	}
 	s.lineByLine(content, render.Clean)
 	return nil

@@ -61,7 +61,7 @@ func (s *session) printWork(ctx context.Context, api *client.Client, taskID stri
 func (s *session) writeWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork, file string) (size int64, err error) {
 	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
 	if err != nil {
-		return 0, exit.Usagef("%s cannot be written: %s. Next: name another file", file, pathReason(err))
+		return 0, exit.Usagef("%s cannot be written: %w. Next: name another file", file, err)
 	}
 	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
 	size, err = api.WriteWork(ctx, taskID, one.Attempt, part)
@@ -72,12 +72,4 @@ func (s *session) writeWork(ctx context.Context, api *client.Client, taskID stri
 		return size, fmt.Errorf("write %s: %w", file, err)
 	}
 	return size, nil
-}
-
-// pathReason is why a file could not be opened, without its name, which is said already.
-func pathReason(err error) string {
-	if path, ok := errors.AsType[*os.PathError](err); ok {
-		return path.Err.Error()
-	}
-	return err.Error()
 }
