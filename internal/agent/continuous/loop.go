@@ -71,11 +71,11 @@ func (l *Loop) Begin(prompt string) {
 		})
 	}
 	l.State.Iteration++
-	l.report(event.IterationStarted, map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
+	l.Report(event.IterationStarted, map[string]any{"prompt_preview": textcut.First(prompt, 500)}, Work{})
 }
 
-// report tells of a round, with where continuous mode stands.
-func (l *Loop) report(eventType string, data map[string]any, w Work) {
+// Report tells of a round, with where continuous mode stands.
+func (l *Loop) Report(eventType string, data map[string]any, w Work) {
 	all := l.data(w)
 	maps.Copy(all, data)
 	l.Env.Report.Emit(eventType, all)
@@ -122,13 +122,13 @@ func (l *Loop) Validated(w Work) {
 func (l *Loop) Completed(w Work) {
 	l.State.Passed++
 	now := l.Now()
-	l.report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
+	l.Report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
 }
 
 // Failed ends a round that came to nothing, and reports whether it was one too many in a row.
 func (l *Loop) Failed(text, kind string) (over bool) {
 	l.State.Fail(text)
-	l.report(event.IterationFailed, map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
+	l.Report(event.IterationFailed, map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
 	return l.State.Failed >= l.Limits.Errors
 }
 

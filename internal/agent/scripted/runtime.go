@@ -9,12 +9,10 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
+	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
-	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
-	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/uptime"
-	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Model is what events of this runtime name as model.
@@ -37,6 +35,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: uptime.Now()}
+	r.loop = continuous.Loop{Env: env, Limits: continuous.Limits{Signal: "TASK_COMPLETE"}, State: &r.place.State, Now: r.standing}
 	r.log.Path = filepath.Join(env.Config.Dir, TranscriptName)
 	defer r.log.Close()
 	r.remember()
@@ -54,7 +53,8 @@ type run struct {
 	env   agent.Env
 	root  *os.Root
 	place place
-	began time.Duration // of this process, by [uptime.Now]
+	loop  continuous.Loop // reports its iterations
+	began time.Duration   // from when on time is not counted yet, by [uptime.Now]
 	log   transcript.Log
 	res   agent.Result
 	taken string // id of a message whose step is not over
@@ -99,6 +99,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 		}
 		r.place.Turn++
 		r.env.Doing.SetTurn(r.place.Turn)
+		r.count()
 		if err := r.step(ctx, step); err != nil {
 			return err
 		}
@@ -127,24 +128,15 @@ func (r *run) interrupted(m inbox.Message) {
 // wait takes messages until the program is stopped. It has no model that could answer, so
 // taking a message up is all that it does.
 func (r *run) wait(ctx context.Context) error {
-	r.env.Doing.SetStatus(reporter.StatusWaiting)
 	for {
-		r.env.Report.Emit(event.AgentWaiting, map[string]any{"message": "Ready for messages", "turn": r.place.Turn})
-		m, err := r.env.Inbox.Take(ctx)
+		m, _, err := r.env.AwaitMessage(func() (inbox.Message, bool, error) {
+			m, err := r.env.Inbox.Take(ctx)
+			return m, true, err
+		})
 		if err != nil {
 			return err
 		}
-		r.place.Message = m.Content
 		r.note("message", m.Content)
-		if m.Type == inbox.TypeInterrupt {
-			r.interrupted(m)
-			continue
-		}
 		r.env.Inbox.Used(m.ID)
 	}
-}
-
-// sleep waits; it returns ctx's error if that ends first.
-func sleep(ctx context.Context, seconds float64) error {
-	return wait.For(ctx, time.Duration(seconds*float64(time.Second)))
 }

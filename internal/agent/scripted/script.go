@@ -4,14 +4,14 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -24,21 +24,27 @@ type Script struct {
 
 // Step is one step: its kind and the arguments of that kind.
 type Step struct {
-	Kind string
-	Text string // say, think, commit, fail; the signal's name of crash
+	Usage // usage
 
-	Path, Content string  // write, edit
-	Old, New      string  // edit
-	Command       string  // bash
-	Seconds       float64 // sleep_s; timeout_s of bash and wait_message
-	Usage         Usage   // usage
-	Success       bool    // complete
-	Output        string  // complete
-	Free          map[string]any
-	Passed        *bool    // verdict; nil: Command says
-	List          []string // verdict
-	Events, Bytes int      // flood
-	ExitCode      int      // exit
+	Kind     string         `json:"-"`
+	Text     string         `json:"text"` // say, think, commit, fail
+	Path     string         `json:"path"` // write, edit
+	Content  string         `json:"content"`
+	Old      string         `json:"old"` // edit
+	New      string         `json:"new"`
+	Command  string         `json:"command"`         // bash, verdict
+	Seconds  float64        `json:"timeout_s"`       // bash, wait_message, sleep_s
+	Success  bool           `json:"success"`         // complete; default true
+	Output   string         `json:"output"`          // complete
+	Free     map[string]any `json:"free"`            // iteration, continuous_complete
+	Passed   *bool          `json:"passed"`          // verdict; nil: Command says
+	Feedback string         `json:"feedback"`        // verdict
+	List     []string       `json:"recommendations"` // verdict
+	Events   int            `json:"events"`          // flood
+	Bytes    int            `json:"bytes"`           // flood
+	ExitCode int            `json:"exit_code"`       // exit
+	Signal   any            `json:"signal"`          // crash: name or number
+	Yes      bool           `json:"yes"`             // push, hang
 }
 
 // Usage is what a model was paid for.
@@ -81,178 +87,93 @@ func Parse(text []byte) (Script, error) {
 	return s, nil
 }
 
-func parseStep(fields map[string]json.RawMessage) (Step, error) {
-	if len(fields) != 1 {
-		return Step{}, fmt.Errorf("it must have exactly one key, not %d", len(fields))
+func parseStep(given map[string]json.RawMessage) (Step, error) {
+	if len(given) != 1 {
+		return Step{}, fmt.Errorf("it must have exactly one key, not %d", len(given))
 	}
-	for kind, arg := range fields {
-		step := Step{Kind: kind}
-		read, ok := step.readers()[kind]
+	step := Step{Success: true}
+	for name, arg := range given {
+		form, ok := forms[name]
 		if !ok {
-			return Step{}, fmt.Errorf("unknown step %q; known are %s", kind, strings.Join(Kinds(), ", "))
+			return Step{}, fmt.Errorf("unknown step %q; known are %s", name, strings.Join(Kinds(), ", "))
 		}
-		err := read(arg)
-		if err == nil {
-			err = seconds(step.Seconds)
+		step.Kind = name
+		if err := cmp.Or(form.read(arg, &step), step.check()); err != nil {
+			return Step{}, fmt.Errorf("%s: %w", name, err)
 		}
-		if err != nil {
-			return Step{}, fmt.Errorf("%s: %w", kind, err)
-		}
-		return step, nil
 	}
-	return Step{}, errors.New("it is empty")
+	return step, nil
 }
 
 // Kinds lists the known steps.
-func Kinds() []string { return slices.Sorted(maps.Keys(new(Step).readers())) }
+func Kinds() []string { return slices.Sorted(maps.Keys(forms)) }
 
-// reader reads the argument of a step.
-type reader func(arg json.RawMessage) error
-
-// readers read each kind into the step.
-func (s *Step) readers() map[string]reader {
-	text := value(&s.Text)
-	return map[string]reader{
-		"say": text, "think": text, "commit": text, "fail": text, "sleep_s": value(&s.Seconds), "usage": value(&s.Usage),
-		"write":        fields{"path": &s.Path, "content": &s.Content}.needing("path"),
-		"edit":         fields{"path": &s.Path, "old": &s.Old, "new": &s.New}.needing("path", "old"),
-		"bash":         fields{"command": &s.Command, "timeout_s": &s.Seconds}.orAlone(&s.Command, "command"),
-		"wait_message": fields{"timeout_s": &s.Seconds}.orAlone(new(bool)),
-		"push":         isTrue, "hang": isTrue, "iteration": s.readFree, "continuous_complete": s.readFree,
-		"verdict": s.readVerdict, "complete": s.readComplete, "crash": s.readCrash, "flood": s.readFlood, "exit": s.readExit,
-	}
+// form is that of a kind's argument: an object, or one value.
+type form struct {
+	alone  string // the field that one value stands for; empty: it must be an object
+	fields string // those of an object; empty: it must be one value
 }
 
-// strict refuses unknown keys, since a misspelt one would silently do something else.
-func strict(arg json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(arg))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
-	}
-	return nil
+//nolint:gochecknoglobals // a constant table
+var forms = map[string]form{
+	"say": {alone: "text"}, "think": {alone: "text"}, "commit": {alone: "text"}, "fail": {alone: "text"},
+	"push": {alone: "yes"}, "hang": {alone: "yes"}, "crash": {alone: "signal"}, "exit": {alone: "exit_code"},
+	"iteration": {alone: "free"}, "continuous_complete": {alone: "free"}, "sleep_s": {alone: "timeout_s"},
+	"write": {fields: "path content"}, "edit": {fields: "path old new"}, "flood": {fields: "events bytes"},
+	"usage":   {fields: "input_tokens output_tokens cache_read_tokens cache_write_tokens cost_usd"},
+	"verdict": {fields: "passed command feedback recommendations"}, "wait_message": {alone: "yes", fields: "timeout_s"},
+	"bash": {alone: "command", fields: "command timeout_s"}, "complete": {alone: "success", fields: "output success"},
 }
 
-func value(into any) reader { return func(arg json.RawMessage) error { return strict(arg, into) } }
-
-// fields are those of a step that is an object, and what they are read into.
-type fields map[string]any
-
-// needing reads an object; the named texts are in it and not empty.
-func (f fields) needing(names ...string) reader {
-	return func(arg json.RawMessage) error {
-		if err := f.read(arg); err != nil {
-			return err
-		}
-		return f.missing(names)
+// read refuses unknown fields, since a misspelt one would silently do something else.
+func (f form) read(arg json.RawMessage, into *Step) error {
+	if f.fields == "" || f.alone != "" && !bytes.HasPrefix(arg, []byte("{")) {
+		arg = fmt.Appendf(nil, "{%q:%s}", f.alone, arg)
+		return plainly(json.Unmarshal(arg, into))
 	}
-}
-
-// orAlone also reads a value for which nothing else need be said.
-func (f fields) orAlone(into any, names ...string) reader {
-	return func(arg json.RawMessage) error {
-		if bytes.HasPrefix(arg, []byte("{")) {
-			return f.needing(names...)(arg)
-		}
-		if err := strict(arg, into); err != nil {
-			return err
-		}
-		return f.missing(names)
-	}
-}
-
-func (f fields) read(arg json.RawMessage) error {
 	var given map[string]json.RawMessage
-	if err := strict(arg, &given); err != nil {
-		return err
+	if err := json.Unmarshal(arg, &given); err != nil {
+		return plainly(err)
 	}
-	for name, value := range given {
-		into, known := f[name]
-		if !known {
+	for name := range given {
+		if !slices.Contains(strings.Fields(f.fields), name) {
 			return fmt.Errorf("unknown field %q", name)
 		}
-		if err := strict(value, into); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+	}
+	return plainly(json.Unmarshal(arg, into))
+}
+
+// plainly says of a value of another type what it is, and what it must be.
+func plainly(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s must not be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+	}
+	return err
+}
+
+// check refuses what no step of the kind can be.
+func (s *Step) check() error {
+	for _, rule := range []struct {
+		broken bool
+		says   string
+	}{
+		{(s.Kind == "write" || s.Kind == "edit") && s.Path == "", `"path" is missing`},
+		{s.Kind == "edit" && s.Old == "", `"old" is missing`},
+		{s.Kind == "bash" && s.Command == "", `"command" is missing`},
+		{(s.Kind == "push" || s.Kind == "hang") && !s.Yes, "must be true"},
+		{(s.Kind == "iteration" || s.Kind == "continuous_complete") && s.Free == nil, "must be an object"},
+		{s.Kind == "verdict" && (s.Passed == nil) == (s.Command == ""), `give either "passed" or "command"`},
+		{s.Kind == "crash" && s.signal() == 0, fmt.Sprintf("%v is not a signal", s.Signal)},
+		{s.Kind == "flood" && (s.Events < 1 || s.Events > 10_000_000), "events must be 1 to 10,000,000"},
+		{s.Bytes < 0 || s.Bytes > 1<<20, "bytes must be 0 to 1,048,576"},
+		{s.ExitCode < 0 || s.ExitCode > 255, "must be 0 to 255"},
+		{s.Seconds < 0 || s.Seconds > 7*24*3600, "seconds must be between 0 and a week"},
+	} {
+		if rule.broken {
+			return errors.New(rule.says)
 		}
 	}
 	return nil
 }
 
-func (f fields) missing(names []string) error {
-	for _, name := range names {
-		if text, ok := f[name].(*string); ok && *text == "" {
-			return fmt.Errorf("%q is missing", name)
-		}
-	}
-	return nil
-}
-
-func isTrue(arg json.RawMessage) error {
-	var yes bool
-	if err := strict(arg, &yes); err != nil {
-		return err
-	}
-	if !yes {
-		return errors.New("must be true")
-	}
-	return nil
-}
-
-func (s *Step) readFree(arg json.RawMessage) error {
-	if err := strict(arg, &s.Free); err != nil {
-		return err
-	}
-	if s.Free == nil {
-		return errors.New("must be an object")
-	}
-	return nil
-}
-
-func (s *Step) readComplete(arg json.RawMessage) error {
-	var yes bool
-	if json.Unmarshal(arg, &yes) == nil {
-		s.Success = yes
-		return nil
-	}
-	s.Success = true
-	return fields{"output": &s.Output, "success": &s.Success}.read(arg)
-}
-
-func (s *Step) readCrash(arg json.RawMessage) error {
-	var n int
-	if json.Unmarshal(arg, &n) == nil {
-		s.Text = strconv.Itoa(n)
-	} else if err := strict(arg, &s.Text); err != nil {
-		return err
-	}
-	if proc.ParseSignal(s.Text) == 0 {
-		return fmt.Errorf("%q is not a signal", s.Text)
-	}
-	return nil
-}
-
-func (s *Step) readFlood(arg json.RawMessage) error {
-	err := fields{"events": &s.Events, "bytes": &s.Bytes}.read(arg)
-	if err == nil && (s.Events < 1 || s.Events > 10_000_000 || s.Bytes < 0 || s.Bytes > 1<<20) {
-		err = errors.New("events must be 1 to 10,000,000, bytes 0 to 1,048,576")
-	}
-	return err
-}
-
-func (s *Step) readExit(arg json.RawMessage) error {
-	err := strict(arg, &s.ExitCode)
-	if err == nil && (s.ExitCode < 0 || s.ExitCode > 255) {
-		err = errors.New("must be 0 to 255")
-	}
-	return err
-}
-
-func seconds(s float64) error {
-	if s < 0 || s > 7*24*3600 {
-		return errors.New("seconds must be between 0 and a week")
-	}
-	return nil
-}
+func (s *Step) signal() syscall.Signal { return proc.ParseSignal(fmt.Sprint(s.Signal)) }

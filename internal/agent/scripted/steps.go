@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // step carries one step out. An error ends the run; what a tool says is never one.
@@ -26,19 +26,19 @@ func (r *run) step(ctx context.Context, s Step) error {
 	case "think":
 		r.think(s.Text)
 	case "write", "edit":
-		return r.file(ctx, s)
+		r.file(s)
 	case "bash":
-		return r.bash(ctx, s.Command, s.Seconds)
+		return r.bash(ctx, s.Command, s.time())
 	case "commit":
 		return r.commit(ctx, s.Text)
 	case "push":
 		return r.push(ctx)
 	case "sleep_s":
-		return sleep(ctx, s.Seconds)
+		return wait.For(ctx, s.time())
 	case "usage":
 		r.usage(s.Usage)
 	case "wait_message":
-		return r.waitMessage(ctx, s.Seconds)
+		return r.waitMessage(ctx, s.time())
 	case "iteration":
 		r.iteration(s.Free)
 	case "flood":
@@ -64,12 +64,14 @@ func (r *run) last(ctx context.Context, s Step) error {
 		<-ctx.Done()
 		return ctx.Err()
 	case "crash":
-		return r.crash(ctx, s.Text)
+		return r.crash(ctx, s.signal())
 	case "exit":
 		r.res.ExitNow, r.res.ExitCode = true, s.ExitCode
 	}
 	return nil
 }
+
+func (s *Step) time() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
 
 func (s *Step) summary() string {
 	for _, text := range []string{s.Text, s.Path, s.Command, s.Output} {
@@ -115,11 +117,11 @@ func (r *run) usage(u Usage) {
 	})
 }
 
-func (r *run) waitMessage(ctx context.Context, seconds float64) error {
+func (r *run) waitMessage(ctx context.Context, patience time.Duration) error {
 	limit := ctx
-	if seconds > 0 {
+	if patience > 0 {
 		var cancel context.CancelFunc
-		limit, cancel = context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
+		limit, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	r.env.Doing.SetStatus(reporter.StatusWaiting)
@@ -156,9 +158,9 @@ func (r *run) flood(ctx context.Context, s Step) error {
 
 // crash ends the program by a signal, without a word. A signal that does not end it is
 // reported as what it then is: a failed run.
-func (r *run) crash(ctx context.Context, name string) error {
-	if err := syscall.Kill(os.Getpid(), proc.ParseSignal(name)); err != nil {
-		return fmt.Errorf("crash with %s: %w", name, err)
+func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		return fmt.Errorf("crash with %s: %w", sig, err)
 	}
 	timer := time.NewTimer(5 * time.Second)
 	defer timer.Stop()
@@ -166,6 +168,6 @@ func (r *run) crash(ctx context.Context, name string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return task.Invalid("script", "the signal %s does not end the agent", name)
+		return task.Invalid("script", "the signal %s does not end the agent", sig)
 	}
 }

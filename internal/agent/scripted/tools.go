@@ -74,7 +74,7 @@ func (r *run) reportChanges(res toolResult, turn int, id string) {
 }
 
 // file writes or edits a file inside the workspace.
-func (r *run) file(_ context.Context, s Step) error {
+func (r *run) file(s Step) {
 	name, input := "Write", map[string]any{"file_path": s.Path, "content": s.Content}
 	if s.Kind == "edit" {
 		name, input = "Edit", map[string]any{"file_path": s.Path, "old_string": s.Old, "new_string": s.New}
@@ -87,7 +87,6 @@ func (r *run) file(_ context.Context, s Step) error {
 		response := map[string]any{"file_path": change.Path, "change_type": change.Kind}
 		return toolResult{text: sentence(change), response: response, changes: []diff.Change{change}, total: 1}
 	})
-	return nil
 }
 
 // sentence says what became of a file.
@@ -184,16 +183,15 @@ func edited(before *string, s Step) (string, error) {
 }
 
 // bash runs a command in a shell in the workspace.
-func (r *run) bash(ctx context.Context, command string, seconds float64) error {
-	output, _, err := r.shell(ctx, command, seconds)
+func (r *run) bash(ctx context.Context, command string, limit time.Duration) error {
+	output, _, err := r.shell(ctx, command, limit)
 	r.place.LastOutput = strings.TrimRight(output, "\r\n")
 	return err
 }
 
 // shell returns the command's output and whether it went well.
-func (r *run) shell(ctx context.Context, command string, seconds float64) (output string, ok bool, err error) {
-	limit := time.Duration(seconds * float64(time.Second))
-	limit = cmp.Or(max(limit, 0), r.env.Config.ToolTimeout)
+func (r *run) shell(ctx context.Context, command string, limit time.Duration) (output string, ok bool, err error) {
+	limit = cmp.Or(limit, r.env.Config.ToolTimeout)
 	input := map[string]any{"command": command, "timeout": limit.Milliseconds()}
 	r.tool("Bash", input, func() toolResult {
 		watch := r.env.Watch(ctx)
