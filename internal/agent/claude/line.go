@@ -84,31 +84,14 @@ type outcome struct {
 	Since      map[string]modelUse `json:"model_usage_since_last_result"`
 }
 
-// parse reads a line; what is no JSON object is nil.
+// parse reads a line; what is no JSON object is nil. Of a field that has another form than expected the others count.
 func parse(raw []byte) *line {
 	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '{' {
+	if len(raw) == 0 || raw[0] != '{' || !json.Valid(raw) {
 		return nil
 	}
 	l := &line{raw: raw}
-	if json.Unmarshal(raw, l) == nil {
-		return l
-	}
-	return loosely(raw)
-}
-
-// loosely reads a line of which a field has another form than expected: the others count.
-func loosely(raw []byte) *line {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	l := &line{raw: raw}
-	for name, value := range fields {
-		if one, err := json.Marshal(map[string]json.RawMessage{name: value}); err == nil {
-			_ = json.Unmarshal(one, l) // a field of another form stays as it is
-		}
-	}
+	_ = json.Unmarshal(raw, l)
 	return l
 }
 
@@ -118,16 +101,8 @@ func blocks(content json.RawMessage) []block {
 	if json.Unmarshal(content, &text) == nil {
 		return []block{{Type: "text", Text: text}}
 	}
-	var each []json.RawMessage
-	if json.Unmarshal(content, &each) != nil {
-		return nil
-	}
-	list := make([]block, 0, len(each))
-	for _, raw := range each {
-		var b block
-		_ = json.Unmarshal(raw, &b) // a field of another form leaves the rest
-		list = append(list, b)
-	}
+	var list []block
+	_ = json.Unmarshal(content, &list) // a field of another form leaves the rest
 	return list
 }
 

@@ -15,10 +15,10 @@ type looks struct {
 
 	one sync.Mutex // held by who looks
 
-	mu      sync.Mutex
-	hurried bool
-	missed  bool               // a look gave way, and none was made since
-	cut     context.CancelFunc // ends the look that is under way; nil: there is none
+	mu     sync.Mutex
+	look   lookFunc           // nil: there is no time for one
+	stop   context.CancelFunc // ends it
+	missed bool               // none was made since there was no time
 }
 
 // lookFunc tells what has changed since it was asked last; it gives up when it is stopped.
@@ -28,17 +28,34 @@ type lookFunc func() (found []diff.Change, total int, skipped []string)
 func (k *looks) hurry() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.hurried = true
-	if k.cut != nil {
-		k.cut()
-		k.missed = true
-	}
+	k.look, k.missed = nil, true
+	k.stop()
 }
 
 func (k *looks) calm() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.hurried = false
+	if k.look == nil {
+		k.look, k.stop = k.prepare()
+	}
+}
+
+// take looks once, if there is time.
+func (k *looks) take() (found []diff.Change, total int, skipped []string) {
+	k.one.Lock()
+	defer k.one.Unlock()
+	look := k.next()
+	if look == nil {
+		return nil, 0, nil
+	}
+	return look()
+}
+
+func (k *looks) next() lookFunc {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.missed = k.look == nil
+	return k.look
 }
 
 // behind reports whether a look was missed, and none was made since.
@@ -46,29 +63,6 @@ func (k *looks) behind() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.missed
-}
-
-// take looks once, if there is time.
-func (k *looks) take() (found []diff.Change, total int, skipped []string) {
-	k.one.Lock()
-	defer k.one.Unlock()
-	look, stop := k.prepare()
-	defer stop()
-	if k.begin(stop) {
-		found, total, skipped = look()
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.cut = nil
-	return found, total, skipped
-}
-
-// begin reports whether there is time for a look, which stop ends.
-func (k *looks) begin(stop context.CancelFunc) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.missed, k.cut = k.hurried, stop
-	return !k.hurried
 }
 
 // look reports what has changed in the work tree since it was looked at last. It lets go of mu

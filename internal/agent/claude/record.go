@@ -57,10 +57,12 @@ func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 		ctx, stop := context.WithCancel(whole)
 		return func() ([]diff.Change, int, []string) { return watch(ctx, maxEdits) }, stop
 	}
-	return &recorder{
+	r := &recorder{
 		env: env, place: p, files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
 		looks: looks{prepare: prepare},
 	}
+	r.looks.calm()
+	return r
 }
 
 // begin notes that another process of the program speaks.

@@ -109,6 +109,8 @@ func TestALookGivesWay(t *testing.T) {
 			}
 		}, stop
 	}
+	r.looks.hurry()
+	r.looks.calm()
 	taken := make(chan struct{})
 	go func() {
 		defer close(taken)

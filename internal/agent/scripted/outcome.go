@@ -22,7 +22,8 @@ func (r *run) complete(s Step) {
 	data := map[string]any{
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
 		"stop_reason": reason, "final_output": output, "agent_type": r.env.AgentType(), "validation_passed": false,
-		"tests_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.Path, "duration_ms": r.place.WorkedMS,
+		"tests_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.Path,
+		"duration_ms": r.place.WorkedMS,
 	}
 	maps.Copy(data, r.bill())
 	maps.Copy(data, r.loop.WorkData(r.done()))

@@ -35,7 +35,8 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: uptime.Now()}
-	r.loop = continuous.Loop{Env: env, Limits: continuous.Limits{Signal: "TASK_COMPLETE"}, State: &r.place.State, Now: r.standing}
+	r.loop = continuous.Loop{Env: env, State: &r.place.State, Now: r.standing}
+	r.loop.Limits.Signal = "TASK_COMPLETE"
 	r.log.Path = filepath.Join(env.Config.Dir, TranscriptName)
 	defer r.log.Close()
 	r.remember()
