@@ -94,7 +94,7 @@ func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) 
 		changed: make(chan struct{}),
 	}
 	for _, m := range used.Open { // asked for or won, by a process that was killed before it could use them
-		b.insert(m.Message)
+		b.insert(m.Message, false)
 	}
 	return b, nil
 }
@@ -151,10 +151,10 @@ func (b *Inbox) arrived(list []Message) (had []string) {
 	defer b.mu.Unlock()
 	for _, m := range list {
 		switch {
-		case b.used.has(m.ID) || b.used.handedOut(m.ID):
+		case b.used.ids[m.ID] || b.used.handedOut(m.ID):
 			had = append(had, m.ID)
 		case !b.known(m.ID):
-			b.insert(m)
+			b.insert(m, false)
 		}
 	}
 	close(b.changed)
@@ -163,29 +163,17 @@ func (b *Inbox) arrived(list []Message) (had []string) {
 }
 
 func (b *Inbox) known(id string) bool {
-	for _, m := range b.waiting {
-		if m.ID == id && id != "" {
-			return true
-		}
-	}
-	return b.asked[id]
+	return b.asked[id] || slices.ContainsFunc(b.waiting, func(m Message) bool { return m.ID == id })
 }
 
-func (b *Inbox) insert(m Message) {
-	at := len(b.waiting)
-	if m.Type == TypeInterrupt {
-		for at = 0; at < len(b.waiting) && b.waiting[at].Type == TypeInterrupt; at++ {
-			continue
-		}
-	}
-	b.waiting = slices.Insert(b.waiting, at, m)
-}
-
-// putBack gives a message its old place: before the others, but not before interrupts.
-func (b *Inbox) putBack(m Message) {
-	at := 0
-	for m.Type != TypeInterrupt && at < len(b.waiting) && b.waiting[at].Type == TypeInterrupt {
-		at++
+// insert queues a message: interrupts before the rest, and one that is put back before its like.
+func (b *Inbox) insert(m Message, back bool) {
+	at := slices.IndexFunc(b.waiting, func(m Message) bool { return m.Type != TypeInterrupt })
+	switch urgent := m.Type == TypeInterrupt; {
+	case urgent && back:
+		at = 0
+	case at < 0, !urgent && !back:
+		at = len(b.waiting)
 	}
 	b.waiting = slices.Insert(b.waiting, at, m)
 }
@@ -234,10 +222,8 @@ func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struc
 		if !wanted(m) {
 			continue
 		}
-		b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
-		if m.ID != "" {
-			b.asked[m.ID] = true
-		}
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+		b.asked[m.ID] = true
 		if err := b.used.claim(m); err != nil {
 			b.log.Warn("message that is asked for not noted on disk", slog.Any("error", err))
 		}
@@ -253,7 +239,7 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 	delete(b.asked, m.ID)
 	switch {
 	case err != nil:
-		b.putBack(m)
+		b.insert(m, true)
 	case won:
 		b.handOut(m)
 	default:

@@ -63,8 +63,6 @@ func openUsed(path string) (*usedIDs, error) {
 	return u, u.save()
 }
 
-func (u *usedIDs) has(id string) bool { return id != "" && u.ids[id] }
-
 // handedOut reports whether this taker has won a message and not used it.
 func (u *usedIDs) handedOut(id string) bool {
 	at := u.find(id)
@@ -72,12 +70,12 @@ func (u *usedIDs) handedOut(id string) bool {
 }
 
 func (u *usedIDs) find(id string) int {
-	return slices.IndexFunc(u.Open, func(c claim) bool { return c.ID == id && id != "" })
+	return slices.IndexFunc(u.Open, func(c claim) bool { return c.ID == id })
 }
 
 // claim notes that a message is asked for: who is killed before the answer asks again.
 func (u *usedIDs) claim(m Message) error {
-	if m.ID == "" || u.find(m.ID) >= 0 {
+	if u.find(m.ID) >= 0 {
 		return nil
 	}
 	u.Open = append(u.Open, claim{Message: m})
@@ -101,9 +99,6 @@ func (u *usedIDs) drop(id string) error {
 }
 
 func (u *usedIDs) add(id string) error {
-	if id == "" {
-		return nil
-	}
 	if u.settle(id); !u.ids[id] {
 		u.ids[id], u.Used = true, append(u.Used, id)
 	}

@@ -17,11 +17,7 @@ const lastWord = 2 * time.Second
 // win asks the API for a message until it has answered. err is not nil if ctx ended first:
 // then it is not known who has it.
 func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
-	if m.ID == "" {
-		return true, nil // a server without ids settles by the text
-	}
-	backoff := b.cfg.MinBackoff
-	for {
+	for backoff := b.cfg.MinBackoff; ; {
 		status, won := b.ask(ctx, m.ID)
 		if !undecided(status) {
 			return won, nil
