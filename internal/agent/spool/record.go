@@ -3,6 +3,7 @@ package spool
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"strconv"
 )
@@ -19,45 +20,21 @@ type Record struct {
 // encode frames a record as one line: checksum, number, time, JSON. The checksum covers the
 // number too, so that a line copied elsewhere is not taken for another event.
 func encode(r Record) []byte {
-	payload := strconv.AppendInt(make([]byte, 0, len(r.Body)+48), r.N, 10)
-	payload = append(payload, ' ')
-	payload = strconv.AppendInt(payload, r.at, 10)
-	payload = append(payload, ' ')
-	payload = append(payload, r.Body...)
-	line := make([]byte, 0, len(payload)+10)
-	line = appendSum(line, payload)
-	line = append(line, ' ')
-	line = append(line, payload...)
-	return append(line, '\n')
+	payload := fmt.Appendf(make([]byte, 0, len(r.Body)+48), "%d %d %s", r.N, r.at, r.Body)
+	return fmt.Appendf(make([]byte, 0, len(payload)+10), "%s %s\n", sumOf(payload), payload)
 }
 
-func appendSum(dst, payload []byte) []byte {
-	const digits = "0123456789abcdef"
-	sum := crc32.Checksum(payload, castagnoli)
-	for shift := 28; shift >= 0; shift -= 4 {
-		dst = append(dst, digits[sum>>shift&0xf])
-	}
-	return dst
-}
+func sumOf(payload []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(payload, castagnoli)) }
 
 // decode reads one line without its newline; ok is false if anything about it is wrong.
 func decode(line []byte) (r Record, ok bool) {
-	if len(line) < 11 || line[8] != ' ' {
-		return Record{}, false
-	}
-	payload := line[9:]
-	if !bytes.Equal(line[:8], appendSum(nil, payload)) {
+	sum, payload, _ := bytes.Cut(line, []byte{' '})
+	if string(sum) != sumOf(payload) {
 		return Record{}, false
 	}
 	number, rest, _ := bytes.Cut(payload, []byte{' '})
 	clock, body, _ := bytes.Cut(rest, []byte{' '})
 	n, err := strconv.ParseInt(string(number), 10, 64)
-	if err != nil || n < 1 {
-		return Record{}, false
-	}
-	at, err := strconv.ParseInt(string(clock), 10, 64)
-	if err != nil || !json.Valid(body) {
-		return Record{}, false
-	}
-	return Record{N: n, Body: bytes.Clone(body), at: at}, true
+	at, atErr := strconv.ParseInt(string(clock), 10, 64)
+	return Record{N: n, Body: bytes.Clone(body), at: at}, err == nil && atErr == nil && n > 0 && json.Valid(body)
 }

@@ -36,7 +36,7 @@ func (s state) encode() []byte {
 		flag = 1
 	}
 	text := fmt.Sprintf("omoi-spool 1 %s %020d %020d %d %020d %020d", s.id, s.base, s.acked, flag, s.dropped, s.since)
-	return append(append([]byte(text+" "), appendSum(nil, []byte(text))...), '\n')
+	return []byte(text + " " + sumOf([]byte(text)) + "\n")
 }
 
 func decodeState(b []byte) (state, bool) {
