@@ -103,32 +103,20 @@ type own struct {
 }
 
 // own asks the repository of the work tree: not that of a folder above it, which would not
-// be the agent's. It is one process for four answers, since this is done for every sandbox.
+// be the agent's. It is one process for four answers, since this is done for every sandbox; the paths
+// are relative, since that of the work tree may have line breaks.
 func (o Opening) own(ctx context.Context) own {
-	text, err := o.look().Run(ctx, "rev-parse", "--path-format=absolute",
+	text, err := o.look().Run(ctx, "rev-parse", "--path-format=relative",
 		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
+	work, linkErr := filepath.EvalSymlinks(o.Work)
 	lines := strings.Split(text, "\n")
-	if err != nil || len(lines) != 4 {
-		return o.ownBySteps(ctx)
+	if err != nil || linkErr != nil || len(lines) != 4 {
+		return own{format: "sha1"}
 	}
-	return own{objects: lines[0], exclude: lines[1], shallow: lines[2], format: lines[3]}
-}
-
-// ownBySteps asks one by one, for paths with line breaks and for a git that knows only some of it.
-func (o Opening) ownBySteps(ctx context.Context) own {
-	path := func(name string) string {
-		text, _ := o.look().Run(ctx, "rev-parse", "--path-format=absolute", "--git-path", name)
-		return text
+	return own{
+		objects: filepath.Join(work, lines[0]), exclude: filepath.Join(work, lines[1]), shallow: filepath.Join(work, lines[2]),
+		format: lines[3],
 	}
-	found := own{objects: path("objects"), format: "sha1"}
-	if found.objects == "" {
-		return found
-	}
-	found.exclude, found.shallow = path("info/exclude"), path("shallow")
-	if format, err := o.look().Run(ctx, "rev-parse", "--show-object-format"); err == nil {
-		found.format = format
-	}
-	return found
 }
 
 func (o Opening) look() Git {

@@ -1,16 +1,16 @@
 package workspace
 
 import (
-	"bufio"
-	"cmp"
-	"errors"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
+	"github.com/omoi-dev/omoi/internal/agent/gitcmd"
 )
 
 // head is what a bundle says of itself.
@@ -19,34 +19,23 @@ type head struct {
 	cuts   string // the commits at which its history is cut, a line each
 }
 
-// headOf reads the head of a bundle. What is wrong with one that has nothing else git says.
-func headOf(bundle string) (head, error) {
-	f, err := os.Open(bundle)
+// headOf asks git for the refs of a bundle.
+func headOf(ctx context.Context, git gitcmd.Git, bundle string) (head, error) {
+	text, err := git.Run(ctx, "bundle", "list-heads", bundle)
 	if err != nil {
-		return head{}, fmt.Errorf("open the repository's bundle: %w", err)
+		return head{}, fmt.Errorf("read the repository's bundle: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // read only
-	var h head
-	for text := bufio.NewReader(f); ; {
-		line, err := text.ReadString('\n')
-		if line == "\n" || errors.Is(err, io.EOF) {
-			h.format = cmp.Or(h.format, "sha1")
-			return h, nil
+	h := head{format: "sha1"}
+	for line := range strings.Lines(text) {
+		commit, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if len(commit) == hex.EncodedLen(sha256.Size) {
+			h.format = "sha256"
 		}
-		if err != nil {
-			return head{}, fmt.Errorf("read the repository's bundle: %w", err)
+		if strings.HasPrefix(ref, agentconfig.CutRefs) {
+			h.cuts += commit + "\n"
 		}
-		h.add(strings.TrimSuffix(line, "\n"))
 	}
-}
-
-func (h *head) add(line string) {
-	if format, ok := strings.CutPrefix(line, "@object-format="); ok {
-		h.format = format
-	}
-	if commit, ref, _ := strings.Cut(line, " "); strings.HasPrefix(ref, agentconfig.CutRefs) {
-		h.cuts += commit + "\n"
-	}
+	return h, nil
 }
 
 // cut tells a new repository at which commits its history is cut, so that git misses nothing in front of them.

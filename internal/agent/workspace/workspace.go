@@ -46,14 +46,12 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	if _, err := os.Stat(origin); err == nil {
 		return nil
 	}
-	bundle := repo.Bundle
-	if bundle == "" {
-		bundle = agentconfig.InBundle
-	}
+	bundle := cmp.Or(repo.Bundle, agentconfig.InBundle)
 	if _, err := os.Stat(bundle); err != nil {
 		return fmt.Errorf("find the repository's bundle: %w", err)
 	}
-	says, err := headOf(bundle)
+	git := gitcmd.Git{Dir: filepath.Dir(origin)}
+	says, err := headOf(ctx, git, bundle)
 	if err != nil {
 		return err
 	}
@@ -61,7 +59,6 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	if err := os.RemoveAll(half); err != nil {
 		return fmt.Errorf("clear half-made origin: %w", err)
 	}
-	git := gitcmd.Git{Dir: filepath.Dir(origin)}
 	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
 		return err
 	}
