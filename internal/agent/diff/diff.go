@@ -4,6 +4,7 @@ package diff
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -67,23 +68,8 @@ func Text(path string, before, after *string) Change {
 	return c
 }
 
-func binary(text string) bool {
-	head := text[:min(len(text), 8000)]
-	return strings.IndexByte(head, 0) >= 0 || !utf8.ValidString(trimPartial(head, len(text)))
-}
-
-// trimPartial drops a character that was cut at the end of a sample.
-func trimPartial(head string, whole int) string {
-	if len(head) == whole {
-		return head
-	}
-	for i := 1; i <= 3 && i <= len(head); i++ {
-		if utf8.RuneStart(head[len(head)-i]) {
-			return head[:len(head)-i]
-		}
-	}
-	return head
-}
+// binary reports whether a text is none: no event could hold it as it is.
+func binary(text string) bool { return strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) }
 
 // count counts the added and removed lines of a unified diff.
 func count(diff string) (added, removed int) {
@@ -122,19 +108,10 @@ func (c *Change) preview() string {
 	if c.Note != "" {
 		return c.Note
 	}
-	total := strings.Count(c.Diff, "\n")
-	end := 0
-	for range previewLines {
-		next := strings.IndexByte(c.Diff[end:], '\n')
-		if next < 0 {
-			end = len(c.Diff)
-			break
-		}
-		end += next + 1
-	}
-	text := c.Diff[:end]
-	if total > previewLines {
-		text += fmt.Sprintf("... %d more lines", total-previewLines)
+	lines := slices.Collect(strings.Lines(c.Diff))
+	text := strings.Join(lines[:min(len(lines), previewLines)], "")
+	if len(lines) > previewLines {
+		text += fmt.Sprintf("... %d more lines", len(lines)-previewLines)
 	}
 	return textcut.First(text, previewBytes)
 }
