@@ -77,36 +77,24 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 }
 
 // reported asks the API whether the program has reported an outcome; it asks until it is
-// answered, since a guess could end a task wrongly.
+// answered, since a guess could end a task wrongly. Where the API will not tell, the exit code decides.
 func reported(ctx context.Context, env agent.Env) (bool, error) {
-	for _, eventType := range event.Types(event.Outcome) {
-		if !event.Ends(eventType, env.Config.Continuous) {
-			continue
-		}
-		n, err := count(ctx, env.Line, eventType)
-		if err != nil {
-			return false, err
-		}
-		if n > 0 {
+	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return env.Line.Get(ctx, "/counts", 0) })
+	if err != nil || answer.Status != http.StatusOK {
+		return false, err
+	}
+	var counts struct {
+		Types map[string]int64 `json:"types"`
+	}
+	if err := json.Unmarshal(answer.Body, &counts); err != nil {
+		return false, fmt.Errorf("read the API's counts of events: %w", err)
+	}
+	for eventType := range counts.Types {
+		if event.Ends(eventType, env.Config.Continuous) {
 			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// count returns how many events of a type the program has posted; zero where the API will not tell, and the exit code decides.
-func count(ctx context.Context, line *apiclient.Client, eventType string) (int, error) {
-	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return line.Get(ctx, "/events?limit=1&event_type="+eventType, 0) })
-	if err != nil || answer.Status != http.StatusOK {
-		return 0, err
-	}
-	var list struct {
-		Total int `json:"total_count"`
-	}
-	if err := json.Unmarshal(answer.Body, &list); err != nil {
-		return 0, fmt.Errorf("read the API's list of events: %w", err)
-	}
-	return list.Total, nil
 }
 
 // relayed gives a program that only knows URLs a way to an API behind a socket or files.

@@ -112,8 +112,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.batch(w, r)
 	case strings.HasSuffix(r.URL.Path, "/events") && r.Method == http.MethodPost:
 		s.single(w, r)
-	case strings.HasSuffix(r.URL.Path, "/events"):
-		s.list(w, r)
+	case strings.HasSuffix(r.URL.Path, "/counts"):
+		s.count(w)
 	case strings.HasSuffix(r.URL.Path, "/ack"):
 		parts := strings.Split(r.URL.Path, "/")
 		s.mu.Lock()
@@ -223,14 +223,12 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"status": "received", "event_type": e.Type, "event_id": strconv.Itoa(len(s.events))})
 }
 
-func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	n := 0
+func (s *Server) count(w http.ResponseWriter) {
+	types := map[string]int{}
 	for _, e := range s.Events() {
-		if e.Type == r.URL.Query().Get("event_type") {
-			n++
-		}
+		types[e.Type]++
 	}
-	answer(w, http.StatusOK, map[string]any{"events": []any{}, "total_count": n})
+	answer(w, http.StatusOK, map[string]any{"types": types})
 }
 
 // give hands out messages again and again until they are acknowledged, as expired leases do.
