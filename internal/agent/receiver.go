@@ -42,42 +42,6 @@ func (r *MessageReceiver) Close() (left []inbox.Message) {
 	return left
 }
 
-// Meanwhile is what came while something else was done.
-type Meanwhile struct {
-	Interrupts, Rest []inbox.Message
-	TimeOver         bool
-}
-
-// Attend listens while something else is done. The end of limit, and an interrupt, behind which nothing more is taken, end that.
-func (r *MessageReceiver) Attend(ctx context.Context, limit <-chan struct{}, do func(context.Context)) (came Meanwhile) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do(ctx)
-	}()
-	for heard := r.Heard; ; {
-		select {
-		case <-done:
-			return came
-		case <-limit:
-			came.TimeOver, limit = true, nil
-			stop()
-		case m, ok := <-heard:
-			switch {
-			case !ok:
-				heard = nil
-			case m.Type == inbox.TypeInterrupt:
-				came.Interrupts, heard = append(came.Interrupts, m), nil
-				stop()
-			default:
-				came.Rest = append(came.Rest, m)
-			}
-		}
-	}
-}
-
 // AwaitMessage says that the agent waits, and takes what next hears. An interrupt finds nothing to stop: it is answered, and the wait
 // starts again. ok is false if no message came in time.
 func (e Env) AwaitMessage(next func() (inbox.Message, bool, error)) (m inbox.Message, ok bool, err error) {

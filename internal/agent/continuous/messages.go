@@ -71,16 +71,35 @@ func (d *Driver) lastWord(ctx context.Context) *Step {
 	return next
 }
 
-// attend listens while something else is done. An interrupt and the time limit end that; what else is said waits for the next turn.
+// attend listens while something else is done. An interrupt, behind which nothing more is taken, and the time limit end
+// that; what else is said waits for the next turn.
 func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)) {
-	came := d.Receiver.Attend(ctx, d.Time, do)
-	for _, m := range came.Interrupts {
-		end.Interrupted = true
-		d.Env.Interrupted(m)
-	}
-	d.Later = append(d.Later, came.Rest...)
-	if came.TimeOver {
-		end.Stop = StopTime
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do(ctx)
+	}()
+	for heard, limit := d.Receiver.Heard, d.Time; ; {
+		select {
+		case <-done:
+			return
+		case <-limit:
+			end.Stop, limit = StopTime, nil
+			stop()
+		case m, ok := <-heard:
+			switch {
+			case !ok:
+				heard = nil
+			case m.Type == inbox.TypeInterrupt:
+				end.Interrupted, heard = true, nil
+				stop()
+				defer d.Env.Interrupted(m)
+			default:
+				d.Later = append(d.Later, m)
+			}
+		}
 	}
 }
 
