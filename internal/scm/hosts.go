@@ -17,9 +17,9 @@ type Owner struct {
 
 // Hosts finds the host of a repository by the way it is written.
 type Hosts struct {
-	// Local serves absolute paths; nil refuses them.
+	// Local serves absolute paths.
 	Local Host
-	// Remote serves owner/name for an owner; nil refuses them.
+	// Remote serves owner/name for an owner.
 	Remote func(Owner) Host
 	// Web is the address of the remote host for people, as https://github.com.
 	Web string
@@ -31,15 +31,11 @@ func (h Hosts) For(repo string, who Owner) (Host, error) {
 	switch {
 	case repo == "":
 		return nil, task.Invalid("repo", "No repository is given: pass the absolute path of a local one, or owner/name of one on GitHub.")
-	case filepath.IsAbs(repo) && h.Local != nil:
-		return h.Local, nil
 	case filepath.IsAbs(repo):
-		return nil, task.Invalid("repo", "This server does not work on local repositories: pass owner/name of one on GitHub.")
-	case isOwnerName(repo) && h.Remote != nil:
-		return h.Remote(who), nil
+		return h.Local, nil
 	case isOwnerName(repo):
-		return nil, task.Invalid("repo", "This server works on local repositories only, and this is none: %q.", repo)
-	case isURL(repo): // not repeated: it may hold a password
+		return h.Remote(who), nil
+	case strings.Contains(repo, "://"), strings.Contains(repo, "@"): // not repeated: it may hold a password
 		return nil, task.Invalid("repo", "This address is of no repository on %s. Next: pass owner/name, or clone it and pass the absolute path of the clone.", h.Web)
 	}
 	return nil, task.Invalid("repo", "Repository %q is neither an absolute path nor owner/name of a repository on GitHub.", repo)
@@ -102,5 +98,3 @@ func OwnerName(repo string) (owner, name string, ok bool) {
 	owner, name, _ = strings.Cut(repo, "/")
 	return owner, name, ownerName.MatchString(repo) && name != "." && name != ".."
 }
-
-func isURL(repo string) bool { return strings.Contains(repo, "://") || strings.Contains(repo, "@") }

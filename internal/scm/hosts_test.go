@@ -35,10 +35,6 @@ func TestHosts(t *testing.T) {
 		require.Contains(t, task.MessageOf(err), want)
 		require.NotContains(t, task.MessageOf(err), "secret")
 	}
-	for _, repo := range []string{"", "owner/name", "./here", "plain", "/abs"} {
-		_, err := scm.Hosts{}.For(repo, who)
-		require.Equal(t, task.CodeInvalid, task.CodeOf(err), repo)
-	}
 }
 
 // One repository has one name, however it is written.
