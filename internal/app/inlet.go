@@ -15,15 +15,13 @@ import (
 // API inside of its own process. The API takes it for its Unix socket: behind both stand
 // sandboxes, and nobody else.
 type inlet struct {
-	conns  chan net.Conn
-	done   chan struct{}
-	once   sync.Once
-	wanted chan struct{} // closed when somebody wants to get in
-	first  sync.Once
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
 }
 
 func newInlet() *inlet {
-	return &inlet{conns: make(chan net.Conn), done: make(chan struct{}), wanted: make(chan struct{})}
+	return &inlet{conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
 func (i *inlet) way() http.RoundTripper {
@@ -32,7 +30,6 @@ func (i *inlet) way() http.RoundTripper {
 }
 
 func (i *inlet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	i.first.Do(func() { close(i.wanted) })
 	ours, theirs := net.Pipe()
 	select {
 	case i.conns <- socketEnd{theirs}:
@@ -71,14 +68,8 @@ type socketEnd struct{ net.Conn }
 // LocalAddr implements net.Conn.
 func (socketEnd) LocalAddr() net.Addr { return inletAddr() }
 
-// serveInlet serves the API behind the inlet of a worker that has no other, once it is wanted:
-// most workers read from no sandbox.
+// serveInlet serves the API behind the inlet of a worker that has no other.
 func (c *core) serveInlet(ctx context.Context) error {
-	select {
-	case <-c.inlet.wanted:
-	case <-ctx.Done():
-		return c.inlet.Close()
-	}
 	intake := c.newIntake(tacit{c.store})
 	handler := c.newAPI(intake)
 	return runAll(ctx, service{"api", func(ctx context.Context) error {
