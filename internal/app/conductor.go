@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/conductor"
@@ -20,10 +19,4 @@ func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
 	return conductor.New(conductor.Config{
 		Fresh: max(least, cycles*m.AnalysisCache), Parallel: m.MaxAnalyses,
 	}, deps)
-}
-
-// conductorAge says when the conductor last ran.
-func (c *core) conductorAge(ctx context.Context) string {
-	age, err := c.store.ConductorAge(ctx)
-	return lastRun(age, err)
 }

@@ -119,17 +119,3 @@ func (c *core) cycles(watcher string, period time.Duration) func(context.Context
 		return err
 	}
 }
-
-// guardianAge says when the guardian last ran.
-func (c *core) guardianAge(ctx context.Context) string {
-	cycles, err := c.store.Cycles(ctx)
-	return lastRun(cycles.LastAge, err)
-}
-
-// lastRun says when a supervisor last ran, if it is known.
-func lastRun(age time.Duration, err error) string {
-	if err != nil || age < 0 {
-		return "It has not run yet."
-	}
-	return fmt.Sprintf("It last ran %s ago.", age.Round(time.Second))
-}

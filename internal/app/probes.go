@@ -22,8 +22,8 @@ func (c *core) probes() []api.Probe {
 		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
 	}
 	if c.cfg.Monitoring.Enabled {
-		probes = append(probes, api.Probe{Name: "guardian", Check: c.cycles("guardian", c.cfg.Monitoring.GuardianInterval), Tell: c.guardianAge},
-			api.Probe{Name: "conductor", Check: c.cycles("conductor", c.cfg.Monitoring.ConductorInterval), Tell: c.conductorAge})
+		probes = append(probes, api.Probe{Name: "guardian", Check: c.cycles("guardian", c.cfg.Monitoring.GuardianInterval)},
+			api.Probe{Name: "conductor", Check: c.cycles("conductor", c.cfg.Monitoring.ConductorInterval)})
 	}
 	return probes
 }
