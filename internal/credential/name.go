@@ -1,8 +1,8 @@
 package credential
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -10,9 +10,12 @@ import (
 
 // Beginnings of names of credentials that are not stored.
 const (
-	ofTask         = "task "
-	ofInstallation = "installation "
+	OfTask         = "task "         // then the ID of the task
+	OfInstallation = "installation " // then a kind
 )
+
+// OfStored returns the beginning of the names that a stored credential has had; the time of its last change follows.
+func OfStored(id string) string { return id + " " }
 
 // Name names the credential that the agent of a task uses, so that a rate limit of one is known to all tasks on it. rows are
 // those of the task's organization. A task has a name of its own where omoi knows no credential, or several of which the agent
@@ -23,18 +26,18 @@ func Name(rows []Row, work task.Work) string {
 		return name == GitHub || task.RuntimeOf(work.Agent).NeedsModel && !slices.Contains([]string{Model, ClaudeOAuth, Anthropic}, name)
 	})
 	if len(names) != 1 {
-		return ofTask + work.TaskID
+		return OfTask + work.TaskID
 	}
 	who := Who{OrganizationID: work.OrganizationID, UserID: work.UserID, ProjectID: work.ProjectID}
 	row, stored := nearest(rows, who, names[0])
 	if !stored {
-		return ofInstallation + names[0]
+		return OfInstallation + names[0]
 	}
-	return fmt.Sprintf("%s %d", row.ID, row.UpdatedAt.UnixMicro())
+	return OfStored(row.ID) + strconv.FormatInt(row.UpdatedAt.UnixMicro(), 10)
 }
 
 // IsShared reports whether a name is of a credential that other tasks may use too.
-func IsShared(name string) bool { return !strings.HasPrefix(name, ofTask) }
+func IsShared(name string) bool { return !strings.HasPrefix(name, OfTask) }
 
 // IsStored reports whether a name is of a credential that is stored.
-func IsStored(name string) bool { return IsShared(name) && !strings.HasPrefix(name, ofInstallation) }
+func IsStored(name string) bool { return IsShared(name) && !strings.HasPrefix(name, OfInstallation) }

@@ -57,7 +57,10 @@ func (s *Store) UseCredential(ctx context.Context, id string) error {
 
 // UseNoCredential implements [credential.Store]: what the attempt says of a limit is of itself alone.
 func (s *Store) UseNoCredential(ctx context.Context, taskID string) error {
-	return translate("note that task "+taskID+" was given no credential", s.q.UseNoCredential(ctx, taskID))
+	err := s.q.UseNoCredential(ctx, db.UseNoCredentialParams{
+		TaskID: taskID, OfTask: credential.OfTask, OfInstallation: credential.OfInstallation,
+	})
+	return translate("note that task "+taskID+" was given no credential", err)
 }
 
 // OrganizationOf implements [credential.Store].

@@ -136,6 +136,11 @@ func (s *Store) resume(ctx context.Context, ids []string, reason string) error {
 
 // ProveCredential implements [credential.Store].
 func (s *Store) ProveCredential(ctx context.Context, organizationID, id, kind string) error {
-	err := s.q.ProveCredential(ctx, db.ProveCredentialParams{OrganizationID: organizationID, CredentialID: id, Kind: kind})
-	return translate("end the cooldown of credential "+kind, err)
+	in := db.ProveCredentialParams{OrganizationID: organizationID}
+	if id != "" {
+		in.OfStored = new(credential.OfStored(id))
+	} else {
+		in.Names = []string{credential.OfInstallation + credential.Model, credential.OfInstallation + kind}
+	}
+	return translate("end the cooldown of credential "+kind, s.q.ProveCredential(ctx, in))
 }

@@ -216,20 +216,19 @@ func (q *Queries) ProveAnswered(ctx context.Context, answered []string, completi
 
 const proveCredential = `-- name: ProveCredential :exec
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
-WHERE s.organization_id = $1 AND s.proven_at IS NULL AND CASE $2::text
-    WHEN '' THEN s.credential IN ('installation model', 'installation ' || $3::text)
-    ELSE s.credential LIKE $2 || ' %' END
+WHERE s.organization_id = $1 AND s.proven_at IS NULL
+    AND (starts_with(s.credential, $2::text) OR s.credential = ANY ($3::text[]))
 `
 
 type ProveCredentialParams struct {
 	OrganizationID string
-	CredentialID   string
-	Kind           string
+	OfStored       *string
+	Names          []string
 }
 
-// Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.
+// Ends the cooldown of a credential that its provider takes: of a stored one, or of those with the names.
 func (q *Queries) ProveCredential(ctx context.Context, arg ProveCredentialParams) error {
-	_, err := q.db.Exec(ctx, proveCredential, arg.OrganizationID, arg.CredentialID, arg.Kind)
+	_, err := q.db.Exec(ctx, proveCredential, arg.OrganizationID, arg.OfStored, arg.Names)
 	return err
 }
 
@@ -443,14 +442,20 @@ func (q *Queries) UseCredential(ctx context.Context, id string) error {
 }
 
 const useNoCredential = `-- name: UseNoCredential :exec
-UPDATE attempts a SET credential = 'task ' || a.task_id
-WHERE a.task_id = $1 AND a.credential LIKE 'installation %'
-    AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = $1)
+UPDATE attempts a SET credential = $1::text || a.task_id
+WHERE a.task_id = $2 AND starts_with(a.credential, $3::text)
+    AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = $2)
 `
 
+type UseNoCredentialParams struct {
+	OfTask         string
+	TaskID         string
+	OfInstallation string
+}
+
 // The newest attempt of a task was given no credential: what it was to be given is not what it works with.
-func (q *Queries) UseNoCredential(ctx context.Context, taskID string) error {
-	_, err := q.db.Exec(ctx, useNoCredential, taskID)
+func (q *Queries) UseNoCredential(ctx context.Context, arg UseNoCredentialParams) error {
+	_, err := q.db.Exec(ctx, useNoCredential, arg.OfTask, arg.TaskID, arg.OfInstallation)
 	return err
 }
 

@@ -55,8 +55,8 @@ WHERE id = @id AND execution_config -> 'env' = @was::jsonb;
 
 -- name: UseNoCredential :exec
 -- The newest attempt of a task was given no credential: what it was to be given is not what it works with.
-UPDATE attempts a SET credential = 'task ' || a.task_id
-WHERE a.task_id = @task_id AND a.credential LIKE 'installation %'
+UPDATE attempts a SET credential = @of_task::text || a.task_id
+WHERE a.task_id = @task_id AND starts_with(a.credential, @of_installation::text)
     AND a.number = (SELECT max(n.number) FROM attempts n WHERE n.task_id = @task_id);
 
 -- name: NoteCooldown :exec
@@ -101,8 +101,7 @@ WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.i
             THEN @answered::text[] ELSE @completions::text[] END));
 
 -- name: ProveCredential :exec
--- Ends the cooldown of a credential that its provider takes; without an id it is one of the installation's.
+-- Ends the cooldown of a credential that its provider takes: of a stored one, or of those with the names.
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
-WHERE s.organization_id = @organization_id AND s.proven_at IS NULL AND CASE @credential_id::text
-    WHEN '' THEN s.credential IN ('installation model', 'installation ' || @kind::text)
-    ELSE s.credential LIKE @credential_id || ' %' END;
+WHERE s.organization_id = @organization_id AND s.proven_at IS NULL
+    AND (starts_with(s.credential, sqlc.narg('of_stored')::text) OR s.credential = ANY (@names::text[]));
