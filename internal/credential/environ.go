@@ -17,8 +17,12 @@ func envBound(organizationID, name, keyID string) []byte {
 	return []byte(strings.Join([]string{"omoi task env", organizationID, name, keyID}, "\x00"))
 }
 
-// SealEnv encrypts a value of a task's env, unless it is sealed by the first key already.
+// SealEnv encrypts a value of a task's env, unless the value is sealed by the first key already. An empty value stays empty:
+// admission tells from the stored env which credential a task uses.
 func (r *Ring) SealEnv(organizationID, name, value string) string {
+	if value == "" {
+		return ""
+	}
 	if _, err := r.OpenEnv(organizationID, name, value); err == nil && strings.HasPrefix(value, sealedMark+r.first+":") {
 		return value
 	}
@@ -75,7 +79,7 @@ func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) er
 			done.Missing = with(done.Missing, keyID)
 			return nil //nolint:nilerr // the others can be rotated all the same
 		}
-		if env[name] = value; !strings.HasPrefix(value, sealedMark+s.ring.first+":") {
+		if env[name] = value; value != "" && !strings.HasPrefix(value, sealedMark+s.ring.first+":") {
 			env[name], changed = s.ring.SealEnv(was.OrganizationID, name, plain), true
 		}
 	}

@@ -28,6 +28,7 @@ func TestTaskEnv_IsSealedForItsOrganizationAndName(t *testing.T) {
 	plain, err = ring.OpenEnv(org, "MY_KEY", ring.SealEnv(org, "MY_KEY", looks))
 	require.NoError(t, err)
 	require.Equal(t, looks, plain)
+	require.Empty(t, ring.SealEnv(org, "MY_KEY", ""), "who reads the stored env sees that the variable is empty")
 	old, err := ring.OpenEnv(org, "MY_KEY", "stored before")
 	require.NoError(t, err)
 	require.Equal(t, "stored before", old)
@@ -40,7 +41,8 @@ func TestRotation_CoversTheEnvOfTasks(t *testing.T) {
 	old, err := credential.ParseRing(oldKey)
 	require.NoError(t, err)
 	m.envs = []credential.TaskEnv{
-		{TaskID: "1", OrganizationID: org, Env: map[string]string{"A": old.SealEnv(org, "A", "a"), "B": "plain"}},
+		{TaskID: "1", OrganizationID: org, Env: map[string]string{"A": old.SealEnv(org, "A", "a"), "B": "plain", "EMPTY": ""}},
+		{TaskID: "3", OrganizationID: org, Env: map[string]string{"EMPTY": ""}},
 		{TaskID: "2", OrganizationID: org, Env: map[string]string{"A": old.SealEnv("another", "A", "a")}},
 	}
 	done, err := m.service(t, newKey+","+oldKey, nil).Rotate(t.Context())
@@ -48,6 +50,7 @@ func TestRotation_CoversTheEnvOfTasks(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{done.Envs, done.Unreadable})
 	fresh, err := credential.ParseRing(newKey) // the old key is gone
 	require.NoError(t, err)
+	require.Empty(t, m.envs[0].Env["EMPTY"])
 	for name, want := range map[string]string{"A": "a", "B": "plain"} {
 		stored := m.envs[0].Env[name]
 		require.True(t, strings.HasPrefix(stored, "sealed:"+fresh.First()+":"))
