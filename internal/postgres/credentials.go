@@ -81,13 +81,21 @@ func credentialNames(ctx context.Context, q *db.Queries, organizationID string, 
 		return nil, nil //nolint:nilnil // there are none
 	}
 	stored, err := q.OrganizationCredentials(ctx, organizationID)
-	rows, names := mapAll(stored, credentialOf), make(map[string]string, len(tasks))
+	rows, names := mapAll(stored, placeOf), make(map[string]string, len(tasks))
 	for _, t := range tasks {
 		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
 		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // a task whose config cannot be read fails when it starts
 		names[t.ID] = credential.Name(rows, work)
 	}
 	return names, err
+}
+
+// placeOf returns a credential without its secret.
+func placeOf(r db.OrganizationCredentialsRow) credential.Row {
+	return credentialOf(db.Credential{
+		ID: r.ID, OrganizationID: r.OrganizationID, UserID: r.UserID, ProjectID: r.ProjectID,
+		Kind: r.Kind, UpdatedAt: r.UpdatedAt,
+	})
 }
 
 func credentialOf(row db.Credential) credential.Row {

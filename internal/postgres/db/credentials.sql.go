@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 const credentials = `-- name: Credentials :many
@@ -150,29 +151,35 @@ func (q *Queries) NoteCooldown(ctx context.Context, why string, iD string) error
 }
 
 const organizationCredentials = `-- name: OrganizationCredentials :many
-SELECT id, organization_id, user_id, project_id, kind, key_id, sealed, created_at, updated_at, used_at FROM credentials WHERE organization_id = $1
+SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials WHERE organization_id = $1
 `
 
-func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]Credential, error) {
+type OrganizationCredentialsRow struct {
+	ID             string
+	OrganizationID string
+	UserID         *string
+	ProjectID      *string
+	Kind           string
+	UpdatedAt      time.Time
+}
+
+// What decides on the names of credentials; see credential.Name.
+func (q *Queries) OrganizationCredentials(ctx context.Context, organizationID string) ([]OrganizationCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, organizationCredentials, organizationID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Credential{}
+	items := []OrganizationCredentialsRow{}
 	for rows.Next() {
-		var i Credential
+		var i OrganizationCredentialsRow
 		if err := rows.Scan(
 			&i.ID,
 			&i.OrganizationID,
 			&i.UserID,
 			&i.ProjectID,
 			&i.Kind,
-			&i.KeyID,
-			&i.Sealed,
-			&i.CreatedAt,
 			&i.UpdatedAt,
-			&i.UsedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -78,7 +78,8 @@ WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_
 ORDER BY t.organization_id, t.id;
 
 -- name: OrganizationCredentials :many
-SELECT * FROM credentials WHERE organization_id = @organization_id;
+-- What decides on the names of credentials; see credential.Name.
+SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials WHERE organization_id = @organization_id;
 
 -- name: ResumeSuspended :exec
 -- Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another transaction
