@@ -23,7 +23,8 @@ func TestAgentID_NamesItsSandbox(t *testing.T) {
 	w.exec(`UPDATE projects SET agents_may_message = true`)
 
 	hello := client.NewMessage{Content: "hello"}
-	said := ok[client.QueuedMessage](w.call(http.MethodPost, wire+"agent-7/messages", hello, authorization, admin), http.StatusOK)
+	said := ok[client.QueuedMessage](w.call(http.MethodPost, wire+"agent-7/messages", hello, authorization, admin),
+		http.StatusOK)
 	require.Equal(t, peer, said.SandboxID)
 	for _, id := range []string{"agent-7", peer} {
 		w.call(http.MethodPost, wire+id+"/messages", hello, authorization, stranger).refused(http.StatusNotFound, "")
@@ -35,7 +36,8 @@ func TestAgentID_NamesItsSandbox(t *testing.T) {
 		authorization, "Bearer "+w.ring.Mint(writer)), http.StatusOK)
 	require.Equal(t, peer, said.SandboxID)
 
-	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"}, authorization, admin), http.StatusCreated)
+	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"},
+		authorization, admin), http.StatusCreated)
 	ok[client.GuardianAction](w.call(http.MethodPost, guardianRoutes+"/intervention/reallocate",
 		`{"from_agent_id": "agent-7", "to_agent_id": "`+other.ID+`", "reason": "r", "capacity": 1}`, authorization, admin), http.StatusOK)
 	w.call(http.MethodPost, guardianRoutes+"/intervention/reallocate",

@@ -43,7 +43,8 @@ func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.NewTask
 	return err
 }
 
-// projectOf returns the project of a request; empty: it is new, or the request does not name it well, which [API.draftPlace] refuses.
+// projectOf returns the project of a request; empty: it is new, or the request does not name it well, which
+// [API.draftPlace] refuses.
 func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) {
 	org := callerOf(ctx).organization
 	switch {
@@ -95,8 +96,8 @@ func ownAgents() []string {
 	return slices.DeleteFunc(task.RuntimeNames(), func(agent string) bool { return task.RuntimeOf(agent).NeedsModel })
 }
 
-// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of them;
-// empty: the operator's default is not among them, or no agent runtime is.
+// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of
+// them; empty: the operator's default is not among them, or no agent runtime is.
 func (a *API) offeredAgents(ctx context.Context) (agents []string, first string) {
 	if !task.ProviderOf(a.cfg.Provider).Machine {
 		return []string{task.AgentExternal}, task.AgentExternal

@@ -104,10 +104,17 @@ func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 	w, _ := withProgram(t, "")
 	script := json.RawMessage(`{"script":{"steps":[{"say":"x"}]}}`)
 	require.Equal(t, task.AgentScripted, w.task(client.NewTask{Repo: goodRepo, Title: "x", Execution: script}).Agent)
-	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"script":null}`)}).refused(http.StatusConflict, "")
-	require.Equal(t, task.AgentExternal, w.task(client.NewTask{Repo: goodRepo, Title: "x", Sandbox: task.ProviderExternal}).Agent)
-	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent, "a setup step may install it")
-	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"command":1}`)}).refused(422, "body.execution_config.command")
+	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{
+		Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"script":null}`),
+	}).refused(http.StatusConflict, "")
+	require.Equal(t, task.AgentExternal, w.task(client.NewTask{
+		Repo: goodRepo, Title: "x", Sandbox: task.ProviderExternal,
+	}).Agent)
+	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent,
+		"a setup step may install it")
+	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{
+		Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"command":1}`),
+	}).refused(422, "body.execution_config.command")
 	configured, _ := withProgram(t, task.AgentExternal)
 	require.Equal(t, task.AgentExternal, configured.task(client.NewTask{Repo: goodRepo, Title: "x"}).Agent)
 }

@@ -17,7 +17,8 @@ type Logins interface {
 // that was made without: write. One that names none may nothing.
 func (a *API) admitLogin(ctx context.Context, credential string) (caller, error) {
 	if a.deps.Logins == nil {
-		return caller{}, task.Errorf(task.CodeUnauthorized, "This server takes no JWT: send an API key, or set OMOI_API_JWT_SECRET where it runs.")
+		return caller{}, task.Errorf(task.CodeUnauthorized,
+			"This server takes no JWT: send an API key, or set OMOI_API_JWT_SECRET where it runs.")
 	}
 	said, err := a.deps.Logins.Verify(credential)
 	if err != nil {
@@ -28,7 +29,10 @@ func (a *API) admitLogin(ctx context.Context, credential string) (caller, error)
 		return caller{}, task.Errorf(task.CodeUnauthorized, "The JWT's claim org is no id of an organization.")
 	}
 	user, err := a.deps.Identities.UserOfLogin(ctx, organization, said.User)
-	who := caller{name: "user " + said.User, organization: organization, user: user, userName: said.User, scope: scopeOf(scopesOf(said))}
+	who := caller{
+		name: "user " + said.User, organization: organization, user: user, userName: said.User,
+		scope: scopeOf(scopesOf(said)),
+	}
 	return who, err
 }
 

@@ -38,7 +38,8 @@ func TestAJWTIsALoginWithScopes(t *testing.T) {
 	}
 	const tasks, keys = "/api/v1/tasks", "/api/v1/auth/api-keys"
 	made := ok[client.Task](w.call(http.MethodPost, tasks, newTask(), authorization, login(t, nil)), http.StatusCreated)
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM tasks t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND u.name = 'ada'`, made.ID))
+	require.Equal(t, 1,
+		w.count(`SELECT count(*) FROM tasks t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND u.name = 'ada'`, made.ID))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE sender = 'user ada'`))
 	require.Equal(t, http.StatusForbidden, asks(http.MethodGet, keys, nil, nil))
 	require.Equal(t, http.StatusOK, asks(http.MethodGet, keys, nil, map[string]any{"scopes": []string{"admin"}}))
@@ -50,7 +51,8 @@ func TestAJWTIsALoginWithScopes(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, asks(http.MethodGet, tasks+"/"+made.ID, nil, map[string]any{"org": other}))
 	require.Equal(t, http.StatusOK, asks(http.MethodGet, tasks+"/"+made.ID, nil, map[string]any{"org": w.org}))
 	for name, claims := range map[string]map[string]any{
-		"expired": {"exp": 1}, "of a strange organization": {"org": task.NewID()}, "of no organization": {"org": "x"}, "to refresh": {"type": "refresh"},
+		"expired": {"exp": 1}, "of a strange organization": {"org": task.NewID()}, "of no organization": {"org": "x"},
+		"to refresh": {"type": "refresh"},
 	} {
 		refused := w.call(http.MethodGet, tasks, nil, authorization, login(t, claims)).refused(http.StatusUnauthorized, "")
 		require.Contains(t, refused.Detail, "JWT", name)
@@ -75,7 +77,8 @@ func TestWebSocketTakesJWTs(t *testing.T) {
 	byQuery, byHeader, byFrame := w.socket(t, "?token="+good).ready(), w.socket(t, "", authorization, "Bearer "+good).ready(), w.socket(t, "")
 	byFrame.say(`{"type":"auth","token":"` + good + `"}`)
 	byFrame.ready()
-	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, login(t, nil)), http.StatusCreated)
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, login(t, nil)),
+		http.StatusCreated)
 	for _, s := range []*socket{byQuery, byHeader, byFrame} {
 		got := s.next()
 		for ; got["event_type"] != "TASK_CREATED"; got = s.next() {

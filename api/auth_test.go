@@ -49,7 +49,9 @@ func TestClosedServerAsksForKeys(t *testing.T) {
 	good := w.key(w.org, "write")
 	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, good), http.StatusCreated)
 	_, secret, _ := strings.Cut(good, " ")
-	require.Len(t, ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", secret), http.StatusOK).Items, 1)
+	require.Len(t,
+		ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, "X-API-Key", secret), http.StatusOK).Items,
+		1)
 	for _, public := range []string{"/health", "/healthz", "/readyz", "/api/v1/info", "/api/v1/sandboxes/health", "/api/v1/openapi.json"} {
 		require.Equal(t, http.StatusOK, w.call(http.MethodGet, public, nil).status, public)
 	}
@@ -63,8 +65,12 @@ func TestScopesIncludeThoseBeforeThem(t *testing.T) {
 	}
 	none, read, write, admin := w.key(w.org), w.key(w.org, "read"), w.key(w.org, "write"), w.key(w.org, "admin")
 	const keys = "/api/v1/auth/api-keys"
-	require.Equal(t, []int{403, 200, 200, 200}, []int{status("GET", "/api/v1/tasks", nil, none), status("GET", "/api/v1/tasks", nil, read), status("GET", "/api/v1/tasks", nil, write), status("GET", "/api/v1/tasks", nil, admin)})
-	require.Equal(t, []int{403, 201}, []int{status("POST", "/api/v1/tasks", newTask(), read), status("POST", "/api/v1/tasks", newTask(), write)})
+	require.Equal(t, []int{403, 200, 200, 200}, []int{
+		status("GET", "/api/v1/tasks", nil, none), status("GET", "/api/v1/tasks", nil, read),
+		status("GET", "/api/v1/tasks", nil, write), status("GET", "/api/v1/tasks", nil, admin),
+	})
+	require.Equal(t, []int{403, 201},
+		[]int{status("POST", "/api/v1/tasks", newTask(), read), status("POST", "/api/v1/tasks", newTask(), write)})
 	require.Equal(t, []int{403, 200}, []int{status("GET", keys, nil, write), status("GET", keys, nil, admin)})
 }
 
@@ -77,7 +83,8 @@ func TestKeysEnd(t *testing.T) {
 	require.True(t, strings.HasPrefix(made.Secret, "sk_live_"))
 	require.Equal(t, made.Secret[:16], made.Prefix)
 	require.Equal(t, []string{"write"}, made.Scopes)
-	ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret), http.StatusOK)
+	ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret),
+		http.StatusOK)
 	listed := w.call(http.MethodGet, keys, nil, authorization, admin)
 	require.Len(t, ok[client.Page[client.Key]](listed, http.StatusOK).Items, 2)
 	require.NotContains(t, string(listed.body), made.Secret)
@@ -87,13 +94,17 @@ func TestKeysEnd(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret).refused(http.StatusUnauthorized, "")
 	w.call(http.MethodDelete, keys+"/7", nil, authorization, admin).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, keys, `{"name":"x","scopes":["root"]}`, authorization, admin).refused(422, "body.scopes")
-	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"2001-01-01T00:00:00Z"}`, authorization, admin).refused(422, "body.expires_at")
-	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"9999-12-31T23:59:59-12:00"}`, authorization, admin).refused(422, "body.expires_at")
+	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"2001-01-01T00:00:00Z"}`, authorization, admin).
+		refused(422, "body.expires_at")
+	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"9999-12-31T23:59:59-12:00"}`, authorization, admin).
+		refused(422, "body.expires_at")
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until}, authorization, admin), http.StatusCreated)
+	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until},
+		authorization, admin), http.StatusCreated)
 	require.True(t, until.Equal(*ending.ExpiresAt), "it says when it ends")
 	past := time.Now().Add(-time.Hour)
-	_, expired, err := w.store.CreateKey(t.Context(), w.org, client.NewKey{Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
+	_, expired, err := w.store.CreateKey(t.Context(), w.org,
+		client.NewKey{Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
 	require.NoError(t, err)
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+expired).refused(http.StatusUnauthorized, "")
 }
@@ -112,29 +123,37 @@ func TestOrganizationsDoNotSeeEachOther(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/api/v1"+path, nil, authorization, mine).status, path)
 	}
 	for _, list := range []string{"/tasks", "/projects", "/tickets", "/sandboxes"} {
-		require.JSONEq(t, `{"items":[],"next_cursor":""}`, string(w.call(http.MethodGet, "/api/v1"+list, nil, authorization, theirs).body))
+		require.JSONEq(t, `{"items":[],"next_cursor":""}`,
+			string(w.call(http.MethodGet, "/api/v1"+list, nil, authorization, theirs).body))
 	}
-	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/cancel", nil, authorization, theirs).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/cancel", nil, authorization, theirs).
+		refused(http.StatusNotFound, "")
 	in := newTask()
 	in.DependsOn = &client.DependsOn{TaskIDs: []string{made.ID}}
 	w.call(http.MethodPost, "/api/v1/tasks", in, authorization, theirs).refused(422, "body.dependencies.depends_on")
 	in.DependsOn = nil
-	require.NotEqual(t, made.ProjectID, ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, authorization, theirs), http.StatusCreated).ProjectID)
-	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, theirs).refused(http.StatusNotFound, "")
-	w.call(http.MethodPost, wire+"unknown/events", `{"event_type":"x"}`, authorization, mine).refused(http.StatusNotFound, "")
+	require.NotEqual(t, made.ProjectID,
+		ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in, authorization, theirs), http.StatusCreated).ProjectID)
+	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, theirs).
+		refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, wire+"unknown/events", `{"event_type":"x"}`, authorization, mine).
+		refused(http.StatusNotFound, "")
 	require.Zero(t, w.count(`SELECT count(*) FROM sandboxes WHERE provider = 'bare'`))
 }
 
 func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")), http.StatusCreated)
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
+		http.StatusCreated)
 	box := w.begin(made)
 	bearer := "Bearer " + w.ring.Mint(box)
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer),
+		http.StatusOK)
 	ok[client.SandboxTask](w.call(http.MethodGet, wire+box+"/task", nil, authorization, bearer), http.StatusOK)
 	ok[[]client.LeasedMessage](w.call(http.MethodGet, wire+box+"/messages", nil, authorization, bearer), http.StatusOK)
-	ok[client.TaskCompleted](w.call(http.MethodPost, wire+box+"/task-complete", map[string]any{"task_id": made.ID}, authorization, bearer), http.StatusOK)
+	ok[client.TaskCompleted](w.call(http.MethodPost, wire+box+"/task-complete", map[string]any{"task_id": made.ID},
+		authorization, bearer), http.StatusOK)
 	ok[client.Sandbox](w.call(http.MethodGet, wire+box, nil, authorization, bearer), http.StatusOK)
 
 	prefix := "/t/" + w.ring.Mint(box)
@@ -147,24 +166,30 @@ func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
 	}
 	w.call(http.MethodPost, "/t/v1.k1.wrong"+wire+box+"/events", `{"event_type":"x"}`).refused(http.StatusForbidden, "")
 
-	w.call(http.MethodPost, wire+"other/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, wire+"other/events", `{"event_type":"x"}`, authorization, bearer).
+		refused(http.StatusForbidden, "")
 	w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil, authorization, bearer).refused(http.StatusForbidden, "")
 	w.call(http.MethodGet, "/api/v1/sandboxes", nil, authorization, bearer).refused(http.StatusForbidden, "")
 	stranger, err := token.NewRing(token.Key{ID: "k9", Secret: []byte(strings.Repeat("x", 32))}, nil)
 	require.NoError(t, err)
-	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, "Bearer "+stranger.Mint(box)).refused(http.StatusUnauthorized, "")
+	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, "Bearer "+stranger.Mint(box)).
+		refused(http.StatusUnauthorized, "")
 }
 
 func TestTokenOutlivesItsSandboxByAnHour(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")), http.StatusCreated)
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
+		http.StatusCreated)
 	box := w.begin(made)
 	bearer := "Bearer " + w.ring.Mint(box)
-	w.exec(`UPDATE sandboxes SET ended_at = now(), state = 'gone', gone_at = now(), verified_at = now() WHERE id = $1`, box)
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer), http.StatusOK)
+	w.exec(`UPDATE sandboxes SET ended_at = now(), state = 'gone', gone_at = now(), verified_at = now() WHERE id = $1`,
+		box)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer),
+		http.StatusOK)
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM sandbox_events WHERE sandbox_id = $1 AND late`, box))
-	w.call(http.MethodPost, wire+box+"/messages", `{"content":"x"}`, authorization, w.key(w.org, "write")).refused(http.StatusGone, "")
+	w.call(http.MethodPost, wire+box+"/messages", `{"content":"x"}`, authorization, w.key(w.org, "write")).
+		refused(http.StatusGone, "")
 	w.exec(`UPDATE sandboxes SET gone_at = now() - interval '61 minutes', verified_at = now() - interval '61 minutes' WHERE id = $1`, box)
 	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusGone, "")
 }
@@ -172,8 +197,10 @@ func TestTokenOutlivesItsSandboxByAnHour(t *testing.T) {
 func TestWrongTokenIsRefusedOnAnOpenServerToo(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.call(http.MethodPost, wire+"b/events", `{"event_type":"x"}`, authorization, "Bearer "+w.ring.Mint("other")).refused(http.StatusForbidden, "")
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", `{"event_type":"x"}`, authorization, "Bearer "+w.ring.Mint("b"), "Host", "anything"), http.StatusOK)
+	w.call(http.MethodPost, wire+"b/events", `{"event_type":"x"}`, authorization, "Bearer "+w.ring.Mint("other")).
+		refused(http.StatusForbidden, "")
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", `{"event_type":"x"}`, authorization,
+		"Bearer "+w.ring.Mint("b"), "Host", "anything"), http.StatusOK)
 }
 
 func TestOpenServerTakesNothingFromWebPages(t *testing.T) {
@@ -228,12 +255,15 @@ func TestTokenIsInNoLog(t *testing.T) {
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handler := api.New(api.Config{}, api.Deps{
-		Ports: api.PortsOf(nil), Tokens: ring, Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Ports: api.PortsOf(nil), Tokens: ring,
+		Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	secret := ring.Mint("b")
 	paths := []string{
-		"/t/" + secret + "/api/v1/tasks", "/t/" + secret + "/nowhere", "/t/" + secret, "/t/" + secret + "/api/v1/sandboxes/b/events?wait=1",
-		"//t/" + secret + "/x", "/x/t/" + secret + "/x", "/somewhere/else/t/" + secret, wire + secret + "/events", "/t/sk_live_0/x/" + secret,
+		"/t/" + secret + "/api/v1/tasks", "/t/" + secret + "/nowhere", "/t/" + secret,
+		"/t/" + secret + "/api/v1/sandboxes/b/events?wait=1",
+		"//t/" + secret + "/x", "/x/t/" + secret + "/x", "/somewhere/else/t/" + secret, wire + secret + "/events",
+		"/t/sk_live_0/x/" + secret,
 	}
 	for _, path := range paths {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)
@@ -250,7 +280,9 @@ func TestTokenIsInNoLog(t *testing.T) {
 func TestPanicIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	handler := api.New(api.Config{Open: true}, api.Deps{
+		Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil)),
+	})
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/projects", nil)
 	res := httptest.NewRecorder()
 	handler.ServeHTTP(res, req) // nobody's store has no methods
@@ -305,7 +337,9 @@ type watched struct {
 }
 
 // TaskEventsAfter implements api.EventLog.
-func (s watched) TaskEventsAfter(ctx context.Context, id string, after ingest.Cursor, limit int) (ingest.TaskPage, error) {
+func (s watched) TaskEventsAfter(
+	ctx context.Context, id string, after ingest.Cursor, limit int,
+) (ingest.TaskPage, error) {
 	select {
 	case s.asked <- struct{}{}:
 	default:
@@ -320,7 +354,8 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	for range 2 {
 		require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	}
-	keys := ok[client.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization, "Bearer "+secret), http.StatusOK)
+	keys := ok[client.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization,
+		"Bearer "+secret), http.StatusOK)
 	require.Len(t, keys.Items, 1)
 	require.NoError(t, w.store.RevokeKey(t.Context(), w.org, keys.Items[0].ID))
 	require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
@@ -331,7 +366,9 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 func TestACallerThatWentAwayIsNoError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil))})
+	handler := api.New(api.Config{Open: true}, api.Deps{
+		Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil)),
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/tasks?status=nope", http.NoBody)
@@ -349,6 +386,7 @@ func TestTheRootSaysWhereTheRestIs(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Body.String(), "/api/v1/openapi.json")
 	w = httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/openapi.json", http.NoBody))
+	handler.ServeHTTP(w,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/openapi.json", http.NoBody))
 	require.Equal(t, http.StatusOK, w.Code)
 }

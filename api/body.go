@@ -21,8 +21,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// unpacked reads a body of at most limit bytes, packed and unpacked, as it is after unpacking; why tells an error of that to the
-// sender, but for the [http.MaxBytesError] of a longer one.
+// unpacked reads a body of at most limit bytes, packed and unpacked, as it is after unpacking; why tells an error of
+// that to the sender, but for the [http.MaxBytesError] of a longer one.
 func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) error, err error) {
 	plain := http.MaxBytesReader(nil, r.Body, limit)
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
@@ -31,7 +31,8 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 		return plain, func(err error) error { return notRead(r, err) }, nil
 	case "gzip", "x-gzip":
 	default:
-		return nil, nil, httpError(http.StatusUnsupportedMediaType, "Bodies are taken plain or with gzip, not with %q.", encoding)
+		return nil, nil, httpError(http.StatusUnsupportedMediaType,
+			"Bodies are taken plain or with gzip, not with %q.", encoding)
 	}
 	packed := &packedBody{src: plain, request: r}
 	whole, err := gzip.NewReader(packed)
@@ -113,7 +114,8 @@ func decodeError(err error) error {
 		return nil
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", cmp.Or(wrong.Field, "body"), kindOf(wrong), valueOf(wrong))
+		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", cmp.Or(wrong.Field, "body"),
+			kindOf(wrong), valueOf(wrong))
 	}
 	return task.Invalid("", "The request body is not well-formed JSON: %s.", err)
 }

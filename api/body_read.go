@@ -18,10 +18,13 @@ import (
 
 // limitBody returns the body of a request as limit counts it. The caller calls leave.
 func limitBody(c *gin.Context, limit *bodyLimit) *limitedBody {
-	return &limitedBody{limit: limit, sandboxID: c.Param("sandbox_id"), request: c.Request, conn: http.NewResponseController(c.Writer)}
+	return &limitedBody{
+		limit: limit, sandboxID: c.Param("sandbox_id"), request: c.Request, conn: http.NewResponseController(c.Writer),
+	}
 }
 
-// within is the middleware of a route that huma serves: it reads the body, whole and unpacked, before anything else does.
+// within is the middleware of a route that huma serves: it reads the body, whole and unpacked, before anything else
+// does.
 func (a *API) within(limit *bodyLimit, longest int64) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humagin.Unwrap(ctx)

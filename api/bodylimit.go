@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// bodyLimit bounds how many bytes of request bodies are in memory, in all and for each sandbox, from their arrival to their answer:
-// what a hanging database does not take must not pile up. Small bodies are a class of their own, so that heartbeats pass where
-// batches fill the other.
+// bodyLimit bounds how many bytes of request bodies are in memory, in all and for each sandbox, from their arrival to
+// their answer: what a hanging database does not take must not pile up. Small bodies are a class of their own, so that
+// heartbeats pass where batches fill the other.
 type bodyLimit struct {
 	large, small *bodyClass
 	wait         time.Duration // for room, of one body in all; then it is refused
@@ -38,7 +38,10 @@ var errNoRoom = errors.New("no room for the body")
 // newBodyLimit returns a limit of that many bytes. One body of the longest length always fits.
 func newBodyLimit(bytes, longest int64) *bodyLimit {
 	longest += smallBody // counted to look for the end
-	return &bodyLimit{large: newBodyClass(bytes, longest), small: newBodyClass(bytes/bodyParts, smallBody), wait: bodyWait, haste: bodyHaste}
+	return &bodyLimit{
+		large: newBodyClass(bytes, longest), small: newBodyClass(bytes/bodyParts, smallBody), wait: bodyWait,
+		haste: bodyHaste,
+	}
 }
 
 // bodyClass counts the bodies of one class.
@@ -61,7 +64,8 @@ type sandboxShare struct {
 func newBodyClass(bytes, longest int64) *bodyClass {
 	size := max(bytes, longest)
 	return &bodyClass{
-		size: size, share: max(bytes/bodyParts, longest), all: semaphore.NewWeighted(size), sandboxes: map[string]*sandboxShare{},
+		size: size, share: max(bytes/bodyParts, longest), all: semaphore.NewWeighted(size),
+		sandboxes: map[string]*sandboxShare{},
 	}
 }
 
@@ -107,8 +111,8 @@ type limitedBody struct {
 	until time.Time // when its wait for room ends; zero: it has not waited
 }
 
-// Read implements [io.Reader]. A body that comes with its head is counted once it is here. Of any other the next piece is counted
-// before its sender gets time for it: a sender that announces much and sends little keeps nobody out.
+// Read implements [io.Reader]. A body that comes with its head is counted once it is here. Of any other the next piece
+// is counted before its sender gets time for it: a sender that announces much and sends little keeps nobody out.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.read > 0 && b.read >= b.due && b.read != b.length {
 		if err := b.next(); err != nil {

@@ -57,14 +57,17 @@ func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	g := &gate{t: t, limit: newBodyLimit(gateRoom, 1<<20)}
 	g.limit.wait, g.limit.haste = wait, haste
 	hot[postBatchIn](a, g.limit, route{
-		method: http.MethodPost, path: "/gate/{sandbox_id}/batch", id: "gate-batch", tag: tagSandboxes, access: accessSandbox, says: client.Batch{}, body: 4 << 20,
+		method: http.MethodPost, path: "/gate/{sandbox_id}/batch", id: "gate-batch", tag: tagSandboxes, access: accessSandbox,
+		says: client.Batch{}, body: 4 << 20,
 	}, a.postBatch)
 	hot[postEventIn](a, g.limit, route{
-		method: http.MethodPost, path: "/gate/{sandbox_id}/events", id: "gate-event", tag: tagSandboxes, access: accessSandbox, says: client.BatchEvent{}, body: 1 << 20,
+		method: http.MethodPost, path: "/gate/{sandbox_id}/events", id: "gate-event", tag: tagSandboxes,
+		access: accessSandbox, says: client.BatchEvent{}, body: 1 << 20,
 	}, a.postEvent)
 	add(a, route{
-		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes, access: accessSandbox,
-		body: transcript.MaxPiece, limit: g.limit,
+		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes,
+		access: accessSandbox,
+		body:   transcript.MaxPiece, limit: g.limit,
 	}, a.putTranscript)
 	a.finishForms()
 	server := httptest.NewServer(a)
@@ -97,7 +100,8 @@ func (g *gate) timesOut(stalled *bufio.Reader) {
 
 func (g *gate) holds(bytes int64) {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool { return g.limit.takes() == bytes }, time.Minute, time.Millisecond, "the bodies come in")
+	require.Eventually(g.t, func() bool { return g.limit.takes() == bytes }, time.Minute,
+		time.Millisecond, "the bodies come in")
 }
 
 func (g *gate) status(method, path, body string) int {

@@ -55,7 +55,8 @@ func TestBodiesShareALimit(t *testing.T) {
 	go func() { done <- read() }()
 	_, err := w.Write([]byte("x"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return m.takes() == smallBody }, time.Minute, time.Millisecond, "what was read is counted a moment later")
+	require.Eventually(t, func() bool { return m.takes() == smallBody }, time.Minute, time.Millisecond,
+		"what was read is counted a moment later")
 	large, read := sent(m, &conn{}, strings.NewReader(strings.Repeat("x", 900*kib)))
 	require.NoError(t, read(), "one piece is counted, of whatever was announced")
 	for _, headers := range [][]string{nil, {"Content-Encoding", "gzip"}} {
@@ -92,7 +93,8 @@ func TestABodyWaitsForRoom(t *testing.T) {
 	second, read := sent(m, c, strings.NewReader(strings.Repeat("x", 1<<20)))
 	done := make(chan error, 1)
 	go func() { done <- read() }()
-	require.Eventually(t, func() bool { return m.small.held.Load() > 0 }, time.Minute, time.Millisecond, "its beginning is counted")
+	require.Eventually(t, func() bool { return m.small.held.Load() > 0 }, time.Minute,
+		time.Millisecond, "its beginning is counted")
 	first.leave()
 	require.NoError(t, <-done)
 	second.leave()

@@ -26,10 +26,22 @@ type Branches interface {
 // answered with 200 and success false.
 func (a *API) registerBranches() {
 	const post, flow = http.MethodPost, "/api/v1/branch-workflow/"
-	add(a, route{method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Create a branch", more: "Finds the branch of a ticket on GitHub, or creates it.", access: accessWrite, says: client.BranchStart{}}, a.startBranch)
-	add(a, route{method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Create a pull request", more: "Finds the pull request of a branch, or opens one.", access: accessWrite, says: client.BranchFinish{}}, a.finishBranch)
-	add(a, route{method: post, path: flow + "merge", id: "merge-branch", tag: tagProjects, summary: "Merge a pull request", access: accessWrite, says: client.BranchMerge{}}, a.mergeBranch)
-	add(a, route{method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "Compare a branch with its base", access: accessRead, says: client.BranchLook{}}, a.branchStatus)
+	add(a, route{
+		method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Create a branch",
+		more: "Finds the branch of a ticket on GitHub, or creates it.", access: accessWrite, says: client.BranchStart{},
+	}, a.startBranch)
+	add(a, route{
+		method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Create a pull request",
+		more: "Finds the pull request of a branch, or opens one.", access: accessWrite, says: client.BranchFinish{},
+	}, a.finishBranch)
+	add(a, route{
+		method: post, path: flow + "merge", id: "merge-branch", tag: tagProjects, summary: "Merge a pull request",
+		access: accessWrite, says: client.BranchMerge{},
+	}, a.mergeBranch)
+	add(a, route{
+		method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "Compare a branch with its base",
+		access: accessRead, says: client.BranchLook{},
+	}, a.branchStatus)
 }
 
 // rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.
@@ -42,7 +54,9 @@ type field struct{ name, value string }
 
 // readBranch reads a request and says for whom to act: the caller. A user_id of somebody else is refused; where nobody
 // logs in there is but one user.
-func (a *API) readBranch(ctx context.Context, in *rawIn, said any, at *client.BranchPlace, needs func() []field) (scm.Owner, error) {
+func (a *API) readBranch(
+	ctx context.Context, in *rawIn, said any, at *client.BranchPlace, needs func() []field,
+) (scm.Owner, error) {
 	if err := decode(token.Hide(in.RawBody), said); err != nil {
 		return scm.Owner{}, err
 	}
@@ -56,7 +70,8 @@ func (a *API) readBranch(ctx context.Context, in *rawIn, said any, at *client.Br
 	}
 	who := callerOf(ctx)
 	if !a.cfg.Open && (who.user == "" || at.UserID != "" && at.UserID != who.user && at.UserID != who.userName) {
-		return scm.Owner{}, task.Errorf(task.CodeForbidden, "The branch workflow acts for the caller alone: leave user_id out, or log in as that user.")
+		return scm.Owner{}, task.Errorf(task.CodeForbidden,
+			"The branch workflow acts for the caller alone: leave user_id out, or log in as that user.")
 	}
 	return scm.Owner{UserID: who.user}, nil
 }
@@ -109,7 +124,8 @@ func (a *API) finishBranch(ctx context.Context, in *rawIn) (*bodyOut[client.Bran
 
 func (a *API) mergeBranch(ctx context.Context, in *rawIn) (*bodyOut[client.BranchMerged], error) {
 	said := client.BranchMerge{MergeMethod: "squash"}
-	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"ticket_id", said.TicketID}} })
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace,
+		func() []field { return []field{{"ticket_id", said.TicketID}} })
 	if err == nil {
 		said.MergeMethod, err = oneOf("merge_method", said.MergeMethod, "squash", []string{"merge", "squash", "rebase"})
 	}
@@ -132,7 +148,8 @@ func (a *API) mergeBranch(ctx context.Context, in *rawIn) (*bodyOut[client.Branc
 
 func (a *API) branchStatus(ctx context.Context, in *rawIn) (*bodyOut[client.BranchStanding], error) {
 	var said client.BranchLook
-	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace, func() []field { return []field{{"branch_name", said.BranchName}} })
+	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace,
+		func() []field { return []field{{"branch_name", said.BranchName}} })
 	if err != nil {
 		return nil, err
 	}

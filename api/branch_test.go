@@ -55,22 +55,27 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ticket := client.BranchTicket{TicketID: "t-1", TicketTitle: "Say hello"}
-	started := ok[client.BranchStarted](w.branch("start", client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket}), http.StatusOK)
+	started := ok[client.BranchStarted](w.branch("start",
+		client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket}), http.StatusOK)
 	require.True(t, started.Success)
 	require.Equal(t, "feature/t-1", *started.BranchName)
 	require.Nil(t, started.Error)
-	finished := ok[client.BranchFinished](w.branch("finish", client.BranchFinish{BranchPlace: place(""), BranchTicket: ticket, BranchName: "feature/t-1"}), http.StatusOK)
+	finished := ok[client.BranchFinished](w.branch("finish",
+		client.BranchFinish{BranchPlace: place(""), BranchTicket: ticket, BranchName: "feature/t-1"}), http.StatusOK)
 	require.Equal(t, 7, *finished.PRNumber)
-	merged := ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
+	merged := ok[client.BranchMerged](w.branch("merge",
+		client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.Equal(t, "sha2", *merged.MergeSHA)
 	require.Equal(t, "squash", w.flow.merge.MergeMethod)
 	require.Nil(t, w.flow.merge.DeleteAfter)
 	require.Nil(t, merged.Error)
 	w.flow.left = "The branch was not deleted."
-	merged = ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
+	merged = ok[client.BranchMerged](w.branch("merge",
+		client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.True(t, merged.Success)
 	require.Equal(t, w.flow.left, *merged.Error, "what was not done is told")
-	standing := ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
+	standing := ok[client.BranchStanding](w.branch("status",
+		client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
 	require.Equal(t, client.BranchStanding{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
 }
 
@@ -79,13 +84,15 @@ func TestBranchWorkflowTellsRefusals(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.flow.conflict, w.flow.err = true, task.Errorf(task.CodeConflict, "Pull request #7 has conflicts.")
-	merged := ok[client.BranchMerged](w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
+	merged := ok[client.BranchMerged](w.branch("merge",
+		client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.False(t, merged.Success)
 	require.True(t, merged.HasConflicts)
 	require.Nil(t, merged.MergeSHA)
 	require.Equal(t, "Pull request #7 has conflicts.", *merged.Error)
 	w.flow.err = context.DeadlineExceeded
-	w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}).refused(http.StatusServiceUnavailable, "")
+	w.branch("merge", client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}).
+		refused(http.StatusServiceUnavailable, "")
 	for name, in := range map[string]client.BranchMerge{
 		"merge_method": {BranchPlace: place(""), TicketID: "t-1", PRNumber: 7, MergeMethod: "octopus"},
 		"pr_number":    {BranchPlace: place(""), TicketID: "t-1"},
@@ -100,11 +107,13 @@ func TestBranchWorkflowTellsRefusals(t *testing.T) {
 func TestBranchWorkflowActsForTheCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})
-	key, secret, err := w.store.CreateKey(t.Context(), w.org, client.NewKey{User: "alice", Name: "k", Scopes: []string{"write"}})
+	key, secret, err := w.store.CreateKey(t.Context(), w.org,
+		client.NewKey{User: "alice", Name: "k", Scopes: []string{"write"}})
 	require.NoError(t, err)
 	bearer := "Bearer " + secret
 	for _, user := range []string{"", key.UserID, "alice"} {
-		ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(user), BranchName: "b"}, authorization, bearer), http.StatusOK)
+		ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(user), BranchName: "b"},
+			authorization, bearer), http.StatusOK)
 		require.Equal(t, key.UserID, w.flow.who.UserID)
 	}
 	w.flow.who = scm.Owner{}

@@ -22,10 +22,19 @@ func (a *API) registerBudgets() {
 	const get, put = http.MethodGet, http.MethodPut
 	const tasks, projects = "/api/v1/tasks/{id}/budget", "/api/v1/projects/{id}/budget"
 	s := a.deps.Budgets
-	add(a, route{method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "Get budget and usage", access: accessRead}, read(s.TaskBudget))
-	add(a, route{method: put, path: tasks, id: "set-task-budget", tag: tagTasks, summary: "Set a budget", access: accessWrite}, a.setBudget(s.SetTaskBudget))
-	add(a, route{method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "Get budget and usage", more: "Of all tasks of the project together.", access: accessRead}, read(s.ProjectBudget))
-	add(a, route{method: put, path: projects, id: "set-project-budget", tag: tagProjects, summary: "Set a budget", access: accessWrite}, a.setBudget(s.SetProjectBudget))
+	add(a, route{
+		method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "Get budget and usage", access: accessRead,
+	}, read(s.TaskBudget))
+	add(a, route{
+		method: put, path: tasks, id: "set-task-budget", tag: tagTasks, summary: "Set a budget", access: accessWrite,
+	}, a.setBudget(s.SetTaskBudget))
+	add(a, route{
+		method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "Get budget and usage",
+		more: "Of all tasks of the project together.", access: accessRead,
+	}, read(s.ProjectBudget))
+	add(a, route{
+		method: put, path: projects, id: "set-project-budget", tag: tagProjects, summary: "Set a budget", access: accessWrite,
+	}, a.setBudget(s.SetProjectBudget))
 }
 
 type setBudgetIn struct {
@@ -33,7 +42,9 @@ type setBudgetIn struct {
 	Body client.Budget
 }
 
-type budgetSetter func(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error)
+type budgetSetter func(
+	ctx context.Context, organizationID, id, sender string, b task.Budget,
+) (client.BudgetUsage, error)
 
 func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {
 	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {

@@ -86,7 +86,8 @@ func checkTitle(field, title string) error {
 	case strings.TrimSpace(title) == "":
 		return task.Invalid(field, "The %s must not be empty.", field)
 	case utf8.RuneCountInString(title) > maxTitle:
-		return task.Invalid(field, "The %s has %d characters; at most %d are allowed.", field, utf8.RuneCountInString(title), maxTitle)
+		return task.Invalid(field, "The %s has %d characters; at most %d are allowed.", field,
+			utf8.RuneCountInString(title), maxTitle)
 	}
 	for _, r := range title {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) {

@@ -20,7 +20,8 @@ func TestChunks_Malformed(t *testing.T) {
 		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
-		_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
+		_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "+
+			"application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+body)
 		require.NoError(t, err)
 		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -45,8 +46,8 @@ func TestChunks_Malformed(t *testing.T) {
 	require.Equal(t, http.StatusRequestTimeout, status)
 }
 
-// TestNumbers_OutOfRange answers 422 in words that name the field, and none of Go's. A number that no double holds is 400 where the
-// body has a schema.
+// TestNumbers_OutOfRange answers 422 in words that name the field, and none of Go's. A number that no double holds is
+// 400 where the body has a schema.
 func TestNumbers_OutOfRange(t *testing.T) {
 	t.Parallel()
 	w := open(t)

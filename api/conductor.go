@@ -13,8 +13,12 @@ import (
 
 // Conducting reads conductor analyses, and the open work that new work is compared with.
 type Conducting interface {
-	ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error)
-	Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error)
+	ConductorAnalyses(
+		ctx context.Context, organizationID string, p client.PageRequest,
+	) (client.Page[conductor.Analysis], error)
+	Duplicates(
+		ctx context.Context, organizationID string, q client.GuardianQuery,
+	) (client.Page[conductor.Duplicate], error)
 	ConductorAge(ctx context.Context) (time.Duration, error)
 	ConductorHour(ctx context.Context, organizationID string) (conductor.Hour, error)
 	OpenWork(ctx context.Context, q conductor.WorkQuery) ([]conductor.OpenWork, error)
@@ -22,8 +26,14 @@ type Conducting interface {
 
 func (a *API) registerConductor() {
 	const get, base = http.MethodGet, "/api/v1/conductor"
-	add(a, route{method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian, summary: "List conductor analyses", more: "Newest first.", access: accessRead}, a.listConducted)
-	add(a, route{method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "List duplicate tasks", more: "Pairs of tasks about the same work, newest first.", access: accessRead}, listed(a.deps.Conducting.Duplicates))
+	add(a, route{
+		method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian,
+		summary: "List conductor analyses", more: "Newest first.", access: accessRead,
+	}, a.listConducted)
+	add(a, route{
+		method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "List duplicate tasks",
+		more: "Pairs of tasks about the same work, newest first.", access: accessRead,
+	}, listed(a.deps.Conducting.Duplicates))
 }
 
 func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
@@ -36,7 +46,9 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 	if err != nil {
 		return client.ConductorStatus{}, err
 	}
-	s := client.ConductorStatus{Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Schedule: found}
+	s := client.ConductorStatus{
+		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Schedule: found,
+	}
 	age, err := a.deps.Conducting.ConductorAge(ctx)
 	if err != nil {
 		return s, err

@@ -17,7 +17,8 @@ import (
 func (w *world) conducts(cycle string) {
 	w.t.Helper()
 	c := conductor.New(conductor.Config{}, conductor.Deps{Store: w.store})
-	_, err := c.Analyze(w.t.Context(), contract.Range{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"}, contract.CycleProgress{}, func(contract.CycleProgress) {})
+	_, err := c.Analyze(w.t.Context(), contract.Range{CycleID: cycle, Upto: "ffffffff-ffff-ffff-ffff-ffffffffffff"},
+		contract.CycleProgress{}, func(contract.CycleProgress) {})
 	require.NoError(w.t, err)
 	require.NoError(w.t, c.End(w.t.Context(), contract.CycleReport{ID: cycle}))
 }
@@ -35,11 +36,15 @@ func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
 	admin, read, stranger := w.key(w.org, "admin"), w.key(w.org, "read"), w.foreigner()
 	var made []client.Task
 	for range 2 {
-		made = append(made, ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", about("Checkout crashes on an empty cart"), authorization, admin), http.StatusCreated))
+		made = append(made, ok[client.Task](
+			w.call(http.MethodPost, "/api/v1/tasks", about("Checkout crashes on an empty cart"), authorization, admin),
+			http.StatusCreated,
+		))
 		w.begin(made[len(made)-1])
 	}
 	health := func(key string) client.MonitorHealth {
-		return ok[client.MonitorHealth](w.call(http.MethodGet, monitorRoutes+"/health", nil, authorization, key), http.StatusOK)
+		return ok[client.MonitorHealth](w.call(http.MethodGet, monitorRoutes+"/health", nil, authorization, key),
+			http.StatusOK)
 	}
 	require.Equal(t, "not_run", health(read).Status)
 	w.conducts("one")
@@ -51,7 +56,8 @@ func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
 	require.Zero(t, health(stranger).RecentDuplicates)
 
 	status := func(key string) client.ConductorStatus {
-		return ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, key), http.StatusOK).Conductor
+		return ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, key),
+			http.StatusOK).Conductor
 	}
 	require.True(t, status(read).Running)
 	require.NotNil(t, status(read).LastRunAge)
@@ -60,18 +66,21 @@ func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
 
 	const routes = "/api/v1/conductor"
 	list := func(path, key string) []json.RawMessage {
-		return ok[client.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key), http.StatusOK).Items
+		return ok[client.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key),
+			http.StatusOK).Items
 	}
 	require.Len(t, list("/analyses", read), 1)
 	require.Len(t, list("/duplicates?task_id="+made[0].ID, read), 1)
 	require.Empty(t, list("/duplicates?task_id="+task.NewID(), read))
 	require.Empty(t, list("/analyses", stranger))
 	require.Empty(t, list("/duplicates", stranger))
-	w.call(http.MethodGet, routes+"/duplicates?task_id=x", nil, authorization, read).refused(http.StatusUnprocessableEntity, "query.task_id")
+	w.call(http.MethodGet, routes+"/duplicates?task_id=x", nil, authorization, read).
+		refused(http.StatusUnprocessableEntity, "query.task_id")
 
 	const schedule = "/api/v1/schedules/conductor"
 	w.call(http.MethodPost, schedule+"/pause", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
-	require.True(t, ok[client.Schedule](w.call(http.MethodPost, schedule+"/pause", nil, authorization, admin), http.StatusOK).Paused)
+	require.True(t,
+		ok[client.Schedule](w.call(http.MethodPost, schedule+"/pause", nil, authorization, admin), http.StatusOK).Paused)
 }
 
 func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
@@ -81,8 +90,10 @@ func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
 	body := func(title, more string) string {
 		return `{"repo": "` + goodRepo + `", "title": "` + title + `", "task": {"agent": "external"}` + more + `}`
 	}
-	first := ok[client.Ticket](w.call(http.MethodPost, tickets, body("Crash on empty cart at checkout", "")), http.StatusCreated)
-	p := w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", "")).refused(http.StatusConflict, "body.force_create")
+	first := ok[client.Ticket](w.call(http.MethodPost, tickets, body("Crash on empty cart at checkout", "")),
+		http.StatusCreated)
+	p := w.call(http.MethodPost, tickets,
+		body("Checkout: empty cart crashes", "")).refused(http.StatusConflict, "body.force_create")
 	require.True(t, p.Duplicates.IsDuplicate)
 	require.Len(t, p.Duplicates.Candidates, 1)
 	require.Equal(t, []string{first.ID, first.TaskIDs[0], "pending"},
@@ -90,9 +101,12 @@ func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
 	require.Contains(t, p.Detail, first.TaskIDs[0])
 
 	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Rotate API keys", "")), http.StatusCreated)
-	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", `, "force_create": true`)), http.StatusCreated)
-	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", `, "check_duplicates": false`)), http.StatusCreated)
-	w.call(http.MethodPost, tickets, body("The cart", `, "similarity_threshold": 2`)).refused(http.StatusUnprocessableEntity, "body.similarity_threshold")
+	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Checkout: empty cart crashes", `, "force_create": true`)),
+		http.StatusCreated)
+	ok[client.Ticket](w.call(http.MethodPost, tickets,
+		body("Checkout: empty cart crashes", `, "check_duplicates": false`)), http.StatusCreated)
+	w.call(http.MethodPost, tickets, body("The cart", `, "similarity_threshold": 2`)).
+		refused(http.StatusUnprocessableEntity, "body.similarity_threshold")
 
 	w.exec(`UPDATE tasks SET status = 'completed'`)
 	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Empty cart crashes checkout", "")), http.StatusCreated)

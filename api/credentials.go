@@ -21,11 +21,27 @@ type Credentials interface {
 
 func (a *API) registerCredentials() {
 	const all, tag = "/api/v1/credentials", "credentials"
-	add(a, route{method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List credentials", more: "Those of the caller, and of projects, organization and server, without secrets.", access: accessRead}, a.listCredentials)
-	add(a, route{method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Set a credential", more: "Replaces the one before.", access: accessWrite}, a.setCredential)
-	add(a, route{method: http.MethodDelete, path: all + "/{kind}", id: "delete-credential", tag: tag, summary: "Delete a credential", access: accessWrite, status: http.StatusNoContent}, a.removeCredential)
-	add(a, route{method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Test a credential", more: "Asks the provider whether the credential works that a task of the caller would be given.", access: accessWrite}, a.testCredential)
-	add(a, route{method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag, summary: "Re-encrypt all credentials", more: "Encrypts the credentials of the installation under its first key.", access: accessAdmin}, a.rotateCredentials)
+	add(a, route{
+		method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List credentials",
+		more: "Those of the caller, and of projects, organization and server, without secrets.", access: accessRead,
+	}, a.listCredentials)
+	add(a, route{
+		method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Set a credential",
+		more: "Replaces the one before.", access: accessWrite,
+	}, a.setCredential)
+	add(a, route{
+		method: http.MethodDelete, path: all + "/{kind}", id: "delete-credential", tag: tag, summary: "Delete a credential",
+		access: accessWrite, status: http.StatusNoContent,
+	}, a.removeCredential)
+	add(a, route{
+		method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Test a credential",
+		more: "Asks the provider whether the credential works that a task of the caller would be given.", access: accessWrite,
+	}, a.testCredential)
+	add(a, route{
+		method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag,
+		summary: "Re-encrypt all credentials", more: "Encrypts the credentials of the installation under its first key.",
+		access: accessAdmin,
+	}, a.rotateCredentials)
 }
 
 // checkNames refuses names under which no credential can be kept.
@@ -36,7 +52,10 @@ func checkNames(names []string) error {
 	}
 	for _, name := range names {
 		if err := credential.CheckKind(name); err != nil && name != credential.Model {
-			return task.Invalid(field, "The name %q in %s is no kind of credential: it is model, anthropic, claude_oauth, github, or the name of another provider in small letters.", clip(name), field)
+			return task.Invalid(field,
+				"The name %q in %s is no kind of credential: it is model, anthropic, claude_oauth, github, or the name of "+
+					"another provider in small letters.",
+				clip(name), field)
 		}
 	}
 	return nil
@@ -57,7 +76,8 @@ func placeOf(who caller, kind, scope, projectID string) (credential.Place, error
 	case scope != credential.ScopeProject && projectID != "":
 		return p, task.Invalid("project_id", "A project_id belongs to the scope project.")
 	case scope == credential.ScopeUser && who.user == "":
-		return p, task.Errorf(task.CodeForbidden, "This login speaks for no user, so that it has no credentials of its own. Use an API key.")
+		return p, task.Errorf(task.CodeForbidden,
+			"This login speaks for no user, so that it has no credentials of its own. Use an API key.")
 	case scope == credential.ScopeUser:
 		return p, nil
 	}
@@ -75,7 +95,9 @@ func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[
 	if err != nil {
 		return nil, err
 	}
-	return body(a.deps.Credentials.Set(ctx, p, credential.Value{Secret: in.Body.Secret, Bearer: in.Body.Bearer, BaseURL: in.Body.BaseURL, Models: in.Body.Models}))
+	return body(a.deps.Credentials.Set(ctx, p, credential.Value{
+		Secret: in.Body.Secret, Bearer: in.Body.Bearer, BaseURL: in.Body.BaseURL, Models: in.Body.Models,
+	}))
 }
 
 func (a *API) listCredentials(ctx context.Context, _ *struct{}) (*pageOut[client.Credential], error) {

@@ -19,13 +19,16 @@ func (w *world) keeper() api.Credentials {
 	w.t.Helper()
 	ring, err := credential.ParseRing(credential.NewKey())
 	require.NoError(w.t, err)
-	return credential.New(credential.Config{Organization: w.org, Installation: map[string]credential.Value{"github": {Secret: "ghp_installation"}}}, ring, w.store)
+	return credential.New(credential.Config{
+		Organization: w.org, Installation: map[string]credential.Value{"github": {Secret: "ghp_installation"}},
+	}, ring, w.store)
 }
 
 // keyOf is a key that speaks for a user.
 func (w *world) keyOf(org, user, scope string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.NewKey{User: user, Name: "of " + user, Scopes: []string{scope}})
+	_, secret, err := w.store.CreateKey(w.t.Context(), org,
+		client.NewKey{User: user, Name: "of " + user, Scopes: []string{scope}})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -38,7 +41,9 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 		return w.call(http.MethodPut, credentials+"/"+kind, body, authorization, key)
 	}
 	const secret = "sk-ant-api03-0123456789abcdefWXYZ"
-	got := set(alice, "anthropic", client.NewCredential{Secret: secret, BaseURL: "https://host", Models: credential.Models{Model: "m"}})
+	got := set(alice, "anthropic", client.NewCredential{
+		Secret: secret, BaseURL: "https://host", Models: credential.Models{Model: "m"},
+	})
 	made := ok[client.Credential](got, http.StatusOK)
 	require.Equal(t, "********WXYZ", made.Masked)
 	require.NotContains(t, string(got.body), secret)
@@ -59,7 +64,8 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 	set(alice, "anthropic", client.NewCredential{Secret: "short"}).refused(422, "body.secret")
 	set(alice, "no kind", client.NewCredential{Secret: secret}).refused(422, "body.kind")
 	w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, bob).refused(http.StatusNotFound, "")
-	require.Equal(t, http.StatusNoContent, w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, alice).status)
+	require.Equal(t, http.StatusNoContent,
+		w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, alice).status)
 	require.Equal(t, []string{"installation github"}, kinds(alice))
 }
 
@@ -69,7 +75,8 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
 	require.NoError(t, err)
 	alice, admin, stranger := w.keyOf(w.org, "alice", "write"), w.keyOf(w.org, "boss", "admin"), w.keyOf(other, "carol", "admin")
-	project := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, alice), http.StatusCreated).ProjectID
+	project := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, alice),
+		http.StatusCreated).ProjectID
 	ofAll := client.NewCredential{Secret: "openai-of-all-000", Scope: "organization"}
 	ofProject := client.NewCredential{Secret: "openai-of-project", Scope: "project", ProjectID: project}
 	for _, in := range []client.NewCredential{ofAll, ofProject} {
@@ -77,20 +84,27 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 		ok[client.Credential](w.call(http.MethodPut, credentials+"/openai", in, authorization, admin), http.StatusOK)
 	}
 	w.call(http.MethodPut, credentials+"/openai", ofProject, authorization, stranger).refused(http.StatusNotFound, "")
-	require.Empty(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, stranger), http.StatusOK).Items)
-	require.Len(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, alice), http.StatusOK).Items, 3)
+	require.Empty(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, stranger),
+		http.StatusOK).Items)
+	require.Len(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, alice),
+		http.StatusOK).Items, 3)
 
-	tested := ok[credential.Trial](w.call(http.MethodPost, credentials+"/openai/test", client.CredentialQuestion{ProjectID: project}, authorization, alice), http.StatusOK)
+	tested := ok[credential.Trial](w.call(http.MethodPost, credentials+"/openai/test",
+		client.CredentialQuestion{ProjectID: project}, authorization, alice), http.StatusOK)
 	require.Equal(t, "project", tested.Scope)
 	require.Equal(t, credential.StateUnknown, tested.State)
 	w.call(http.MethodPost, credentials+"/mistral/test", `{}`, authorization, alice).refused(http.StatusNotFound, "")
 	const rotation = "/api/v1/credential-rotation"
 	w.call(http.MethodPost, rotation, nil, authorization, alice).refused(http.StatusForbidden, "")
-	require.Zero(t, ok[credential.Rotation](w.call(http.MethodPost, rotation, nil, authorization, admin), http.StatusOK).Rotated)
+	require.Zero(t,
+		ok[credential.Rotation](w.call(http.MethodPost, rotation, nil, authorization, admin), http.StatusOK).Rotated)
 
-	w.call(http.MethodDelete, credentials+"/openai?scope=organization", nil, authorization, alice).refused(http.StatusForbidden, "")
-	require.Equal(t, http.StatusNoContent, w.call(http.MethodDelete, credentials+"/openai?scope=organization", nil, authorization, admin).status)
-	w.call(http.MethodDelete, credentials+"/openai?scope=project", nil, authorization, admin).refused(422, "query.project_id")
+	w.call(http.MethodDelete, credentials+"/openai?scope=organization", nil, authorization, alice).
+		refused(http.StatusForbidden, "")
+	require.Equal(t, http.StatusNoContent,
+		w.call(http.MethodDelete, credentials+"/openai?scope=organization", nil, authorization, admin).status)
+	w.call(http.MethodDelete, credentials+"/openai?scope=project", nil, authorization, admin).
+		refused(422, "query.project_id")
 }
 
 // A task belongs to whom its key speaks for; an open server takes everybody for its owner.
@@ -99,23 +113,30 @@ func TestTasksHaveOwners(t *testing.T) {
 	w := closed(t)
 	admin := w.key(w.org, "admin")
 	const keys = "/api/v1/auth/api-keys"
-	alices := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"laptop","user":"alice"}`, authorization, admin), http.StatusCreated)
+	alices := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"laptop","user":"alice"}`, authorization, admin),
+		http.StatusCreated)
 	require.Equal(t, "alice", alices.User)
-	again := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"phone","user":"alice"}`, authorization, admin), http.StatusCreated)
+	again := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"phone","user":"alice"}`, authorization, admin),
+		http.StatusCreated)
 	require.Equal(t, alices.UserID, again.UserID)
 	mine := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
 	require.Equal(t, "owner", mine.User, "that of the key that made it")
 	wrong := newTask()
 	wrong.Execution = json.RawMessage(`{"credentials":["Open AI"],"script":{"steps":[{"say":"x"}]}}`)
-	w.call(http.MethodPost, "/api/v1/tasks", wrong, authorization, "Bearer "+alices.Secret).refused(422, "body.execution_config.credentials")
-	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, "Bearer "+alices.Secret), http.StatusCreated)
+	w.call(http.MethodPost, "/api/v1/tasks", wrong, authorization, "Bearer "+alices.Secret).
+		refused(422, "body.execution_config.credentials")
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, "Bearer "+alices.Secret),
+		http.StatusCreated)
 	require.Equal(t, alices.UserID, made.UserID)
-	w.call(http.MethodPost, keys, map[string]string{"name": "x", "user": "a\nb"}, authorization, admin).refused(422, "body.user")
+	w.call(http.MethodPost, keys, map[string]string{"name": "x", "user": "a\nb"}, authorization, admin).
+		refused(422, "body.user")
 
 	owner, err := w.store.EnsureOwner(t.Context(), w.org)
 	require.NoError(t, err)
 	require.Equal(t, mine.UserID, owner)
 	open := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Open, c.User = true, owner })
-	require.Equal(t, owner, ok[client.Task](open.call(http.MethodPost, "/api/v1/tasks", newTask()), http.StatusCreated).UserID)
-	ok[client.Credential](open.call(http.MethodPut, credentials+"/github", client.NewCredential{Secret: "ghp_of_the_owner"}), http.StatusOK)
+	require.Equal(t, owner,
+		ok[client.Task](open.call(http.MethodPost, "/api/v1/tasks", newTask()), http.StatusCreated).UserID)
+	ok[client.Credential](open.call(http.MethodPut, credentials+"/github",
+		client.NewCredential{Secret: "ghp_of_the_owner"}), http.StatusOK)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that continues there would wait for
-// events and miss those before it.
+// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that continues there would
+// wait for events and miss those before it.
 func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor) (bool, error) {
 	if after == (ingest.Cursor{}) {
 		return false, nil
@@ -21,13 +21,15 @@ func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor
 func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
 	far, err := a.beyondTask(ctx, in.ID, after)
 	if far {
-		return task.Invalid("after", "The place after %q lies beyond all that is stored here: it is of another server, or the database was restored since. Ask without after, and forget what you have.",
+		return task.Invalid("after", "The place after %q lies beyond all that is stored here: it is of another server, or "+
+			"the database was restored since. Ask without after, and forget what you have.",
 			clip(in.After))
 	}
 	return err
 }
 
-// knownCursor returns the number of the event that a cursor names; 0, as without one, if no such event can be stored here.
+// knownCursor returns the number of the event that a cursor names; 0, as without one, if no such event can be stored
+// here.
 func (a *API) knownCursor(ctx context.Context, sandboxID, cursor string) (int64, error) {
 	sequence, ok := ingest.ParseEventID(sandboxID, cursor)
 	if !ok || sequence == 0 {

@@ -23,7 +23,8 @@ func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
 		require.Contains(t, said.Detail, place)
 		require.Contains(t, said.Detail, "beyond all that is stored here")
 	}
-	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Events, "the newest place is a good one")
+	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Events,
+		"the newest place is a good one")
 	for _, direction := range []string{"newer", "older"} {
 		require.Len(t, w.trajectory(box, "?direction="+direction+"&cursor="+box+":4").Events, 2, "an unknown cursor is none")
 	}

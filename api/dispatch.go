@@ -17,9 +17,18 @@ type Dispatch interface {
 
 func (a *API) registerDispatch() {
 	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
-	add(a, route{method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project", more: "With now, running tasks are suspended too.", access: accessWrite}, a.halt(a.deps.Dispatch.PauseProject))
-	add(a, route{method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects, summary: "Resume a project", access: accessWrite}, a.halt(a.deps.Dispatch.ResumeProject))
-	add(a, route{method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase", access: accessWrite}, a.moveTicket)
+	add(a, route{
+		method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project",
+		more: "With now, running tasks are suspended too.", access: accessWrite,
+	}, a.halt(a.deps.Dispatch.PauseProject))
+	add(a, route{
+		method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects,
+		summary: "Resume a project", access: accessWrite,
+	}, a.halt(a.deps.Dispatch.ResumeProject))
+	add(a, route{
+		method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase",
+		access: accessWrite,
+	}, a.moveTicket)
 }
 
 type haltIn struct {
@@ -28,7 +37,9 @@ type haltIn struct {
 }
 
 // halt makes the handler of pause and resume.
-func (a *API) halt(do func(context.Context, client.ProjectPause) (client.Project, []string, error)) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
+func (a *API) halt(
+	do func(context.Context, client.ProjectPause) (client.Project, []string, error),
+) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
 	return func(ctx context.Context, in *haltIn) (*bodyOut[client.Halted], error) {
 		said := cmp.Or(in.Body, &client.Halt{})
 		if err := checkText("reason", said.Reason, maxReason); err != nil {

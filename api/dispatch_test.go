@@ -28,7 +28,8 @@ func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
 	require.False(t, resumed.AllPaused)
 	require.True(t, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+waiting.ID, nil), http.StatusOK).HoldsSlot)
 	require.NoError(t, w.store.SetPaused(t.Context(), true))
-	require.True(t, ok[client.Halted](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).AllPaused, "no task begins all the same")
+	require.True(t, ok[client.Halted](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).AllPaused,
+		"no task begins all the same")
 	w.call(http.MethodPost, "/api/v1/projects/"+task.NewID()+"/pause", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, path+"/pause", `{"soon":true}`).refused(422, "body.soon")
 }
@@ -36,7 +37,8 @@ func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
 func TestATicketMovesFromPhaseToPhase(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", `{"repo":"/srv/git/app","title":"a","task":{"agent":"external"}}`), http.StatusCreated)
+	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets",
+		`{"repo":"/srv/git/app","title":"a","task":{"agent":"external"}}`), http.StatusCreated)
 	require.Equal(t, []any{"backlog", false}, []any{made.Status, made.Blocked})
 	path := "/api/v1/tickets/" + made.ID
 	moved := ok[client.Ticket](w.call(http.MethodPatch, path, `{"phase_id":"PHASE_TESTING"}`), http.StatusOK)

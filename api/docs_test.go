@@ -46,11 +46,13 @@ func shown(t *testing.T, text string) (found []map[string]any) {
 // notSent are the first names of objects that no client sends to the API: lines of programs, steps of scripts,
 // frames of a WebSocket, bodies for the Daytona emulator, signals, what an agent is given.
 func notSent(name string) bool {
-	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration continuous_complete hang crash exit flood"
+	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
+		"continuous_complete hang crash exit flood"
 	return strings.Contains(" omoi type switch by kind id passed version "+steps+" ", " "+name+" ")
 }
 
-// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each one. An object that it does not know fails it: say here what it is.
+// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each one. An object that it does not know fails it: say here what
+// it is.
 func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open = true })

@@ -17,7 +17,9 @@ import (
 // draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
 // first field that stands against it.
 func (a *API) draft(ctx context.Context, in client.NewTask) (task.NewTask, error) {
-	d := task.NewTask{TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots}
+	d := task.NewTask{
+		TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots,
+	}
 	for _, step := range []func() error{
 		func() error { return draftText(&d, in) },
 		func() error { return draftWords(&d, in) },
@@ -102,7 +104,10 @@ func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTas
 		}
 	}
 	if !task.ProviderOf(d.Provider).Machine && !task.RuntimeOf(d.Agent).SelfConnecting {
-		return task.Invalid("sandbox", "An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or another sandbox.", d.Agent)
+		return task.Invalid("sandbox",
+			"An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or "+
+				"another sandbox.",
+			d.Agent)
 	}
 	return nil
 }
@@ -167,7 +172,10 @@ func continuousOf(agent, mode string, given *bool) bool {
 
 func (a *API) checkScript(field string, script json.RawMessage) error {
 	if len(script) == 0 {
-		return task.Invalid(field, "The agent scripted follows a script and needs one: %s, or `omoi run --script example:hello` (docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.", field)
+		return task.Invalid(field,
+			"The agent scripted follows a script and needs one: %s, or `omoi run --script example:hello` "+
+				"(docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.",
+			field)
 	}
 	var parsed struct {
 		Steps []map[string]any `json:"steps"`
@@ -209,17 +217,21 @@ func draftLimits(d *task.NewTask, in client.NewTask) error {
 	return err
 }
 
-// checkDeadline reads a deadline. Whether it is in the past the store decides, since a repeated request answers the task of the
-// first one.
+// checkDeadline reads a deadline. Whether it is in the past the store decides, since a repeated request answers the
+// task of the first one.
 func checkDeadline(text string) (*time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return nil, task.Invalid("deadline_at", "Invalid deadline %q: expected a time in RFC 3339 with its zone, for example 2030-01-31T18:00:00+01:00 or 2030-01-31T17:00:00Z.", clip(text))
+		return nil, task.Invalid("deadline_at",
+			"Invalid deadline %q: expected a time in RFC 3339 with its zone, for example 2030-01-31T18:00:00+01:00 or "+
+				"2030-01-31T17:00:00Z.",
+			clip(text))
 	}
 	return checkTime("deadline_at", at)
 }
 
-// checkTime returns a time in UTC. A year that JSON cannot express is refused: a row that holds one fails every list that it is in.
+// checkTime returns a time in UTC. A year that JSON cannot express is refused: a row that holds one fails every list
+// that it is in.
 func checkTime(field string, at time.Time) (*time.Time, error) {
 	const last = 9999
 	if at = at.UTC(); at.Year() > last {

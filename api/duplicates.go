@@ -35,7 +35,8 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 		return err
 	}
 	nearest := report.Candidates[0]
-	conflict := task.Errorf(task.CodeConflict, "%s The most alike is task %s (%.2f, %s): %s. Send force_create to make it all the same.",
+	conflict := task.Errorf(task.CodeConflict, "%s The most alike is task %s (%.2f, %s): %s. Send force_create to make "+
+		"it all the same.",
 		report.Message, nearest.TaskID, nearest.Similarity, nearest.Status, clip(nearest.Title))
 	conflict.Field = "force_create"
 	return &alikeError{err: conflict, report: report}
@@ -43,9 +44,12 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 
 // alike compares a draft with the open work of its project, by counting words.
 func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (client.DuplicateReport, error) {
-	report := client.DuplicateReport{Candidates: []client.Candidate{}, Message: "No open task of this project is about that."}
+	report := client.DuplicateReport{
+		Candidates: []client.Candidate{}, Message: "No open task of this project is about that.",
+	}
 	open, err := a.deps.Conducting.OpenWork(ctx, conductor.WorkQuery{
-		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo, IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
+		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo,
+		IdempotencyKey: d.IdempotencyKey, Limit: mostOpen,
 	})
 	if err != nil {
 		return report, err
@@ -70,7 +74,8 @@ func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.Op
 			report.Candidates = append(report.Candidates, candidate(o, likeness))
 		}
 	}
-	slices.SortStableFunc(report.Candidates, func(x, y client.Candidate) int { return cmp.Compare(y.Similarity, x.Similarity) })
+	slices.SortStableFunc(report.Candidates,
+		func(x, y client.Candidate) int { return cmp.Compare(y.Similarity, x.Similarity) })
 	if n := len(report.Candidates); n > 0 {
 		report.IsDuplicate, report.Message = true, fmt.Sprintf("Open tasks of this project that are about the same work: %d.", n)
 	}
@@ -79,6 +84,7 @@ func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.Op
 func candidate(o conductor.OpenWork, likeness float64) client.Candidate {
 	text := []rune(o.Description)
 	return client.Candidate{
-		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]), Status: string(o.Status), Similarity: likeness,
+		TicketID: o.TicketID, TaskID: o.TaskID, Title: o.Title, Description: string(text[:min(len(text), beginning)]),
+		Status: string(o.Status), Similarity: likeness,
 	}
 }

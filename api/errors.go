@@ -132,7 +132,8 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-const tooLong = "The request body is too long: at most %s are taken here, unpacked. Put long texts into the repository, and their path into the task."
+const tooLong = "The request body is too long: at most %s are taken here, unpacked. Put long texts into the " +
+	"repository, and their path into the task."
 
 // inBytes is a limit as people write it.
 func inBytes(limit int64) string {

@@ -48,5 +48,6 @@ func outOfRange(body []byte, wrong *json.UnmarshalTypeError) error {
 	if located, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
 		field = strings.Join(slices.Collect(located.JSONPointer.Tokens()), ".")
 	}
-	return task.Invalid(field, "The number %s of the field %s is out of range.", clip(valueOf(wrong)), cmp.Or(field, "body"))
+	return task.Invalid(field, "The number %s of the field %s is out of range.",
+		clip(valueOf(wrong)), cmp.Or(field, "body"))
 }

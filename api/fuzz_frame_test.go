@@ -25,7 +25,8 @@ func FuzzFrame(f *testing.F) {
 		"{\"type\":\"subscribe\",\"entity_ids\":[\"a\"]}\nno json\n{\"type\":\"subscribe\",\"event_types\":null}",
 		"{\"type\":\"ping\"}\n{\"type\":7}\nnull\n[]\n\"subscribe\"\n{\"Type\":\"subscribe\",\"event_types\":[\"x\"]}",
 		`{"type":"subscribe","event_types":["a"],"event_types":["b",null],"token":"t"}`,
-		`{"type":"subscribe","event_types":"a"}`, `{"type":"auth","token":"t"}`, "{\"type\":\"subscribe\",\"entity_ids\":[\"\xff\"]}",
+		`{"type":"subscribe","event_types":"a"}`, `{"type":"auth","token":"t"}`,
+		"{\"type\":\"subscribe\",\"entity_ids\":[\"\xff\"]}",
 	} {
 		f.Add(frames)
 	}

@@ -37,11 +37,16 @@ func spelled(body []byte, how byte) []byte {
 }
 
 var words = []string{
-	`{`, `}`, `[`, `]`, `,`, `:`, `"`, `\\`, ` `, "\n", `"x"`, `""`, `null`, `true`, `0`, `-1`, `1.0`, `1e308`, `1e309`, `1E-400`, `"1e999"`,
-	`"event_type":`, `"event_data":`, `"source":`, `"client_event_id":`, `"Event_Type":`, `"events":[`, `"spool_id":"s",`, `"first":1,`,
-	`"content":`, `"message_type":`, `"agent.completed"`, `"heartbeat"`, `"agent"`, `"worker"`, `"interrupt"`, `"transcript_b64":`,
-	`"\u0000"`, `"\\u0000"`, `"\ud800"`, `"\ud83d\ude00"`, "\xff", "\x00", "\"\u2028\"", `"v1.k.0123456789012345678901234567890123456789"`,
-	`{"event_type":"x","event_data":{`, `}}`, `{"a":`, `"a":1,`, `{"content":"x"`, `"omoi:k"`, `"` + strings.Repeat("é", 101) + `"`,
+	`{`, `}`, `[`, `]`, `,`, `:`, `"`, `\\`, ` `, "\n", `"x"`, `""`, `null`, `true`, `0`, `-1`, `1.0`, `1e308`, `1e309`,
+	`1E-400`, `"1e999"`,
+	`"event_type":`, `"event_data":`, `"source":`, `"client_event_id":`, `"Event_Type":`, `"events":[`, `"spool_id":"s",`,
+	`"first":1,`,
+	`"content":`, `"message_type":`, `"agent.completed"`, `"heartbeat"`, `"agent"`, `"worker"`, `"interrupt"`,
+	`"transcript_b64":`,
+	`"\u0000"`, `"\\u0000"`, `"\ud800"`, `"\ud83d\ude00"`, "\xff", "\x00", "\"\u2028\"",
+	`"v1.k.0123456789012345678901234567890123456789"`,
+	`{"event_type":"x","event_data":{`, `}}`, `{"a":`, `"a":1,`, `{"content":"x"`, `"omoi:k"`,
+	`"` + strings.Repeat("é", 101) + `"`,
 	`"` + strings.Repeat("x", 20<<10) + `"`, strings.Repeat(`[`, 600), strings.Repeat(`]`, 600),
 }
 
@@ -129,7 +134,8 @@ func (b box) holds(want ...wanted) {
 func (b box) same(said wanted, stored string) {
 	b.t.Helper()
 	var same bool
-	err := b.pool.QueryRow(b.t.Context(), `SELECT $1::text::jsonb - 'transcript_b64' = $2::text::jsonb - 'transcript_b64'`, said.Data, stored).Scan(&same)
+	err := b.pool.QueryRow(b.t.Context(), `SELECT $1::text::jsonb - 'transcript_b64' = $2::text::jsonb - 'transcript_b64'`,
+		said.Data, stored).Scan(&same)
 	require.NoError(b.t, err)
 	require.True(b.t, same, "said %s\nstored %s", said.Data, stored)
 }
@@ -139,7 +145,8 @@ func (w *world) stranger(t *testing.T) func() {
 	t.Helper()
 	answered := make(chan int, 1)
 	go func() {
-		res, err := http.Post(w.url+wire+"stranger/events", "application/json", strings.NewReader(`{"event_type":"heartbeat"}`))
+		res, err := http.Post(w.url+wire+"stranger/events", "application/json",
+			strings.NewReader(`{"event_type":"heartbeat"}`))
 		if err != nil {
 			answered <- 0
 			return

@@ -49,7 +49,8 @@ func FuzzEvent(f *testing.F) {
 	}
 	f.Add([]byte(`{"event_type":"x"}`), byte(0), "key-1")
 	f.Add([]byte{45, 48, 46}, byte(0x80), "")
-	f.Add([]byte(`{"event_type":"x","event_data":{"a":"v1.`+"\xff"+`.0123456789012345678901234567890123456789"}}`), byte(0), "")
+	f.Add([]byte(`{"event_type":"x","event_data":{"a":"v1.`+"\xff"+`.0123456789012345678901234567890123456789"}}`),
+		byte(0), "")
 	w := open(f)
 	f.Fuzz(func(t *testing.T, body []byte, how byte, key string) {
 		if !isHeader(key) {
@@ -72,7 +73,8 @@ func FuzzEvent(f *testing.F) {
 		box.holds(want)
 		again := ok[client.ReceivedEvent](box.post("/events", body, how, "Idempotency-Key", key), http.StatusOK)
 		if key != "" || want.Key != "" || want.Type == event.AgentCompleted {
-			require.Equal(t, *receipt.EventID, *again.EventID, "a repeat with a key, or of what old workers repeat, is the same event")
+			require.Equal(t, *receipt.EventID, *again.EventID,
+				"a repeat with a key, or of what old workers repeat, is the same event")
 			box.holds(want)
 		} else {
 			box.holds(want, want)
@@ -115,7 +117,8 @@ func (b box) batch(got answer, want []wanted, repeat func() answer) {
 	n := len(want)
 	require.Equal(b.t, client.Acknowledged{Acknowledged: int64(n)}, ok[client.Acknowledged](got, http.StatusOK))
 	b.holds(want...)
-	require.Equal(b.t, client.Acknowledged{Acknowledged: int64(n), Duplicates: n}, ok[client.Acknowledged](repeat(), http.StatusOK))
+	require.Equal(b.t, client.Acknowledged{Acknowledged: int64(n), Duplicates: n},
+		ok[client.Acknowledged](repeat(), http.StatusOK))
 	b.holds(want...)
 }
 
@@ -157,7 +160,9 @@ type wanted struct{ Type, Source, Key, Data string }
 func modelOf(body []byte) wanted { return eventOf(memberOf(body)) }
 
 func eventOf(said map[string]json.RawMessage) wanted {
-	e := wanted{Type: text(said["event_type"]), Source: orElse(text(said["source"]), "agent"), Key: text(said["client_event_id"])}
+	e := wanted{
+		Type: text(said["event_type"]), Source: orElse(text(said["source"]), "agent"), Key: text(said["client_event_id"]),
+	}
 	if e.Data = string(said["event_data"]); e.Data == "" || e.Data == "null" {
 		e.Data = "{}"
 	}

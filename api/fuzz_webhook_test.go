@@ -12,10 +12,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
-// FuzzWebhook holds webhooks that GitHub signed to this: whatever they say, they are answered; what is held is bounded text
-// of somebody who has a say, and the same again is no more.
+// FuzzWebhook holds webhooks that GitHub signed to this: whatever they say, they are answered; what is held is bounded
+// text of somebody who has a say, and the same again is no more.
 func FuzzWebhook(f *testing.F) {
-	events := []string{"check_run", "check_suite", "workflow_run", "status", "pull_request_review", "pull_request_review_comment", "issue_comment", "pull_request", "ping", "push"}
+	events := []string{
+		"check_run", "check_suite", "workflow_run", "status", "pull_request_review", "pull_request_review_comment",
+		"issue_comment", "pull_request", "ping", "push",
+	}
 	for n, event := range events[:8] {
 		f.Add(example(f, event, blank{State: "failure"}), byte(n))
 		f.Add(example(f, event, blank{Body: `\u0000\ud800\n> omoi: no`, Login: "\u202e[bot]"}), byte(n))
@@ -44,8 +47,10 @@ func FuzzWebhook(f *testing.F) {
 			return
 		}
 		require.Len(t, items, before+1)
-		require.True(t, slices.ContainsFunc(items, func(i feedback.Item) bool { return utf8.RuneCountInString(i.Note) <= feedback.MaxNote+10 }))
-		require.Zero(t, h.count(`SELECT count(*) FROM feedback WHERE length(said) > 4100 OR length(note) > 310 OR length(url) > 310`))
+		require.True(t, slices.ContainsFunc(items,
+			func(i feedback.Item) bool { return utf8.RuneCountInString(i.Note) <= feedback.MaxNote+10 }))
+		require.Zero(t,
+			h.count(`SELECT count(*) FROM feedback WHERE length(said) > 4100 OR length(note) > 310 OR length(url) > 310`))
 		require.Equal(t, feedback.StateRepeated, ok[feedback.Noted](h.send(event, body), http.StatusOK).State)
 		h.exec(`DELETE FROM feedback`)
 	})

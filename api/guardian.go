@@ -15,7 +15,9 @@ import (
 // Guardian reads analyses and interventions.
 type Guardian interface {
 	Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error)
-	Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error)
+	Interventions(
+		ctx context.Context, organizationID string, q client.GuardianQuery,
+	) (client.Page[guardian.Intervention], error)
 	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
 }
 
@@ -24,7 +26,9 @@ type Actions interface {
 	CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error)
 	OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error)
 	Reallocate(ctx context.Context, call guardian.Call, from, to string, n int) (guardian.Action, error)
-	GuardianActions(ctx context.Context, organizationID string, kinds, targets []string, limit int) ([]guardian.Action, error)
+	GuardianActions(
+		ctx context.Context, organizationID string, kinds, targets []string, limit int,
+	) ([]guardian.Action, error)
 	GuardianAction(ctx context.Context, organizationID, id string) (guardian.Action, error)
 	RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error)
 }
@@ -34,16 +38,44 @@ const tagGuardian = "guardian"
 func (a *API) registerGuardian() {
 	const get, post, base = http.MethodGet, http.MethodPost, "/api/v1/guardian"
 	const act, actions = base + "/intervention", base + "/actions"
-	add(a, route{method: get, path: base + "/analyses", id: "list-guardian-analyses", tag: tagGuardian, summary: "List guardian analyses", more: "Newest first.", access: accessRead}, listed(a.deps.Guardian.Judgements))
-	add(a, route{method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "List interventions", more: "Newest first, with their delivery status.", access: accessRead}, listed(a.deps.Guardian.Interventions))
-	add(a, route{method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian, summary: "Withdraw an intervention", more: "Only while it is not delivered to the agent.", access: accessWrite}, a.withdraw)
+	add(a, route{
+		method: get, path: base + "/analyses", id: "list-guardian-analyses", tag: tagGuardian,
+		summary: "List guardian analyses", more: "Newest first.", access: accessRead,
+	}, listed(a.deps.Guardian.Judgements))
+	add(a, route{
+		method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "List interventions",
+		more: "Newest first, with their delivery status.", access: accessRead,
+	}, listed(a.deps.Guardian.Interventions))
+	add(a, route{
+		method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian,
+		summary: "Withdraw an intervention", more: "Only while it is not delivered to the agent.", access: accessWrite,
+	}, a.withdraw)
 	wrong := []int{http.StatusBadRequest}
-	add(a, route{method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task", more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{}}, a.guardianCancel)
-	add(a, route{method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian, summary: "Override a priority", access: accessRead, says: client.PriorityAction{}, fails: wrong}, a.guardianPriority)
-	add(a, route{method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity", more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong}, a.guardianReallocate)
-	add(a, route{method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions", more: "Newest first.", access: accessRead}, a.listActions)
-	add(a, route{method: get, path: actions + "/{action_id}", id: "get-guardian-action", tag: tagGuardian, summary: "Get a guardian action", access: accessRead}, a.getAction)
-	add(a, route{method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian, summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead, says: client.RevertAction{}}, a.revertAction)
+	add(a, route{
+		method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task",
+		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{},
+	}, a.guardianCancel)
+	add(a, route{
+		method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian,
+		summary: "Override a priority", access: accessRead, says: client.PriorityAction{}, fails: wrong,
+	}, a.guardianPriority)
+	add(a, route{
+		method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity",
+		more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong,
+	}, a.guardianReallocate)
+	add(a, route{
+		method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions",
+		more: "Newest first.", access: accessRead,
+	}, a.listActions)
+	add(a, route{
+		method: get, path: actions + "/{action_id}", id: "get-guardian-action", tag: tagGuardian,
+		summary: "Get a guardian action", access: accessRead,
+	}, a.getAction)
+	add(a, route{
+		method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian,
+		summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead,
+		says: client.RevertAction{},
+	}, a.revertAction)
 	a.registerMonitor()
 	a.registerConductor()
 }
@@ -54,12 +86,15 @@ type guardianListIn struct {
 }
 
 // listed makes the handler of a list that is filtered by task.
-func listed[T any](list func(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[T], error)) func(context.Context, *guardianListIn) (*pageOut[T], error) {
+func listed[T any](
+	list func(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[T], error),
+) func(context.Context, *guardianListIn) (*pageOut[T], error) {
 	return func(ctx context.Context, in *guardianListIn) (*pageOut[T], error) {
 		if err := filterIDs("task", in.TaskIDs); err != nil {
 			return nil, err
 		}
-		return body(list(ctx, callerOf(ctx).organization, client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}))
+		return body(list(ctx, callerOf(ctx).organization,
+			client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}))
 	}
 }
 
@@ -130,7 +165,8 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 	}
 	priority := strings.ToUpper(said.Priority)
 	if !slices.Contains(priorities(), priority) {
-		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.", clip(said.Priority), joined(priorities()))
+		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.",
+			clip(said.Priority), joined(priorities()))
 	}
 	return body(a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority))
 }
@@ -192,6 +228,7 @@ func (a *API) revertAction(ctx context.Context, in *revertIn) (*bodyOut[client.R
 	done, err := a.deps.Actions.RevertAction(ctx, call, in.ID)
 	a.deps.Bus.Wake(live.Relay)
 	return body(client.RevertedAction{
-		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone), NotUndone: orNone(done.NotUndone),
+		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone),
+		NotUndone: orNone(done.NotUndone),
 	}, err)
 }

@@ -75,12 +75,15 @@ func TestAuthorityComesFromWhoOneIs(t *testing.T) {
 	}
 	w.call(http.MethodPost, route, body(`, "authority": 5`), authorization, write).refused(http.StatusForbidden, "")
 	w.call(http.MethodPost, route, body(`, "authority": 3`), authorization, admin).refused(http.StatusForbidden, "")
-	w.call(http.MethodPost, route, body(`, "authority": 6`), authorization, admin).refused(http.StatusUnprocessableEntity, "body.authority")
+	w.call(http.MethodPost, route, body(`, "authority": 6`), authorization, admin).
+		refused(http.StatusUnprocessableEntity, "body.authority")
 	w.call(http.MethodPost, route, body(``), authorization, stranger).refused(http.StatusNotFound, "")
-	w.call(http.MethodPost, route, `{"task_id": "`+made.ID+`"}`, authorization, admin).refused(http.StatusUnprocessableEntity, "body.reason")
+	w.call(http.MethodPost, route, `{"task_id": "`+made.ID+`"}`, authorization, admin).
+		refused(http.StatusUnprocessableEntity, "body.reason")
 	require.Zero(t, w.count(`SELECT count(*) FROM guardian_actions`))
 
-	done := ok[client.GuardianAction](w.call(http.MethodPost, route, body(`, "authority": 5`), authorization, admin), http.StatusOK)
+	done := ok[client.GuardianAction](w.call(http.MethodPost, route, body(`, "authority": 5`), authorization, admin),
+		http.StatusOK)
 	require.Equal(t, "cancel_task", done.Type)
 	require.Equal(t, guardian.AuthorityGuardian, done.Authority, "asking for more gives no more")
 	require.Equal(t, "GUARDIAN", done.AuthorityName)
@@ -92,13 +95,24 @@ func TestAuthorityComesFromWhoOneIs(t *testing.T) {
 	require.Equal(t, map[string]any{"status": "running"}, only(audit["before"], "status"))
 	require.Equal(t, map[string]any{"status": "failed"}, only(audit["after"], "status"))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'fail' AND args ->> 'reason' = 'EMERGENCY CANCELLATION: it digs for coins'`))
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM bus_events WHERE event_type = 'guardian.intervention.started' AND entity_id = $1`, done.ID))
+	require.Equal(t, 1, w.count(
+		`SELECT count(*) FROM bus_events WHERE event_type = 'guardian.intervention.started' AND entity_id = $1`, done.ID,
+	))
 
-	require.Len(t, ok[[]client.GuardianAction](w.call(http.MethodGet, guardianRoutes+"/actions", nil, authorization, write), http.StatusOK), 1)
-	require.Empty(t, ok[[]client.GuardianAction](w.call(http.MethodGet, guardianRoutes+"/actions?action_type=reallocate_capacity", nil, authorization, write), http.StatusOK))
-	require.Empty(t, ok[[]client.GuardianAction](w.call(http.MethodGet, guardianRoutes+"/actions", nil, authorization, stranger), http.StatusOK))
-	w.call(http.MethodGet, guardianRoutes+"/actions/"+done.ID, nil, authorization, stranger).refused(http.StatusNotFound, "")
-	ok[client.GuardianAction](w.call(http.MethodGet, guardianRoutes+"/actions/"+done.ID, nil, authorization, write), http.StatusOK)
+	require.Len(t, ok[[]client.GuardianAction](
+		w.call(http.MethodGet, guardianRoutes+"/actions", nil, authorization, write), http.StatusOK,
+	), 1)
+	require.Empty(t, ok[[]client.GuardianAction](
+		w.call(http.MethodGet, guardianRoutes+"/actions?action_type=reallocate_capacity", nil, authorization, write),
+		http.StatusOK,
+	))
+	require.Empty(t, ok[[]client.GuardianAction](
+		w.call(http.MethodGet, guardianRoutes+"/actions", nil, authorization, stranger), http.StatusOK,
+	))
+	w.call(http.MethodGet, guardianRoutes+"/actions/"+done.ID, nil, authorization, stranger).
+		refused(http.StatusNotFound, "")
+	ok[client.GuardianAction](w.call(http.MethodGet, guardianRoutes+"/actions/"+done.ID, nil, authorization, write),
+		http.StatusOK)
 }
 
 func only(of any, key string) map[string]any {
@@ -117,13 +131,15 @@ func TestACancelIsUndoneByARetryOnce(t *testing.T) {
 	w.call(http.MethodPost, revert, `{"reason": "no, go on"}`).refused(http.StatusConflict, "")
 	w.end(made, task.StatusFailed)
 	w.exec(`UPDATE commands SET state = 'carried_out' WHERE kind = 'fail'`)
-	undone := ok[client.RevertedAction](w.call(http.MethodPost, revert, `{"reason": "no, go on", "initiated_by": "me"}`), http.StatusOK)
+	undone := ok[client.RevertedAction](w.call(http.MethodPost, revert, `{"reason": "no, go on", "initiated_by": "me"}`),
+		http.StatusOK)
 	require.True(t, undone.Reverted)
 	require.NotEmpty(t, undone.Undone)
 	require.NotEmpty(t, undone.NotUndone, "the attempt that was ended does not go on")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'retry'`))
 	w.call(http.MethodPost, revert, `{"reason": "again"}`).refused(http.StatusNotFound, "")
-	w.call(http.MethodPost, guardianRoutes+"/intervention/cancel-task", `{"task_id": "`+made.ID+`", "reason": "now"}`).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, guardianRoutes+"/intervention/cancel-task", `{"task_id": "`+made.ID+`", "reason": "now"}`).
+		refused(http.StatusConflict, "")
 }
 
 func TestAPriorityIsOverriddenAndSetBack(t *testing.T) {
@@ -132,16 +148,19 @@ func TestAPriorityIsOverriddenAndSetBack(t *testing.T) {
 	made := w.task(newTask())
 	const route = guardianRoutes + "/intervention/override-priority"
 	override := func(priority string) client.GuardianAction {
-		return ok[client.GuardianAction](w.call(http.MethodPost, route, `{"task_id": "`+made.ID+`", "new_priority": "`+priority+`", "reason": "r"}`), http.StatusOK)
+		return ok[client.GuardianAction](w.call(http.MethodPost, route,
+			`{"task_id": "`+made.ID+`", "new_priority": "`+priority+`", "reason": "r"}`), http.StatusOK)
 	}
-	w.call(http.MethodPost, route, `{"task_id": "`+made.ID+`", "new_priority": "soon", "reason": "r"}`).refused(http.StatusBadRequest, "")
+	w.call(http.MethodPost, route, `{"task_id": "`+made.ID+`", "new_priority": "soon", "reason": "r"}`).
+		refused(http.StatusBadRequest, "")
 	first, priority := override("critical"), func() string {
 		return ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK).Priority
 	}
 	require.Equal(t, "CRITICAL", priority())
 	second := override("low")
 	revert := func(id string) client.RevertedAction {
-		return ok[client.RevertedAction](w.call(http.MethodPost, guardianRoutes+"/actions/"+id+"/revert", `{"reason": "r"}`), http.StatusOK)
+		return ok[client.RevertedAction](w.call(http.MethodPost, guardianRoutes+"/actions/"+id+"/revert", `{"reason": "r"}`),
+			http.StatusOK)
 	}
 	require.Empty(t, revert(first.ID).Undone, "it says something else by now")
 	require.Equal(t, "LOW", priority())
@@ -154,20 +173,25 @@ func TestPlacesAreMovedAndMovedBack(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	box := w.begin(made)
-	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"}), http.StatusCreated)
+	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"}),
+		http.StatusCreated)
 	move := func(n string) answer {
 		return w.call(http.MethodPost, guardianRoutes+"/intervention/reallocate",
 			`{"from_agent_id": "`+box+`", "to_agent_id": "`+other.ID+`", "reason": "r", "capacity": `+n+`}`)
 	}
 	slots := func() []int {
-		return []int{w.count(`SELECT max_slots FROM projects WHERE id = $1`, made.ProjectID), w.count(`SELECT max_slots FROM projects WHERE id = $1`, other.ID)}
+		return []int{
+			w.count(`SELECT max_slots FROM projects WHERE id = $1`, made.ProjectID),
+			w.count(`SELECT max_slots FROM projects WHERE id = $1`, other.ID),
+		}
 	}
 	before := slots()
 	move("0").refused(http.StatusUnprocessableEntity, "body.capacity")
 	move("900").refused(http.StatusBadRequest, "")
 	done := ok[client.GuardianAction](move("2"), http.StatusOK)
 	require.Equal(t, []int{before[0] - 2, before[1] + 2}, slots())
-	ok[client.RevertedAction](w.call(http.MethodPost, guardianRoutes+"/actions/"+done.ID+"/revert", `{"reason": "r"}`), http.StatusOK)
+	ok[client.RevertedAction](w.call(http.MethodPost, guardianRoutes+"/actions/"+done.ID+"/revert", `{"reason": "r"}`),
+		http.StatusOK)
 	require.Equal(t, before, slots())
 }
 
@@ -178,7 +202,8 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, mine), http.StatusCreated)
 	box := w.begin(made)
 	health := func(key string) client.MonitorHealth {
-		return ok[client.MonitorHealth](w.call(http.MethodGet, monitorRoutes+"/health", nil, authorization, key), http.StatusOK)
+		return ok[client.MonitorHealth](w.call(http.MethodGet, monitorRoutes+"/health", nil, authorization, key),
+			http.StatusOK)
 	}
 	require.Equal(t, "no_activity", health(stranger).Health)
 	require.Equal(t, "unknown", health(mine).Health, "of whom nothing is known he is not well")
@@ -191,7 +216,8 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	require.Equal(t, []any{"unknown", "none", box}, []any{said.Verdict, said.SpokenBy, said.AgentID})
 	require.Nil(t, said.Aligned)
 	w.loops(box)
-	said = ok[client.AgentAnalysis](w.call(http.MethodPost, analyze+made.ID+"?force=true", nil, authorization, mine), http.StatusOK)
+	said = ok[client.AgentAnalysis](w.call(http.MethodPost, analyze+made.ID+"?force=true", nil, authorization, mine),
+		http.StatusOK)
 	require.True(t, said.NeedsSteering)
 	require.Equal(t, "guidance", *said.SteeringType)
 	require.NotEmpty(t, *said.Recommendation)
@@ -201,12 +227,14 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	require.Equal(t, "critical", health(mine).Health)
 	require.Zero(t, health(mine).RecentDuplicates)
 
-	several := ok[client.EmergencyAnalysis](w.call(http.MethodPost, monitorRoutes+"/emergency", []string{box, "nobody"}, authorization, mine), http.StatusOK)
+	several := ok[client.EmergencyAnalysis](w.call(http.MethodPost, monitorRoutes+"/emergency", []string{box, "nobody"},
+		authorization, mine), http.StatusOK)
 	require.Len(t, several.Analyses, 1)
 	require.Contains(t, several.Failed, "nobody")
 
 	status := func(key string) client.SandboxesStatus {
-		return ok[client.SandboxesStatus](w.call(http.MethodGet, "/api/v1/sandboxes/monitoring/status", nil, authorization, key), http.StatusOK)
+		return ok[client.SandboxesStatus](w.call(http.MethodGet, "/api/v1/sandboxes/monitoring/status", nil,
+			authorization, key), http.StatusOK)
 	}
 	require.Equal(t, 1, status(mine).Active)
 	require.Equal(t, box, status(mine).Sandboxes[0].SandboxID)
@@ -214,9 +242,14 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	require.Empty(t, status(stranger).Sandboxes)
 
 	for _, kind := range []string{"/analyses", "/interventions"} {
-		require.NotEmpty(t, ok[client.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind+"?task_id="+made.ID, nil, authorization, mine), http.StatusOK).Items, kind)
-		require.Empty(t, ok[client.Page[map[string]any]](w.call(http.MethodGet, guardianRoutes+kind, nil, authorization, stranger), http.StatusOK).Items, kind)
-		w.call(http.MethodGet, guardianRoutes+kind+"?task_id=x", nil, authorization, mine).refused(http.StatusUnprocessableEntity, "query.task_id")
+		require.NotEmpty(t, ok[client.Page[map[string]any]](
+			w.call(http.MethodGet, guardianRoutes+kind+"?task_id="+made.ID, nil, authorization, mine), http.StatusOK,
+		).Items, kind)
+		require.Empty(t, ok[client.Page[map[string]any]](
+			w.call(http.MethodGet, guardianRoutes+kind, nil, authorization, stranger), http.StatusOK,
+		).Items, kind)
+		w.call(http.MethodGet, guardianRoutes+kind+"?task_id=x", nil, authorization, mine).
+			refused(http.StatusUnprocessableEntity, "query.task_id")
 	}
 }
 
@@ -226,19 +259,24 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	made := w.task(newTask())
 	box := w.begin(made)
 	w.loops(box)
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID, client.ProjectPatch{AutoSteering: client.Choose(true)}), http.StatusOK)
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID,
+		client.ProjectPatch{AutoSteering: client.Choose(true)}), http.StatusOK)
 	ok[client.AgentAnalysis](w.call(http.MethodPost, monitorRoutes+"/analyze/"+box, nil), http.StatusOK)
 	list := func() client.Intervention {
-		page := ok[client.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil), http.StatusOK)
+		page := ok[client.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil),
+			http.StatusOK)
 		require.Len(t, page.Items, 1)
 		return page.Items[0]
 	}
 	step := list()
-	require.Equal(t, []any{guardian.LevelNudge, "sent", "accepted", false}, []any{step.Level, step.State, step.MessageState, step.Shadow})
+	require.Equal(t, []any{guardian.LevelNudge, "sent", "accepted", false},
+		[]any{step.Level, step.State, step.MessageState, step.Shadow})
 	withdraw := guardianRoutes + "/interventions/" + step.ID + "/withdraw"
 	ok[client.Intervention](w.call(http.MethodPost, withdraw, nil), http.StatusOK)
 	require.Equal(t, []any{"withdrawn", "expired"}, []any{list().State, list().MessageState})
-	require.Empty(t, ok[[]client.LeasedMessage](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/messages", nil), http.StatusOK), "nobody is told")
+	require.Empty(t,
+		ok[[]client.LeasedMessage](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/messages", nil), http.StatusOK),
+		"nobody is told")
 	w.call(http.MethodPost, withdraw, nil).refused(http.StatusConflict, "")
 
 	w.exec(`UPDATE interventions SET state = 'sent'`)
@@ -258,7 +296,8 @@ func TestSteeringGoesBackToTheDefault(t *testing.T) {
 	require.True(t, *patch(`{"paused": false}`), "what is not named stays")
 	require.Nil(t, patch(`{"auto_steering": null}`))
 	require.False(t, *patch(`{"auto_steering": false}`))
-	w.call(http.MethodPatch, path, `{"auto_steering": "default"}`).refused(http.StatusUnprocessableEntity, "body.auto_steering")
+	w.call(http.MethodPatch, path, `{"auto_steering": "default"}`).
+		refused(http.StatusUnprocessableEntity, "body.auto_steering")
 }
 
 func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
@@ -267,18 +306,23 @@ func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
 	admin, read := w.key(w.org, "admin"), w.key(w.org, "read")
 	const route = "/api/v1/schedules/guardian"
 	w.call(http.MethodPost, route+"/pause", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
-	paused := ok[client.Schedule](w.call(http.MethodPost, route+"/pause", client.ReasonRequest{Reason: "holidays"}, authorization, admin), http.StatusOK)
+	paused := ok[client.Schedule](w.call(http.MethodPost, route+"/pause", client.ReasonRequest{Reason: "holidays"},
+		authorization, admin), http.StatusOK)
 	require.True(t, paused.Paused)
 	require.Regexp(t, "^paused by .*: holidays$", paused.Note)
 	w.exec(`INSERT INTO guardian_cycles (id, active, judged) VALUES ('c', 3, 3)`)
-	require.Equal(t, 3, ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, admin), http.StatusOK).LastCycle.Judged)
-	status := ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, read), http.StatusOK)
+	require.Equal(t, 3, ok[client.MonitorStatus](
+		w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, admin), http.StatusOK,
+	).LastCycle.Judged)
+	status := ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, read),
+		http.StatusOK)
 	require.Nil(t, status.LastCycle, "it counts the agents of all organizations")
 	require.Equal(t, int64(1), status.Metrics.TotalCycles)
 	require.False(t, status.Running)
 	require.False(t, status.Resting)
 	require.False(t, status.Conductor.Running)
-	require.False(t, ok[client.Schedule](w.call(http.MethodPost, route+"/resume", nil, authorization, admin), http.StatusOK).Paused)
+	require.False(t,
+		ok[client.Schedule](w.call(http.MethodPost, route+"/resume", nil, authorization, admin), http.StatusOK).Paused)
 	ok[client.Schedule](w.call(http.MethodPost, route+"/run", nil, authorization, admin), http.StatusOK)
 	require.Equal(t, 1, w.schedules.runs)
 	require.True(t, ok[client.Schedule](w.call(http.MethodGet, route, nil, authorization, read), http.StatusOK).Exists)

@@ -47,7 +47,9 @@ func read[T any](get ported[T]) func(context.Context, *IDPath) (*bodyOut[T], err
 }
 
 // remove makes the handler of a route that removes what its path names.
-func remove(do func(ctx context.Context, organizationID, id string) error) func(context.Context, *IDPath) (*struct{}, error) {
+func remove(
+	do func(ctx context.Context, organizationID, id string) error,
+) func(context.Context, *IDPath) (*struct{}, error) {
 	return func(ctx context.Context, in *IDPath) (*struct{}, error) {
 		return nil, do(ctx, callerOf(ctx).organization, in.ID)
 	}
@@ -56,7 +58,8 @@ func remove(do func(ctx context.Context, organizationID, id string) error) func(
 // idKinds returns what has UUIDs for IDs, by the part of a path before the ID.
 func idKinds() map[string]string {
 	return map[string]string{
-		"tasks": "task", "projects": "project", "tickets": "ticket", "commands": "command", "api-keys": "API key", "organizations": "organization",
+		"tasks": "task", "projects": "project", "tickets": "ticket", "commands": "command", "api-keys": "API key",
+		"organizations": "organization",
 		"interventions": "intervention", "actions": "action", "messages": "message", "visits": "visit",
 	}
 }

@@ -17,11 +17,13 @@ func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
-	hasty := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Open, c.MaxWait, c.Patience = true, time.Millisecond, 100*time.Millisecond })
+	hasty := startOn(t, w.pool, w.bus,
+		func(c *api.Config) { c.Open, c.MaxWait, c.Patience = true, time.Millisecond, 100*time.Millisecond })
 	lock, err := w.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lock.Rollback(t.Context())) }()
-	_, err = lock.Exec(t.Context(), `LOCK TABLE api_keys, tasks, sandboxes, messages, sandbox_events IN ACCESS EXCLUSIVE MODE`)
+	_, err = lock.Exec(t.Context(),
+		`LOCK TABLE api_keys, tasks, sandboxes, messages, sandbox_events IN ACCESS EXCLUSIVE MODE`)
 	require.NoError(t, err)
 	for _, c := range []struct{ method, path string }{
 		{http.MethodGet, "/api/v1/tasks"},

@@ -93,8 +93,8 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 	return d
 }
 
-// info offers the agents and sandboxes that a task gets now. Sandboxes are those of the hosts that report, and those that
-// need no host.
+// info offers the agents and sandboxes that a task gets now. Sandboxes are those of the hosts that report, and those
+// that need no host.
 func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], error) {
 	agents, first := a.offeredAgents(ctx)
 	return body(client.Info{

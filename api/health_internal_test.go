@@ -16,5 +16,7 @@ func TestReadiness_NamesTheNextCommandInAField(t *testing.T) {
 	got := stateOf(t.Context(), Probe{Name: "workers", Check: func(context.Context) error {
 		return DownError{Err: task.Errorf(task.CodeUnavailable, "No worker."), Next: "omoi worker"}
 	}})
-	require.Equal(t, client.Dependency{Name: "workers", State: client.StateDown, Detail: "No worker.", Next: "omoi worker"}, got)
+	require.Equal(t, client.Dependency{
+		Name: "workers", State: client.StateDown, Detail: "No worker.", Next: "omoi worker",
+	}, got)
 }

@@ -110,7 +110,10 @@ func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.C
 
 func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config), with func(*api.Deps)) *world {
 	tb.Helper()
-	w := &world{t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{}, schedules: &schedules{}}
+	w := &world{
+		t: tb, pool: pool, store: postgres.New(pool, postgres.Config{}), bus: bus, repos: &repos{}, flow: &flow{},
+		schedules: &schedules{},
+	}
 	tb.Cleanup(w.store.Close)
 	var err error
 	w.org, err = w.store.EnsureOrganization(tb.Context(), "default")
@@ -119,10 +122,13 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	require.NoError(tb, err)
 	logins, err := token.NewLogins(jwtSecret)
 	require.NoError(tb, err)
-	cfg := api.Config{Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond}
+	cfg := api.Config{
+		Organization: w.org, Version: "test", CommandWait: 50 * time.Millisecond, CommandPoll: 5 * time.Millisecond,
+	}
 	change(&cfg)
 	deps := api.Deps{
-		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins, Credentials: w.keeper(), Branches: w.flow,
+		Ports: api.PortsOf(w.store), Intake: w.intake(cfg.Open), Bus: w.bus, Repos: w.repos, Tokens: w.ring, Logins: logins,
+		Credentials: w.keeper(), Branches: w.flow,
 		Judge: guardian.New(guardian.Config{Fresh: -1}, guardian.Deps{Store: w.store}), Schedules: w.schedules,
 		Probes: []api.Probe{{Name: "database", Required: true, Check: w.store.Ping}, {Name: "redis"}},
 	}
@@ -259,8 +265,12 @@ func (w *world) begin(t client.Task) string {
 	id := task.NewSandboxID()
 	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
 		VALUES ($1, $2, $3, 1, 'external', false, 'running')`, id, w.org, t.ID)
-	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 1, $2, 'r', 1, now())`, t.ID, id)
-	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2, attempt_count = 1, queued_at = NULL WHERE id = $1`, t.ID, id)
+	w.exec(
+		`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 1, $2, 'r', 1, now())`,
+		t.ID, id,
+	)
+	w.exec(`UPDATE tasks SET status = 'running', sandbox_id = $2, attempt_count = 1, queued_at = NULL WHERE id = $1`,
+		t.ID, id)
 	w.exec(`UPDATE task_outbox SET sandbox_id = $2 WHERE task_id = $1`, t.ID, id)
 	return id
 }
@@ -268,7 +278,8 @@ func (w *world) begin(t client.Task) string {
 func (w *world) end(t client.Task, status task.Status) {
 	w.t.Helper()
 	w.exec(`UPDATE attempts SET ended_at = now(), outcome = $2 WHERE task_id = $1`, t.ID, string(status))
-	w.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL, queued_at = NULL, completed_at = now() WHERE id = $1`, t.ID, string(status))
+	w.exec(`UPDATE tasks SET status = $2, sandbox_id = NULL, queued_at = NULL, completed_at = now() WHERE id = $1`,
+		t.ID, string(status))
 }
 
 // settle writes a receipt, as the projection would.

@@ -48,7 +48,8 @@ func (a *API) registerIntake() {
 		body: maxBody, transcript: transcript,
 	}, a.postEvent)
 	hot[postBatchIn](a, limit, route{
-		method: http.MethodPost, path: events + "/batch", id: "create-event-batch", tag: tagSandboxes, summary: "Create a batch of events", more: "The events are numbered by their sender.",
+		method: http.MethodPost, path: events + "/batch", id: "create-event-batch", tag: tagSandboxes,
+		summary: "Create a batch of events", more: "The events are numbered by their sender.",
 		access: accessSandbox, says: client.Batch{}, body: a.cfg.MaxBatch,
 	}, a.postBatch)
 }

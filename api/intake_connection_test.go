@@ -56,7 +56,8 @@ func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 		VALUES ('b', $1, 'bare', false, 'running')`, w.org)
 	mine := "Authorization: Bearer " + w.ring.Mint("b") + "\r\n"
 	post := func(path, head, body string) string {
-		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: %d\r\n\r\n%s", path, head, len(body), body)
+		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: %d\r\n\r\n%s", path, head,
+			len(body), body)
 	}
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -66,9 +67,10 @@ func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 	const events, event = wire + "b/events", `{"event_type":"x","event_data":{"a":"` + "\u00e9" + `"}}`
 	var statuses []int
 	for name, request := range map[string]string{
-		"taken":           post(events, mine, event),
-		"with an id":      post(events, mine+"Idempotency-Key: k\r\n", event),
-		"typed":           post(events, mine+"Content-Type: application/json; charset=utf-8\r\nUser-Agent: me\r\nAccept: */*\r\n", event),
+		"taken":      post(events, mine, event),
+		"with an id": post(events, mine+"Idempotency-Key: k\r\n", event),
+		"typed": post(events,
+			mine+"Content-Type: application/json; charset=utf-8\r\nUser-Agent: me\r\nAccept: */*\r\n", event),
 		"packed":          post(events, mine+"Content-Encoding: gzip\r\n", packed.String()),
 		"badly packed":    post(events, mine+"Content-Encoding: gzip\r\n", "no"),
 		"oddly packed":    post(events, mine+"Content-Encoding: br\r\n", "no"),

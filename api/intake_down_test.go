@@ -29,7 +29,9 @@ func (d down) Batch(context.Context, string, string, int64, []ingest.Event) (ing
 
 func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
 	t.Parallel()
-	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")}})
+	handler := api.New(api.Config{Open: true}, api.Deps{
+		Ports: api.PortsOf(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")},
+	})
 	for path, body := range map[string]string{"b/events": `{"event_type":"x"}`, "b/events/batch": `{"spool_id":"s","first":1,"events":[]}`} {
 		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+path, strings.NewReader(body))
 		rec := httptest.NewRecorder()

@@ -48,7 +48,8 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 		return client.ReceivedEvent{}, err
 	}
 	return client.ReceivedEvent{
-		Status: "received", SandboxID: r.sandboxID, EventType: said.Type, EventID: &receipt.EventID, Timestamp: time.Now().UTC(),
+		Status: "received", SandboxID: r.sandboxID, EventType: said.Type, EventID: &receipt.EventID,
+		Timestamp: time.Now().UTC(),
 	}, nil
 }
 
@@ -65,7 +66,8 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 		return said, task.Invalid("event_type", "The event_type must be given.")
 	}
 	if r.cut > 0 && said.Type != event.AgentCompleted {
-		return said, httpError(http.StatusRequestEntityTooLarge, "Only agent.completed brings a transcript that may be longer than its place.")
+		return said, httpError(http.StatusRequestEntityTooLarge,
+			"Only agent.completed brings a transcript that may be longer than its place.")
 	}
 	return said, nil
 }
@@ -82,7 +84,8 @@ func leftOut(r report) (int64, error) {
 	}
 	before, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || before < 0 || before > most {
-		return 0, task.Invalid("query.transcript_cut_bytes", "The query parameter transcript_cut_bytes must be a whole number of bytes.")
+		return 0, task.Invalid("query.transcript_cut_bytes",
+			"The query parameter transcript_cut_bytes must be a whole number of bytes.")
 	}
 	return before + r.cut, nil
 }
@@ -95,7 +98,8 @@ func ofHeader(err error) error {
 	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != field {
 		return err
 	}
-	return task.Invalid(keyHeader, "%s", strings.ReplaceAll(task.MessageOf(err), "The field "+field, "The header "+keyHeader))
+	return task.Invalid(keyHeader, "%s",
+		strings.ReplaceAll(task.MessageOf(err), "The field "+field, "The header "+keyHeader))
 }
 
 func eventOf(said client.BatchEvent) ingest.Event {

@@ -12,10 +12,13 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 	w := open(t)
 	path := wire + "b/events"
 	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/x-ndjson"} {
-		w.call(http.MethodPost, path, `{"event_type":"x"}`, "Content-Type", media).refused(http.StatusUnsupportedMediaType, "")
-		w.call(http.MethodPost, path+"/batch", `{"spool_id":"s","first":1}`, "Content-Type", media).refused(http.StatusUnsupportedMediaType, "")
+		w.call(http.MethodPost, path, `{"event_type":"x"}`, "Content-Type", media).
+			refused(http.StatusUnsupportedMediaType, "")
+		w.call(http.MethodPost, path+"/batch", `{"spool_id":"s","first":1}`, "Content-Type", media).
+			refused(http.StatusUnsupportedMediaType, "")
 	}
-	require.Equal(t, http.StatusOK, w.call(http.MethodPost, path, `{"event_type":"x"}`, "Content-Type", "Application/JSON; charset=utf-8").status)
+	require.Equal(t, http.StatusOK,
+		w.call(http.MethodPost, path, `{"event_type":"x"}`, "Content-Type", "Application/JSON; charset=utf-8").status)
 	require.Equal(t, http.StatusOK, w.call(http.MethodPost, path, `{"event_type":"x"}`, "Content-Type", "").status)
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM sandbox_events`))
 }
@@ -32,7 +35,8 @@ func TestReportsAreGuardedLikeEverythingElse(t *testing.T) {
 	}
 	got := w.call(http.MethodPost, path, `{"event_type":"x"}`)
 	require.Equal(t, []string{"application/json", "nosniff", "DENY", "no-store"}, []string{
-		got.header.Get("Content-Type"), got.header.Get("X-Content-Type-Options"), got.header.Get("X-Frame-Options"), got.header.Get("Cache-Control"),
+		got.header.Get("Content-Type"), got.header.Get("X-Content-Type-Options"), got.header.Get("X-Frame-Options"),
+		got.header.Get("Cache-Control"),
 	})
 	require.NotEmpty(t, got.header.Get("X-Request-ID"))
 	require.Equal(t, http.StatusMethodNotAllowed, w.call(http.MethodDelete, path, nil).status)

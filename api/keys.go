@@ -54,7 +54,8 @@ func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.M
 // checkExpiry returns when a key expires, in UTC.
 func checkExpiry(at time.Time) (*time.Time, error) {
 	if at.Before(time.Now()) {
-		return nil, task.Invalid("expires_at", "The key would have expired already: give a later expires_at, or none for a key without end.")
+		return nil, task.Invalid("expires_at",
+			"The key would have expired already: give a later expires_at, or none for a key without end.")
 	}
 	return checkTime("expires_at", at)
 }

@@ -24,15 +24,25 @@ func TestLimitsAreThoseOfTheDocuments(t *testing.T) {
 		limit                     int
 		guide                     string
 	}{
-		{http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events", wire + "b/events", "At most 1 MiB, unpacked; of agent.completed", mib, "one event 1 MiB"},
-		{http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events/batch", wire + "b/events/batch", "At most 4 MiB, unpacked", 4 * mib, "a batch\n4 MiB"},
-		{http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", wire + "b/transcripts/r", "At most 4 MiB, unpacked", 4 * mib, "a piece of a transcript 4 MiB"},
+		{
+			http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events", wire + "b/events",
+			"At most 1 MiB, unpacked; of agent.completed", mib, "one event 1 MiB",
+		},
+		{
+			http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events/batch", wire + "b/events/batch", "At most 4 MiB, unpacked",
+			4 * mib, "a batch\n4 MiB",
+		},
+		{
+			http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", wire + "b/transcripts/r",
+			"At most 4 MiB, unpacked", 4 * mib, "a piece of a transcript 4 MiB",
+		},
 		{http.MethodPost, "/api/v1/tasks", "/api/v1/tasks", "At most 1 MiB, unpacked", mib, "every other body 1 MiB"},
 	} {
 		said := doc.Paths.Find(c.route).GetOperation(c.method).RequestBody.Value.Description
 		require.True(t, strings.HasPrefix(said, c.text), "%s: %s", c.route, said)
 		require.Contains(t, string(guide), c.guide)
-		require.NotEqual(t, http.StatusRequestEntityTooLarge, w.call(c.method, c.path, strings.Repeat("x", c.limit)).status, c.route)
+		require.NotEqual(t, http.StatusRequestEntityTooLarge,
+			w.call(c.method, c.path, strings.Repeat("x", c.limit)).status, c.route)
 		w.call(c.method, c.path, strings.Repeat("x", c.limit+1)).refused(http.StatusRequestEntityTooLarge, "")
 	}
 }

@@ -142,7 +142,8 @@ func (w *world) reportLarge(sandbox string, first, count int) {
 		}
 		events[n] = map[string]any{"event_type": "x", "event_data": data}
 	}
-	w.call(http.MethodPost, wire+sandbox+"/events/batch", map[string]any{"spool_id": "s", "first": first, "events": events})
+	w.call(http.MethodPost, wire+sandbox+"/events/batch",
+		map[string]any{"spool_id": "s", "first": first, "events": events})
 }
 
 // deaf opens a stream on a connection of its own, with a small buffer, and

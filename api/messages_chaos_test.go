@@ -109,7 +109,8 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 				faults = 0 // the last one lives, so that every claim is settled
 			}
 			process := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestTakerProcess$")
-			process.Env = append(os.Environ(), envTaker+"="+strings.Join([]string{strconv.FormatUint(faults, 10), w.url, box, one.dir}, " "))
+			process.Env = append(os.Environ(),
+				envTaker+"="+strings.Join([]string{strconv.FormatUint(faults, 10), w.url, box, one.dir}, " "))
 			if stdin, err := process.StdinPipe(); err == nil && process.Start() == nil { // it ends with us, by its input
 				one.starts.Add(1)
 				_ = process.Wait() // killed
@@ -206,7 +207,8 @@ func TestTakerProcess(t *testing.T) {
 	defer line.Close()
 	hostile := &hostileLine{Client: line, seed: seed, dice: rand.New(rand.NewPCG(seed, seed))}
 	box, err := inbox.New(inbox.Config{
-		Wait: 200 * time.Millisecond, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond, UsedFile: filepath.Join(args[3], "used"),
+		Wait: 200 * time.Millisecond, MinBackoff: 5 * time.Millisecond, MaxBackoff: 20 * time.Millisecond,
+		UsedFile: filepath.Join(args[3], "used"),
 	}, hostile, unheard{hostile}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

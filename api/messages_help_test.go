@@ -92,7 +92,8 @@ func redisServer(t *testing.T) (address string, kill func()) {
 	require.NoError(t, free.Close())
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	cmd := exec.CommandContext(context.Background(), path, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", strconv.Itoa(1))
+	cmd := exec.CommandContext(context.Background(), path, "--port", port, "--bind", "127.0.0.1", "--save", "",
+		"--appendonly", "no", "--databases", strconv.Itoa(1))
 	cmd.Dir = t.TempDir()
 	require.NoError(t, cmd.Start())
 	kill = func() {
@@ -102,6 +103,7 @@ func redisServer(t *testing.T) (address string, kill func()) {
 	t.Cleanup(kill)
 	client := redis.NewClient(&redis.Options{Addr: address})
 	defer func() { require.NoError(t, client.Close()) }()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil },
+		20*time.Second, 10*time.Millisecond)
 	return address, kill
 }

@@ -27,7 +27,8 @@ func TestALostAnswerMakesNoSecondMessage(t *testing.T) {
 	require.Equal(t, id, w.say(box, "once", idempotencyKey, "k"), "however far it has come")
 	require.NotEqual(t, id, w.say(box, "once"), "without a key each is new")
 
-	detail := w.call(http.MethodPost, path, `{"content":"other"}`, idempotencyKey, "k").refused(http.StatusConflict, "header.Idempotency-Key").Detail
+	detail := w.call(http.MethodPost, path, `{"content":"other"}`, idempotencyKey,
+		"k").refused(http.StatusConflict, "header.Idempotency-Key").Detail
 	require.Contains(t, detail, id)
 	w.call(http.MethodPost, path, body, idempotencyKey, strings.Repeat("k", 300)).refused(422, "header.Idempotency-Key")
 	other := w.begin(w.task(newTask()))
@@ -37,7 +38,8 @@ func TestALostAnswerMakesNoSecondMessage(t *testing.T) {
 	require.Equal(t, id, w.say(box, "once", idempotencyKey, "k"), "it was accepted then")
 	refused := w.call(http.MethodPost, path, body, idempotencyKey, "late").refused(http.StatusConflict, "").MessageID
 	require.NotEmpty(t, refused)
-	require.Equal(t, refused, w.call(http.MethodPost, path, body, idempotencyKey, "late").refused(http.StatusConflict, "").MessageID)
+	require.Equal(t, refused,
+		w.call(http.MethodPost, path, body, idempotencyKey, "late").refused(http.StatusConflict, "").MessageID)
 }
 
 const idempotencyKey = "Idempotency-Key"
@@ -48,9 +50,11 @@ func (w *world) post(path, body, key string) {
 	host := strings.TrimPrefix(w.url, "http://")
 	conn, err := new(net.Dialer).DialContext(w.t.Context(), "tcp", host)
 	require.NoError(w.t, err)
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", path, host, key, len(body), body)
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nIdempotency-Key: "+
+		"%s\r\nContent-Length: %d\r\n\r\n%s", path, host, key, len(body), body)
 	require.NoError(w.t, err)
-	require.Eventually(w.t, func() bool { return w.count(`SELECT count(*) FROM messages`) == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(w.t, func() bool { return w.count(`SELECT count(*) FROM messages`) == 1 },
+		20*time.Second, 5*time.Millisecond)
 	require.NoError(w.t, conn.Close())
 }
 
@@ -77,7 +81,8 @@ func TestAnAgentsRepeatIsTheSameMessage(t *testing.T) {
 	from, to := w.task(newTask()), w.task(newTask())
 	box, peer := w.begin(from), w.begin(to)
 	token := "Bearer " + w.ring.Mint(box)
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`), http.StatusOK)
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`),
+		http.StatusOK)
 	post := func(in client.OutboxMessage) answer {
 		return w.call(http.MethodPost, wire+box+"/outbox", in, authorization, token, idempotencyKey, "k")
 	}

@@ -17,7 +17,8 @@ import (
 // say posts a message to a sandbox and answers its id.
 func (w *world) say(box, content string, headers ...string) string {
 	w.t.Helper()
-	return ok[client.QueuedMessage](w.call(http.MethodPost, wire+box+"/messages", client.NewMessage{Content: content}, headers...), http.StatusOK).MessageID
+	return ok[client.QueuedMessage](w.call(http.MethodPost, wire+box+"/messages", client.NewMessage{Content: content},
+		headers...), http.StatusOK).MessageID
 }
 
 // take fetches what waits for a sandbox.
@@ -28,7 +29,8 @@ func (w *world) take(box, query string, headers ...string) []client.LeasedMessag
 
 func (w *world) win(box, id, taker string, headers ...string) bool {
 	w.t.Helper()
-	return ok[client.AckedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?taker="+taker, nil, headers...), http.StatusOK).Settled
+	return ok[client.AckedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?taker="+taker, nil, headers...),
+		http.StatusOK).Settled
 }
 
 func (w *world) receipt(path string, headers ...string) client.MessageReceipt {
@@ -66,7 +68,8 @@ func TestMessagesOverEachBus(t *testing.T) {
 		second := w.other.say("b", "by an event")
 		w.one.take("b", "")
 		settled = soon(func() client.MessageReceipt { return w.one.receipt("/messages/" + second + "?wait=50s") })
-		w.other.call(http.MethodPost, wire+"b/events", `{"event_type":"agent.message_injected","event_data":{"content":"by an event"}}`)
+		w.other.call(http.MethodPost, wire+"b/events",
+			`{"event_type":"agent.message_injected","event_data":{"content":"by an event"}}`)
 		require.Equal(t, client.MessageTakenUp, (<-settled).State)
 	})
 }
@@ -145,8 +148,9 @@ func TestReceiptsOfMessages(t *testing.T) {
 	path := "/messages/" + id
 	got := w.receipt(path)
 	require.Equal(t, client.MessageReceipt{
-		ID: id, SandboxID: box, TaskID: made.ID, Kind: "user_message", Content: "hello", SenderKind: "person", SenderID: "open",
-		State: client.MessageAccepted, AcceptedAt: got.AcceptedAt,
+		ID: id, SandboxID: box, TaskID: made.ID, Kind: "user_message", Content: "hello", SenderKind: "person",
+		SenderID: "open",
+		State:    client.MessageAccepted, AcceptedAt: got.AcceptedAt,
 	}, got)
 	require.Equal(t, got, w.receipt("/sandboxes/"+box+path))
 	require.Empty(t, w.take(box, "?only=interrupt"), "the rest is left to another taker")
@@ -158,7 +162,9 @@ func TestReceiptsOfMessages(t *testing.T) {
 	require.NotNil(t, given.DeliveredAt)
 	require.True(t, w.win(box, id, ""))
 	require.NotNil(t, w.receipt(path).SettledAt)
-	w.call(http.MethodPost, wire+box+"/events", client.BatchEvent{Type: "agent.message", Data: []byte(`{"content":"hi","in_reply_to":"` + id + `"}`)})
+	w.call(http.MethodPost, wire+box+"/events", client.BatchEvent{
+		Type: "agent.message", Data: []byte(`{"content":"hi","in_reply_to":"` + id + `"}`),
+	})
 	answered := w.receipt(path)
 	require.Equal(t, client.MessageAnswered, answered.State)
 	require.NotNil(t, answered.AnsweredAt)
@@ -197,7 +203,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	w.call(http.MethodPost, path, `{"content":7}`).refused(422, "body.content")
 	w.say("b", " ")
 	w.exec(`INSERT INTO messages (id, sandbox_id, kind, content) SELECT gen_random_uuid(), 'b', 'system', 'x' FROM generate_series(1, 999)`)
-	require.Contains(t, w.call(http.MethodPost, path, `{"content":"x"}`).refused(http.StatusTooManyRequests, "").Detail, "1000 messages wait")
+	require.Contains(t, w.call(http.MethodPost, path, `{"content":"x"}`).refused(http.StatusTooManyRequests, "").Detail,
+		"1000 messages wait")
 }
 
 // Two organizations, three projects: who may read and write what.
@@ -232,10 +239,13 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	token := "Bearer " + w.ring.Mint(box)
 	outbox, inbox := wire+box+"/outbox", wire+box+"/messages"
 	post := func(to, kind string) answer {
-		return w.call(http.MethodPost, outbox, client.OutboxMessage{To: to, Content: "have you seen it?", Type: kind}, authorization, token)
+		return w.call(http.MethodPost, outbox,
+			client.OutboxMessage{To: to, Content: "have you seen it?", Type: kind}, authorization, token)
 	}
-	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail, "--allow-agent-messages", "not unless it is allowed")
-	changed := ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`), http.StatusOK)
+	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail,
+		"--allow-agent-messages", "not unless it is allowed")
+	changed := ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID,
+		`{"agents_may_message":true}`), http.StatusOK)
 	require.True(t, changed.AgentsMessage)
 
 	queued := ok[client.QueuedMessage](post(peer, ""), http.StatusOK)
@@ -245,7 +255,8 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	require.Len(t, given, 2)
 	require.Equal(t, []string{"interrupt", "agent", box}, []string{given[0].Type, given[0].SenderKind, given[0].SenderID})
 	sent := w.receipt("/sandboxes/"+box+"/messages/"+queued.MessageID, authorization, token)
-	require.Equal(t, []string{"agent", box, peer, client.MessageDelivered}, []string{sent.SenderKind, sent.SenderID, sent.SandboxID, sent.State})
+	require.Equal(t, []string{"agent", box, peer, client.MessageDelivered},
+		[]string{sent.SenderKind, sent.SenderID, sent.SandboxID, sent.State})
 
 	for _, kind := range []string{"guardian_nudge", "system", "shout"} {
 		post(peer, kind).refused(422, "body.message_type")
@@ -253,8 +264,11 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	post("", "").refused(422, "body.to")
 	w.call(http.MethodPost, outbox, client.OutboxMessage{To: peer, Content: "x"}).refused(http.StatusForbidden, "") // an open server's anybody
 	require.Contains(t, post(box, "").refused(http.StatusForbidden, "").Detail, "itself")
-	require.Contains(t, w.call(http.MethodPost, inbox, `{"content":"x"}`, authorization, token).refused(http.StatusForbidden, "").Detail, "own inbox")
-	w.call(http.MethodPost, wire+peer+"/messages", `{"content":"x"}`, authorization, token).refused(http.StatusForbidden, "")
+	require.Contains(t,
+		w.call(http.MethodPost, inbox, `{"content":"x"}`, authorization, token).refused(http.StatusForbidden, "").Detail,
+		"own inbox")
+	w.call(http.MethodPost, wire+peer+"/messages", `{"content":"x"}`, authorization, token).
+		refused(http.StatusForbidden, "")
 	w.exec(`UPDATE tasks SET sandbox_id = NULL WHERE id = $1`, to.ID)
 	require.Contains(t, post(to.ID, "").refused(http.StatusConflict, "").Detail, "No agent is at work")
 }
@@ -267,20 +281,24 @@ func TestAgentsWriteToNobodyElsewhere(t *testing.T) {
 	box := w.begin(made)
 	w.exec(`UPDATE projects SET agents_may_message = true`)
 	project := task.NewID()
-	w.exec(`INSERT INTO projects (id, organization_id, name, agents_may_message) VALUES ($1, $2, 'p', true)`, project, w.org)
+	w.exec(`INSERT INTO projects (id, organization_id, name, agents_may_message) VALUES ($1, $2, 'p', true)`,
+		project, w.org)
 	w.exec(`UPDATE tasks SET project_id = $2 WHERE id = $1`, other.ID, project)
 	elsewhere := w.begin(other)
 	token := "Bearer " + w.ring.Mint(box)
 	said := map[string]int{}
 	for _, to := range []string{elsewhere, other.ID, task.NewID(), "nobody", "b"} {
-		detail := w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: to, Content: "x"}, authorization, token).refused(http.StatusForbidden, "").Detail
+		detail := w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: to, Content: "x"}, authorization,
+			token).refused(http.StatusForbidden, "").Detail
 		said[strings.ReplaceAll(detail, to, "")]++
 	}
 	require.Len(t, said, 1, "the same for what is elsewhere and what is nowhere")
 	w.say("bare", "x")
 	bare := "Bearer " + w.ring.Mint("bare")
-	w.call(http.MethodPost, wire+"bare/outbox", client.OutboxMessage{To: box, Content: "x"}, authorization, bare).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, wire+"bare/outbox", client.OutboxMessage{To: box, Content: "x"}, authorization, bare).
+		refused(http.StatusForbidden, "")
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
-	w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: elsewhere, Content: "x"}, authorization, token).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: elsewhere, Content: "x"}, authorization, token).
+		refused(http.StatusConflict, "")
 	require.Zero(t, w.count(`SELECT count(*) FROM messages WHERE sender_kind = 'agent'`))
 }

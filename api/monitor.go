@@ -37,14 +37,35 @@ type Schedules interface {
 
 func (a *API) registerMonitor() {
 	const get, post, monitor, schedules = http.MethodGet, http.MethodPost, "/api/v1/monitor/intelligent", "/api/v1/schedules/{name}"
-	add(a, route{method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "Get monitoring status", access: accessRead}, a.monitorStatus)
-	add(a, route{method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "Get monitoring health", access: accessRead}, a.monitorHealth)
-	add(a, route{method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian, summary: "Analyze an agent", more: "Returns an analysis of the last minutes unless force is set.", access: accessWrite}, a.analyze)
-	add(a, route{method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Analyze several agents", more: "The body is a list of IDs.", access: accessWrite}, a.emergency)
-	add(a, route{method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian, summary: "List active sandboxes", more: "With their activity.", access: accessRead}, a.sandboxesStatus)
-	add(a, route{method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "Get a schedule", access: accessRead}, a.getSchedule)
+	add(a, route{
+		method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "Get monitoring status",
+		access: accessRead,
+	}, a.monitorStatus)
+	add(a, route{
+		method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "Get monitoring health",
+		access: accessRead,
+	}, a.monitorHealth)
+	add(a, route{
+		method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian,
+		summary: "Analyze an agent", more: "Returns an analysis of the last minutes unless force is set.",
+		access: accessWrite,
+	}, a.analyze)
+	add(a, route{
+		method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Analyze several agents",
+		more: "The body is a list of IDs.", access: accessWrite,
+	}, a.emergency)
+	add(a, route{
+		method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian,
+		summary: "List active sandboxes", more: "With their activity.", access: accessRead,
+	}, a.sandboxesStatus)
+	add(a, route{
+		method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "Get a schedule", access: accessRead,
+	}, a.getSchedule)
 	for what, summary := range map[string]string{"run": "Trigger a schedule", "pause": "Pause a schedule", "resume": "Resume a schedule"} {
-		add(a, route{method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: summary, access: accessAdmin}, a.askSchedule(what))
+		add(a, route{
+			method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: summary,
+			access: accessAdmin,
+		}, a.askSchedule(what))
 	}
 }
 
@@ -62,9 +83,13 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 		return nil, err
 	}
 	s := client.MonitorStatus{
-		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Config: a.cfg.Monitoring,
-		Timing:   client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
-		Metrics:  client.MonitorMetrics{TotalCycles: cycles.Total, SuccessfulCycles: cycles.Succeeded, FailedCycles: cycles.Failed, TotalInterventions: steered},
+		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note),
+		Config: a.cfg.Monitoring,
+		Timing: client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
+		Metrics: client.MonitorMetrics{
+			TotalCycles: cycles.Total, SuccessfulCycles: cycles.Succeeded, FailedCycles: cycles.Failed,
+			TotalInterventions: steered,
+		},
 		Schedule: found, LastCycle: cycles.Last,
 	}
 	if s.Conductor, err = a.conductorStatus(ctx); err != nil {
@@ -229,9 +254,12 @@ func analysisOf(j guardian.Analysis) client.AgentAnalysis {
 	}
 	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
 	out := client.AgentAnalysis{
-		AgentID: j.SandboxID, TaskID: j.TaskID, Phase: said.Context.Phase, AlignmentScore: j.AlignmentScore, NeedsSteering: j.NeedsSteering,
-		Summary: said.Summary, CurrentFocus: j.CurrentFocus, Verdict: j.Verdict, SpokenBy: j.SpokenBy, Confidence: j.Confidence,
-		Evidence: append([]int64{}, said.Evidence...), Length: said.Context.Events, Details: orObject(j.Analysis), CreatedAt: j.JudgedAt,
+		AgentID: j.SandboxID, TaskID: j.TaskID, Phase: said.Context.Phase, AlignmentScore: j.AlignmentScore,
+		NeedsSteering: j.NeedsSteering,
+		Summary:       said.Summary, CurrentFocus: j.CurrentFocus, Verdict: j.Verdict, SpokenBy: j.SpokenBy,
+		Confidence: j.Confidence,
+		Evidence:   append([]int64{}, said.Evidence...), Length: said.Context.Events, Details: orObject(j.Analysis),
+		CreatedAt: j.JudgedAt,
 	}
 	if j.AlignmentScore != nil {
 		aligned := !j.NeedsSteering

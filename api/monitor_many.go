@@ -16,7 +16,8 @@ type emergencyIn struct {
 	Body []string `maxItems:"50" nullable:"false"`
 }
 
-// emergency judges several agents, as many side by side as models may be asked, each once and all within one answer's time.
+// emergency judges several agents, as many side by side as models may be asked, each once and all within one answer's
+// time.
 func (a *API) emergency(ctx context.Context, in *emergencyIn) (*bodyOut[client.EmergencyAnalysis], error) {
 	ids := once(in.Body)
 	found, failed := make([]client.AgentAnalysis, len(ids)), make([]error, len(ids))

@@ -43,7 +43,10 @@ func (p *panel) JudgeNow(ctx context.Context, id string, _ bool) (guardian.Analy
 
 func emergencyOf(ctx context.Context, t *testing.T, p *panel, ids ...string) client.EmergencyAnalysis {
 	t.Helper()
-	a := &API{cfg: Config{Monitoring: client.MonitorConfig{MaxAnalyses: 3}}, deps: Deps{Ports: Ports{Monitored: resolver{}}, Judge: p}}
+	a := &API{
+		cfg:  Config{Monitoring: client.MonitorConfig{MaxAnalyses: 3}},
+		deps: Deps{Ports: Ports{Monitored: resolver{}}, Judge: p},
+	}
 	out, err := a.emergency(ctx, &emergencyIn{Body: ids})
 	require.NoError(t, err)
 	return out.Body

@@ -28,8 +28,9 @@ func (a *API) document() huma.Config {
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key":     {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
-		"login":   {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
+		"key": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
+		"login": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's " +
+			"api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
 	}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[client.OptionalBool](), reflect.TypeFor[bool]())

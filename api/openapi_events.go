@@ -38,7 +38,8 @@ func eventSchema(e catalog.Event) *huma.Schema {
 		}
 	}
 	return &huma.Schema{
-		Type: huma.TypeObject, Description: strings.TrimSpace(e.Summary + " " + e.Effect), Properties: fields, AdditionalProperties: true,
+		Type: huma.TypeObject, Description: strings.TrimSpace(e.Summary + " " + e.Effect), Properties: fields,
+		AdditionalProperties: true,
 	}
 }
 

@@ -18,8 +18,14 @@ type Organizations interface {
 
 func (a *API) registerOrganizations() {
 	const path = "/api/v1/organizations"
-	add(a, route{method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "List organizations", more: "The caller's own with its plan; all of them for admins of the installation.", access: accessRead}, a.listOrganizations)
-	add(a, route{method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects, summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin}, a.patchOrganization)
+	add(a, route{
+		method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "List organizations",
+		more: "The caller's own with its plan; all of them for admins of the installation.", access: accessRead,
+	}, a.listOrganizations)
+	add(a, route{
+		method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects,
+		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin,
+	}, a.patchOrganization)
 }
 
 type organizationsOut struct {
@@ -36,7 +42,8 @@ func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*organization
 	return &organizationsOut{Body: found}, err
 }
 
-// operates reports whether somebody decides for the whole installation: an admin of the organization that it began with.
+// operates reports whether somebody decides for the whole installation: an admin of the organization that it began
+// with.
 func (a *API) operates(who caller) bool {
 	return who.organization == a.cfg.Organization && enough(who, accessAdmin) == nil
 }
@@ -48,7 +55,8 @@ type patchOrganizationIn struct {
 
 func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*bodyOut[client.Organization], error) {
 	if !a.operates(callerOf(ctx)) {
-		return nil, task.Errorf(task.CodeForbidden, "Plans are changed by admins of the installation. Next: ask the one who runs it")
+		return nil, task.Errorf(task.CodeForbidden,
+			"Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
 	if in.Body.Plan != nil {
 		if _, err := oneOf("plan", *in.Body.Plan, "", task.Plans()); err != nil {

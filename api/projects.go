@@ -52,7 +52,8 @@ func (a *API) createProject(ctx context.Context, in *createProjectIn) (*madeOut[
 func (a *API) draftProject(ctx context.Context, in client.NewProject) (client.Project, error) {
 	p := client.Project{
 		Description: in.Description, DefaultBranch: in.DefaultBranch,
-		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots, Autonomous: in.Autonomous == nil || *in.Autonomous,
+		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots,
+		Autonomous: in.Autonomous == nil || *in.Autonomous,
 		OnFeedback: in.OnFeedback,
 	}
 	if in.MaxSlots != nil {
@@ -143,7 +144,8 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	var text string
 	if err := json.Unmarshal(known.ModelPrices, &text); err != nil {
-		return nil, task.Invalid("settings.model_prices", "The model_prices must be a text: model=input/output, separated by commas, in USD per million tokens.")
+		return nil, task.Invalid("settings.model_prices",
+			"The model_prices must be a text: model=input/output, separated by commas, in USD per million tokens.")
 	}
 	if _, err := cost.ParseModelPrices(text); err != nil {
 		return nil, task.Invalid("settings.model_prices", "%s", task.MessageOf(err))

@@ -18,22 +18,28 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path = "/api/v1/projects"
-	made := ok[client.Project](w.call(http.MethodPost, path, `{"repo":"/srv/git/app","name":"App","settings":{"a":1}}`), http.StatusCreated)
-	require.Equal(t, []any{"App", goodRepo, 5, true, false}, []any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
-	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail, "already, App. Next, to change its settings: omoi project update App --setup")
+	made := ok[client.Project](w.call(http.MethodPost, path, `{"repo":"/srv/git/app","name":"App","settings":{"a":1}}`),
+		http.StatusCreated)
+	require.Equal(t, []any{"App", goodRepo, 5, true, false},
+		[]any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
+	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail,
+		"already, App. Next, to change its settings: omoi project update App --setup")
 	w.call(http.MethodPost, path, `{"repo":"/nowhere"}`).refused(422, "body.repo")
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
 	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")
 	w.call(http.MethodPost, path, `{"name":"x","settings":[]}`).refused(422, "body.settings")
-	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":"glm=1"}}`).refused(422, "body.settings.model_prices")
+	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":"glm=1"}}`).
+		refused(422, "body.settings.model_prices")
 	w.call(http.MethodPost, path, `{"name":"x","settings":{"model_prices":7}}`).refused(422, "body.settings.model_prices")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"settings":{"a":1,"model_prices":"glm=1/2"}}`)
 	w.call(http.MethodPost, path, `{"name":"x","owner":"me"}`).refused(422, "body.owner")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"name":"a\u0001"}`).refused(422, "body.name")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"default_branch":"a b"}`).refused(422, "body.default_branch")
-	changed := ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"max_concurrent_tasks":1,"description":"d"}`), http.StatusOK)
+	changed := ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID,
+		`{"max_concurrent_tasks":1,"description":"d"}`), http.StatusOK)
 	require.Equal(t, []any{1, "d", "App"}, []any{changed.MaxSlots, changed.Description, changed.Name})
-	changed = ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"make deps","setup_timeout_s":60}`), http.StatusOK)
+	changed = ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"make deps","setup_timeout_s":60}`),
+		http.StatusOK)
 	require.Equal(t, []any{"make deps", 60, "d"}, []any{changed.Setup, changed.SetupTimeoutS, changed.Description})
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"a\u0000"}`).refused(422, "body.setup")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup_timeout_s":20000}`).refused(422, "body.setup_timeout_s")
@@ -42,7 +48,8 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	require.Equal(t, changed, ok[client.Project](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
 	first := ok[client.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1", nil), http.StatusOK)
 	require.Equal(t, "second", first.Items[0].Name)
-	next := ok[client.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1&cursor="+first.NextCursor, nil), http.StatusOK)
+	next := ok[client.Page[client.Project]](w.call(http.MethodGet, path+"?limit=1&cursor="+first.NextCursor, nil),
+		http.StatusOK)
 	require.Equal(t, []any{"App", ""}, []any{next.Items[0].Name, next.NextCursor})
 }
 
@@ -50,10 +57,13 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"`+lockedRepo+`","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"`+lockedRepo+`","agent":"external","description":"x"}`).
+		refused(http.StatusForbidden, "")
 	locked := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"Acme/Locked"}`), http.StatusCreated)
-	require.Equal(t, []any{lockedRepo, lockedRepo}, []any{locked.Repo, locked.Name}, "its credential can be set once it is there")
-	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"ACME/Locked","agent":"external","description":"x"}`).refused(http.StatusForbidden, "")
+	require.Equal(t, []any{lockedRepo, lockedRepo}, []any{locked.Repo, locked.Name},
+		"its credential can be set once it is there")
+	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"ACME/Locked","agent":"external","description":"x"}`).
+		refused(http.StatusForbidden, "")
 	who, _ := w.repos.who.Load().(scm.Owner)
 	require.Equal(t, locked.ID, who.ProjectID)
 }
@@ -87,12 +97,16 @@ func TestTicketBringsItsFirstTask(t *testing.T) {
 	const path = "/api/v1/tickets"
 	body := `{"repo":"/srv/git/app","title":"Login fails","ticket_type":"bug","priority":"CRITICAL","context":{"a":1},"task":{"agent":"external","max_retries":0}}`
 	made := ok[client.Ticket](w.call(http.MethodPost, path, body), http.StatusCreated)
-	require.Equal(t, []string{"Login fails", "bug", "CRITICAL", "backlog"}, []string{made.Title, made.TicketType, made.Priority, made.Status})
+	require.Equal(t, []string{"Login fails", "bug", "CRITICAL", "backlog"},
+		[]string{made.Title, made.TicketType, made.Priority, made.Status})
 	require.Len(t, made.TaskIDs, 1)
 	first := ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.TaskIDs[0], nil), http.StatusOK)
-	require.Equal(t, []any{"Login fails", "CRITICAL", 0, made.ID}, []any{first.Title, first.Priority, first.MaxRetries, first.TicketID})
+	require.Equal(t, []any{"Login fails", "CRITICAL", 0, made.ID},
+		[]any{first.Title, first.Priority, first.MaxRetries, first.TicketID})
 	require.Equal(t, made, ok[client.Ticket](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))
-	require.Len(t, ok[client.Page[client.Ticket]](w.call(http.MethodGet, path+"?project_id="+made.ProjectID, nil), http.StatusOK).Items, 1)
+	require.Len(t,
+		ok[client.Page[client.Ticket]](w.call(http.MethodGet, path+"?project_id="+made.ProjectID, nil), http.StatusOK).Items,
+		1)
 	w.call(http.MethodPost, path, strings.Replace(body, `"bug"`, `"wish"`, 1)).refused(422, "body.ticket_type")
 	w.call(http.MethodPost, path, strings.Replace(body, `Login fails`, ``, 1)).refused(422, "body.title")
 	w.call(http.MethodPost, path, strings.Replace(body, `"context"`, `"contents"`, 1)).refused(422, "body.contents")
@@ -104,10 +118,13 @@ func TestDeadline_RaisesScore(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := w.task(client.NewTask{Repo: goodRepo, Title: "a", Agent: "external"})
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+first.ProjectID, `{"max_concurrent_tasks":1}`), http.StatusOK)
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+first.ProjectID, `{"max_concurrent_tasks":1}`),
+		http.StatusOK)
 	plain := w.task(client.NewTask{Repo: goodRepo, Title: "b", Agent: "external"})
 	soon := time.Now().Add(5 * time.Minute).UTC().Truncate(time.Second)
-	urgent := w.task(client.NewTask{Repo: goodRepo, Title: "c", Agent: "external", DeadlineAt: soon.In(time.FixedZone("", 3600)).Format(time.RFC3339)})
+	urgent := w.task(client.NewTask{
+		Repo: goodRepo, Title: "c", Agent: "external", DeadlineAt: soon.In(time.FixedZone("", 3600)).Format(time.RFC3339),
+	})
 	get := func(id string) client.Task {
 		return ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+id, nil), http.StatusOK)
 	}
@@ -130,7 +147,8 @@ func TestDeadline_RaisesScore(t *testing.T) {
 	w.call(http.MethodPost, "/api/v1/tickets", late).refused(422, "body.deadline_at")
 	none := strings.Replace(body, "2020-01-31T18:00:00Z", "", 1)
 	w.call(http.MethodPost, "/api/v1/tickets", none).refused(422, "body.task.deadline_at")
-	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", strings.Replace(body, "2020", "2090", 1)), http.StatusCreated)
+	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets", strings.Replace(body, "2020", "2090", 1)),
+		http.StatusCreated)
 	require.Equal(t, 2090, get(made.TaskIDs[0]).DeadlineAt.Year())
 }
 
@@ -154,7 +172,8 @@ func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
 	w := open(t)
 	w.store.Close()
 	for path, body := range map[string]string{
-		"/events": `{"event_type":"x"}`, "/messages": `{"content":"x"}`, "/events/batch": `{"spool_id":"s","first":1,"events":[{"event_type":"x"}]}`,
+		"/events": `{"event_type":"x"}`, "/messages": `{"content":"x"}`,
+		"/events/batch": `{"spool_id":"s","first":1,"events":[{"event_type":"x"}]}`,
 	} {
 		got := w.call(http.MethodPost, wire+"b"+path, body)
 		got.refused(http.StatusServiceUnavailable, "")
@@ -170,7 +189,9 @@ func TestTicket_SaysWhichTaskBlocksIt(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := w.task(newTask())
-	second := w.task(client.NewTask{TicketID: first.TicketID, Title: "Next", Agent: "external", DependsOn: &client.DependsOn{TaskIDs: []string{first.ID}}})
+	second := w.task(client.NewTask{
+		TicketID: first.TicketID, Title: "Next", Agent: "external", DependsOn: &client.DependsOn{TaskIDs: []string{first.ID}},
+	})
 	w.begin(first)
 	w.end(first, task.StatusCancelled)
 	w.exec(`UPDATE tasks SET blocked_reason = 'dependency_failed' WHERE id = $1`, second.ID)
@@ -181,5 +202,6 @@ func TestTicket_SaysWhichTaskBlocksIt(t *testing.T) {
 	w.exec(`UPDATE tasks SET error_message = 'No compiler.' WHERE id = $1`, first.ID)
 	got = ok[client.Ticket](w.call(http.MethodGet, path, nil), http.StatusOK)
 	require.Equal(t, "Task "+first.ID+" failed: No compiler.", got.BlockedWhy)
-	require.Equal(t, got.BlockedWhy, ok[client.Page[client.Ticket]](w.call(http.MethodGet, "/api/v1/tickets", nil), http.StatusOK).Items[0].BlockedWhy)
+	require.Equal(t, got.BlockedWhy,
+		ok[client.Page[client.Ticket]](w.call(http.MethodGet, "/api/v1/tickets", nil), http.StatusOK).Items[0].BlockedWhy)
 }

@@ -54,7 +54,8 @@ func (a *API) finishForms() {
 // workers, and agents of another version, keep working there.
 func tolerant(path string) bool {
 	return slices.ContainsFunc([]string{
-		"/api/v1/sandboxes/", "/api/v1/guardian/actions", "/api/v1/guardian/intervention/", "/api/v1/branch-workflow/", "/api/v1/monitor/",
+		"/api/v1/sandboxes/", "/api/v1/guardian/actions", "/api/v1/guardian/intervention/", "/api/v1/branch-workflow/",
+		"/api/v1/monitor/",
 	}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
@@ -82,7 +83,8 @@ func (f *form) check(query string) error {
 		repeatable, known := f.params[name]
 		switch {
 		case !known && !f.tolerant:
-			return task.Invalid("query."+clip(name), "Unknown query parameter %q: this route accepts %s.", clip(name), f.accepted())
+			return task.Invalid("query."+clip(name), "Unknown query parameter %q: this route accepts %s.",
+				clip(name), f.accepted())
 		case known && len(given) > 1 && !repeatable:
 			return task.Invalid("query."+name, "Query parameter %s is given %d times: it accepts one value.", name, len(given))
 		case repeatable && len(given) > 1 && slices.Contains(given, ""):

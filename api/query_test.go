@@ -70,10 +70,12 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		}
 		require.NotContains(t, string(got.body), "state_", "%s %s: legacy clients may send what they like", method, path)
 	})
-	p := w.call(http.MethodGet, "/api/v1/tickets?projectid=x", nil).refused(http.StatusUnprocessableEntity, "query.projectid")
+	p := w.call(http.MethodGet, "/api/v1/tickets?projectid=x", nil).refused(http.StatusUnprocessableEntity,
+		"query.projectid")
 	require.Equal(t, `Unknown query parameter "projectid": this route accepts cursor, limit, project_id.`, p.Detail)
 	w.call(http.MethodGet, "/api/v1/tasks?status=pending;limit=1", nil).refused(http.StatusUnprocessableEntity, "query")
-	ok[client.ReceivedEvent](w.call(http.MethodPost, "/api/v1/sandboxes/old-1/events?debug=1", `{"event_type":"agent.message"}`), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, "/api/v1/sandboxes/old-1/events?debug=1",
+		`{"event_type":"agent.message"}`), http.StatusOK)
 }
 
 func TestRepeatedQueryParametersAreRefusedUnlessTheyFilter(t *testing.T) {
@@ -91,8 +93,10 @@ func TestRepeatedQueryParametersAreRefusedUnlessTheyFilter(t *testing.T) {
 		}
 	})
 	require.Greater(t, seen, 40)
-	w.call(http.MethodGet, "/api/v1/tasks?status=&status=pending", nil).refused(http.StatusUnprocessableEntity, "query.status")
-	w.call(http.MethodGet, "/api/v1/tasks?status=pending&status=nonsense", nil).refused(http.StatusUnprocessableEntity, "query.status")
+	w.call(http.MethodGet, "/api/v1/tasks?status=&status=pending", nil).
+		refused(http.StatusUnprocessableEntity, "query.status")
+	w.call(http.MethodGet, "/api/v1/tasks?status=pending&status=nonsense", nil).
+		refused(http.StatusUnprocessableEntity, "query.status")
 	w.call(http.MethodGet, "/api/v1/ws/events?token=a&token=b", nil).refused(http.StatusUnprocessableEntity, "query.token")
 }
 
@@ -115,15 +119,20 @@ func TestRepeatedFiltersAreLists(t *testing.T) {
 	require.ElementsMatch(t, []string{made[1].ID}, ids("/api/v1/tasks?status=running"))
 	require.Len(t, ids("/api/v1/tasks?status="), len(made))
 	require.ElementsMatch(t, []string{made[0].ID, made[1].ID}, ids("/api/v1/tasks?id="+made[0].ID[:13]+"&id="+made[1].ID))
-	require.ElementsMatch(t, []string{made[0].ID, made[1].ID}, ids("/api/v1/tasks?ticket_id="+made[0].TicketID+"&ticket_id="+made[1].TicketID))
+	require.ElementsMatch(t, []string{made[0].ID, made[1].ID},
+		ids("/api/v1/tasks?ticket_id="+made[0].TicketID+"&ticket_id="+made[1].TicketID))
 	box := w.begin(made[0])
 	w.begin(made[1])
-	boxes := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?task_id="+made[0].ID+"&task_id="+made[2].ID+"&state=running&state=gone", nil), http.StatusOK).Items
+	boxes := ok[client.Page[client.Sandbox]](w.call(http.MethodGet,
+		"/api/v1/sandboxes?task_id="+made[0].ID+"&task_id="+made[2].ID+"&state=running&state=gone", nil), http.StatusOK).Items
 	require.Len(t, boxes, 1)
 	require.Equal(t, box, boxes[0].ID)
 	for _, path := range []string{"diagnoses", "guardian/analyses", "guardian/interventions", "conductor/duplicates"} {
-		ok[json.RawMessage](w.call(http.MethodGet, "/api/v1/"+path+"?task_id="+made[0].ID+"&task_id="+made[1].ID, nil), http.StatusOK)
+		ok[json.RawMessage](w.call(http.MethodGet, "/api/v1/"+path+"?task_id="+made[0].ID+"&task_id="+made[1].ID, nil),
+			http.StatusOK)
 	}
-	ok[json.RawMessage](w.call(http.MethodGet, "/api/v1/guardian/actions?action_type=cancel_task&action_type=override_priority", nil), http.StatusOK)
-	ok[json.RawMessage](w.call(http.MethodGet, "/api/v1/tickets?project_id="+made[0].ProjectID+"&project_id="+made[1].ID, nil), http.StatusOK)
+	ok[json.RawMessage](w.call(http.MethodGet,
+		"/api/v1/guardian/actions?action_type=cancel_task&action_type=override_priority", nil), http.StatusOK)
+	ok[json.RawMessage](w.call(http.MethodGet,
+		"/api/v1/tickets?project_id="+made[0].ProjectID+"&project_id="+made[1].ID, nil), http.StatusOK)
 }

@@ -27,13 +27,29 @@ type Readers interface {
 func (a *API) registerReaders() {
 	const get, sandboxes = http.MethodGet, "/api/v1/sandboxes"
 	const sandbox = sandboxes + "/{sandbox_id}"
-	add(a, route{method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Get a trajectory", more: "Events without heartbeats, newest first.", access: accessInspect}, a.trajectory)
-	add(a, route{method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "Get an event", more: "With its large fields.", access: accessInspect}, a.getEvent)
-	add(a, route{method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes, summary: "Check event integrity", more: "Reports whether 1..last are stored, each once.", access: accessInspect}, a.integrity)
-	add(a, route{method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "Count events by type", access: accessInspect}, a.eventCounts)
-	add(a, route{method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "Get spec phase status", access: accessInspect}, a.phaseStatus)
 	add(a, route{
-		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes", tag: tagSandboxes,
+		method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Get a trajectory",
+		more: "Events without heartbeats, newest first.", access: accessInspect,
+	}, a.trajectory)
+	add(a, route{
+		method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "Get an event",
+		more: "With its large fields.", access: accessInspect,
+	}, a.getEvent)
+	add(a, route{
+		method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes,
+		summary: "Check event integrity", more: "Reports whether 1..last are stored, each once.", access: accessInspect,
+	}, a.integrity)
+	add(a, route{
+		method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "Count events by type",
+		access: accessInspect,
+	}, a.eventCounts)
+	add(a, route{
+		method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "Get spec phase status",
+		access: accessInspect,
+	}, a.phaseStatus)
+	add(a, route{
+		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes",
+		tag:     tagSandboxes,
 		summary: "Legacy no-op", more: "Nothing is tracked in memory.", access: accessAdmin,
 	}, a.clearTracked)
 }
@@ -87,8 +103,9 @@ func wireEvents(events []ingest.StoredEvent) []client.SandboxEvent {
 	out := make([]client.SandboxEvent, 0, len(events))
 	for _, e := range events {
 		out = append(out, client.SandboxEvent{
-			ID: e.ID, SandboxID: e.SandboxID, EventType: e.Type, EventData: orObject(e.Data), Source: e.Source, CreatedAt: e.CreatedAt,
-			Omitted: e.Omitted,
+			ID: e.ID, SandboxID: e.SandboxID, EventType: e.Type, EventData: orObject(e.Data), Source: e.Source,
+			CreatedAt: e.CreatedAt,
+			Omitted:   e.Omitted,
 		})
 	}
 	return out
@@ -121,7 +138,9 @@ func (a *API) eventCounts(ctx context.Context, in *SandboxPath) (*bodyOut[client
 
 func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client.PhaseReport], error) {
 	phases, activity, err := a.deps.Readers.PhaseStatus(ctx, in.SandboxID)
-	return body(client.PhaseReport{SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC()}, err)
+	return body(client.PhaseReport{
+		SandboxID: in.SandboxID, Phases: phases, Activity: activity, Timestamp: time.Now().UTC(),
+	}, err)
 }
 
 // clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.

@@ -18,7 +18,9 @@ func (w *world) report(sandbox string, first int, types ...string) {
 	w.t.Helper()
 	b := client.Batch{SpoolID: "s", First: int64(first)}
 	for n, eventType := range types {
-		b.Events = append(b.Events, client.BatchEvent{Type: eventType, Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+n))})
+		b.Events = append(b.Events, client.BatchEvent{
+			Type: eventType, Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+n)),
+		})
 	}
 	ok[client.Acknowledged](w.call(http.MethodPost, wire+sandbox+"/events/batch", b), http.StatusOK)
 }
@@ -116,7 +118,8 @@ func TestAPageThatIsFilteredEmptyGivesACursor(t *testing.T) {
 	require.Equal(t, "b:4", *behind.PrevCursor)
 	before := w.trajectory("b", "?cursor=b:4")
 	require.Empty(t, before.Events)
-	require.Equal(t, []string{"b:4"}, idsOf(w.trajectory("b", "?direction=newer&cursor="+*before.PrevCursor)), "back again")
+	require.Equal(t, []string{"b:4"},
+		idsOf(w.trajectory("b", "?direction=newer&cursor="+*before.PrevCursor)), "back again")
 }
 
 func TestOneEventIsAnsweredWhole(t *testing.T) {
@@ -137,14 +140,16 @@ func TestIntegrityProvesWhatIsStored(t *testing.T) {
 	w.call(http.MethodGet, wire+"b/integrity", nil).refused(http.StatusNotFound, "")
 	w.report("b", 1, "x", "x", "x")
 	w.report("b", 2, "x", "x", "x")
-	ok[client.Acknowledged](w.call(http.MethodPost, wire+"b/events/batch", `{"spool_id":"t","first":1,"events":[{"event_type":"x"}]}`), http.StatusOK)
+	ok[client.Acknowledged](w.call(http.MethodPost, wire+"b/events/batch",
+		`{"spool_id":"t","first":1,"events":[{"event_type":"x"}]}`), http.StatusOK)
 	got := w.call(http.MethodGet, wire+"b/integrity", nil)
 	require.JSONEq(t, `{"sandbox_id":"b","head":5,"stored":5,"gapless":true,"gaps":[],"duplicates_refused":2,"relayed":0,
 		"spools":[{"spool_id":"s","acknowledged":4},{"spool_id":"t","acknowledged":1}]}`, string(got.body))
 	w.exec(`DELETE FROM sandbox_events WHERE sequence IN (2, 3, 5)`)
 	broken := ok[client.Integrity](w.call(http.MethodGet, wire+"b/integrity", nil), http.StatusOK)
 	require.False(t, broken.Gapless)
-	require.Equal(t, []any{2, 3, 5, 5}, []any{int(broken.Gaps[0].First), int(broken.Gaps[0].Last), int(broken.Gaps[1].First), int(broken.Gaps[1].Last)})
+	require.Equal(t, []any{2, 3, 5, 5},
+		[]any{int(broken.Gaps[0].First), int(broken.Gaps[0].Last), int(broken.Gaps[1].First), int(broken.Gaps[1].Last)})
 }
 
 func TestPhaseStatus(t *testing.T) {
@@ -159,7 +164,8 @@ func TestPhaseStatus(t *testing.T) {
 	}
 	post("spec.phase_started", "explore")
 	post("spec.phase_completed", "explore")
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"spec-1/events", `{"event_type":"heartbeat","event_data":{"status":"alive"}}`), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"spec-1/events",
+		`{"event_type":"heartbeat","event_data":{"status":"alive"}}`), http.StatusOK)
 	got := ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK)
 	require.True(t, got.Phases.IsSpec)
 	require.Equal(t, []string{"explore"}, got.Phases.Completed)
@@ -169,7 +175,8 @@ func TestPhaseStatus(t *testing.T) {
 	require.Equal(t, "alive", *got.Activity.HeartbeatStatus)
 	require.NotNil(t, got.Activity.LastWorkAt)
 	w.exec(`UPDATE spec_progress SET last_completed_at = last_completed_at - interval '6 minutes'`)
-	require.True(t, ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK).Phases.Stuck)
+	require.True(t,
+		ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK).Phases.Stuck)
 	post("spec.execution_completed", "")
 	got = ok[client.PhaseReport](w.call(http.MethodGet, wire+"spec-1/phase-status", nil), http.StatusOK)
 	require.False(t, got.Phases.Stuck)
@@ -196,7 +203,8 @@ func TestReadersShowNothingOfOtherOrganizations(t *testing.T) {
 		w.call(http.MethodGet, wire+"box/"+path, nil, authorization, key).refused(http.StatusNotFound, "")
 		w.call(http.MethodGet, wire+"box/"+path, nil).refused(http.StatusUnauthorized, "")
 	}
-	ok[client.Trajectory](w.call(http.MethodGet, wire+"box/trajectory", nil, authorization, w.key(w.org, "read")), http.StatusOK)
+	ok[client.Trajectory](w.call(http.MethodGet, wire+"box/trajectory", nil, authorization, w.key(w.org, "read")),
+		http.StatusOK)
 }
 
 func TestEventsArePagedByCursorAndNameWhatTheyLack(t *testing.T) {
@@ -219,7 +227,8 @@ func TestEventsArePagedByCursorAndNameWhatTheyLack(t *testing.T) {
 	require.Empty(t, list("?event_type=unheard").Events)
 
 	long := strings.Repeat("x", 20_000)
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{"event_type": "x", "event_data": map[string]any{"a": 1, "long": long}}), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events",
+		map[string]any{"event_type": "x", "event_data": map[string]any{"a": 1, "long": long}}), http.StatusOK)
 	require.Equal(t, []string{"long"}, list("?limit=1").Events[0].Omitted)
 	require.Equal(t, []string{"long"}, w.trajectory("b", "?limit=1").Events[0].Omitted)
 	whole := ok[client.Event](w.call(http.MethodGet, wire+"b/events/b:7", nil), http.StatusOK)

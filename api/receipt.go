@@ -24,14 +24,18 @@ func (a *API) registerOperator() {
 	const box = "/api/v1/sandboxes/{sandbox_id}"
 	add(a, route{
 		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
-		summary: "Read a sandbox's log", more: "What its agent printed, without secrets, while the sandbox runs and after its end.",
+		summary: "Read a sandbox's log",
+		more:    "What its agent printed, without secrets, while the sandbox runs and after its end.",
 	}, a.sandboxLog)
 	add(a, route{
-		method: http.MethodPost, path: box + "/visits", id: "begin-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusCreated,
-		summary: "Start an access session", more: "Records who accesses a sandbox, and returns where it is.", fails: []int{http.StatusGone},
+		method: http.MethodPost, path: box + "/visits", id: "begin-visit", tag: tagSandboxes, access: accessAdmin,
+		status:  http.StatusCreated,
+		summary: "Start an access session", more: "Records who accesses a sandbox, and returns where it is.",
+		fails: []int{http.StatusGone},
 	}, a.beginVisit)
 	add(a, route{
-		method: http.MethodPost, path: box + "/visits/{visit_id}/end", id: "end-visit", tag: tagSandboxes, access: accessAdmin, status: http.StatusNoContent,
+		method: http.MethodPost, path: box + "/visits/{visit_id}/end", id: "end-visit", tag: tagSandboxes,
+		access: accessAdmin, status: http.StatusNoContent,
 		summary: "End an access session",
 	}, a.endVisit)
 	add(a, route{

@@ -36,7 +36,9 @@ func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.
 }
 
 // receipt reads a message that may be shown, as soon as it is settled or the wait is over.
-func (a *API) receipt(ctx context.Context, in MessagePath, mine func(ingest.Message) bool) (*bodyOut[client.MessageReceipt], error) {
+func (a *API) receipt(
+	ctx context.Context, in MessagePath, mine func(ingest.Message) bool,
+) (*bodyOut[client.MessageReceipt], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,8 @@ func TestAFieldOfAnotherTypeIsNamedInWords(t *testing.T) {
 		`{"spool_id":"s","first":1,"events":[{"event_type":[1]}]}`: "must be a string, not a list.",
 		`[]`: "The field body must be an object, not a list.",
 	} {
-		require.Contains(t, w.call(http.MethodPost, wire+"b/events/batch", body).refused(http.StatusUnprocessableEntity, "").Detail, want)
+		require.Contains(t,
+			w.call(http.MethodPost, wire+"b/events/batch", body).refused(http.StatusUnprocessableEntity, "").Detail, want)
 	}
 }
 
@@ -49,10 +50,13 @@ func TestAKeyThatIsRefusedIsNamedAsItCame(t *testing.T) {
 	w := open(t)
 	const event = `{"event_type":"x"}`
 	for _, key := range []string{strings.Repeat("k", 201), "omoi:mine"} {
-		said := w.call(http.MethodPost, wire+"b/events", event, "Idempotency-Key", key).refused(http.StatusUnprocessableEntity, "header.Idempotency-Key")
+		said := w.call(http.MethodPost, wire+"b/events", event, "Idempotency-Key",
+			key).refused(http.StatusUnprocessableEntity, "header.Idempotency-Key")
 		require.Contains(t, said.Detail, "The header Idempotency-Key must")
-		said = w.call(http.MethodPost, wire+"b/events", `{"event_type":"x","client_event_id":"`+key+`"}`, "Idempotency-Key", "good").refused(http.StatusUnprocessableEntity, "body.client_event_id")
+		said = w.call(http.MethodPost, wire+"b/events", `{"event_type":"x","client_event_id":"`+key+`"}`, "Idempotency-Key",
+			"good").refused(http.StatusUnprocessableEntity, "body.client_event_id")
 		require.Contains(t, said.Detail, "The field client_event_id must")
 	}
-	w.call(http.MethodPost, wire+"b/events", `{"event_type":"x","source":"nobody"}`, "Idempotency-Key", "good").refused(http.StatusUnprocessableEntity, "body.source")
+	w.call(http.MethodPost, wire+"b/events", `{"event_type":"x","source":"nobody"}`, "Idempotency-Key", "good").
+		refused(http.StatusUnprocessableEntity, "body.source")
 }

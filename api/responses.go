@@ -88,19 +88,22 @@ func problems(registry huma.Registry) map[string]*huma.Response {
 
 func meanings() map[int]string {
 	return map[int]string{
-		http.StatusBadRequest:            "The body is not well-formed JSON, has a number out of range, or is not the whole gzip that it says",
-		http.StatusUnauthorized:          "No credential, or one that is not known",
-		http.StatusForbidden:             "The credential does not open this",
-		http.StatusNotFound:              "There is none, or it belongs to somebody else",
-		http.StatusRequestTimeout:        "The body did not come whole, or not in time: send it again",
-		http.StatusConflict:              "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
-		http.StatusGone:                  "The sandbox is gone, and its token with it; or retention removed the data, on the date in detail",
+		http.StatusBadRequest: "The body is not well-formed JSON, has a number out of range, or is not the " +
+			"whole gzip that it says",
+		http.StatusUnauthorized:   "No credential, or one that is not known",
+		http.StatusForbidden:      "The credential does not open this",
+		http.StatusNotFound:       "There is none, or it belongs to somebody else",
+		http.StatusRequestTimeout: "The body did not come whole, or not in time: send it again",
+		http.StatusConflict:       "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
+		http.StatusGone: "The sandbox is gone, and its token with it; or retention removed the data, on " +
+			"the date in detail",
 		http.StatusRequestEntityTooLarge: "The body is too long",
 		http.StatusUnsupportedMediaType:  "The body is of a content type or encoding that is not taken",
 		http.StatusUnprocessableEntity:   "A value is refused; errors names the places",
 		http.StatusTooManyRequests:       "There is too much of it",
 		http.StatusInternalServerError:   "A fault of the server; its log has the request id in instance",
-		http.StatusServiceUnavailable:    "Not now: send the same again after Retry-After. Nothing was done, or, where the store hangs, nobody knows yet",
+		http.StatusServiceUnavailable: "Not now: send the same again after Retry-After. Nothing was done, or, where " +
+			"the store hangs, nobody knows yet",
 	}
 }
 

@@ -47,7 +47,8 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	for _, path := range []string{
 		wire + box + "/events/" + box + ":1", wire + box + "/integrity", wire + box + "/counts",
 		wire + box + "/stream", wire + box + "/stream?after=1", wire + box + "/transcripts/run", wire + box + "/log",
-		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run", of + "/work/1",
+		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run",
+		of + "/work/1",
 	} {
 		res := w.call(http.MethodGet, path, nil)
 		require.Equal(t, http.StatusGone, res.status, path)
@@ -100,12 +101,14 @@ func TestStorage(t *testing.T) {
 		c.Retention = retention.Policy{Keep: map[string]time.Duration{retention.Events: time.Nanosecond}}
 	})
 	w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "write")).refused(http.StatusForbidden, "")
-	got := ok[retention.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")), http.StatusOK)
+	got := ok[retention.Storage](w.call(http.MethodGet, "/api/v1/storage", nil, authorization, w.key(w.org, "admin")),
+		http.StatusOK)
 	require.Len(t, got.Kinds, len(retention.Kinds()))
 	require.Positive(t, *got.Kinds[0].Bytes)
 }
 
-// TestRetention_ReadersInTheMiddleGetGone removes events between a reader's look at what was removed and its look at the events.
+// TestRetention_ReadersInTheMiddleGetGone removes events between a reader's look at what was removed and its look at
+// the events.
 func TestRetention_ReadersInTheMiddleGetGone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -122,7 +125,8 @@ func TestRetention_ReadersInTheMiddleGetGone(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return w.count(`SELECT count(*) FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid))`, holder) == 2
 	}, time.Minute, 5*time.Millisecond)
-	_, err = tx.Exec(t.Context(), `INSERT INTO removals (subject, kind, removed_at) SELECT id, 'events', now() FROM sandboxes`)
+	_, err = tx.Exec(t.Context(),
+		`INSERT INTO removals (subject, kind, removed_at) SELECT id, 'events', now() FROM sandboxes`)
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), `DELETE FROM sandbox_events WHERE sequence < 3`)
 	require.NoError(t, err)

@@ -45,6 +45,7 @@ func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[
 
 func sandboxStates() []task.SandboxState {
 	return []task.SandboxState{
-		task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting, task.SandboxGone, task.SandboxLost,
+		task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting, task.SandboxGone,
+		task.SandboxLost,
 	}
 }

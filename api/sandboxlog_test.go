@@ -37,7 +37,8 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 		wanted, err := w.store.WantedLogs(t.Context(), "h", []string{"local"})
 		return err == nil && len(wanted) == 1
 	}, 20*time.Second, 20*time.Millisecond)
-	require.NoError(t, w.store.AddLog(t.Context(), box, []sandboxlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
+	require.NoError(t,
+		w.store.AddLog(t.Context(), box, []sandboxlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
 	require.NoError(t, w.store.LogLooked(t.Context(), box))
 	got := ok[client.SandboxLog](<-answered, http.StatusOK)
 	got.Stale = false // it may have waited for too long
@@ -50,14 +51,20 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 	box := w.local(newTask())
 	var parts []sandboxlog.Part
 	for n := range 6 {
-		parts = append(parts, sandboxlog.Part{First: int64(10 + 2*n), Last: int64(12 + 2*n), Text: []byte{byte('a' + n), 0xff}})
+		parts = append(parts, sandboxlog.Part{
+			First: int64(10 + 2*n), Last: int64(12 + 2*n), Text: []byte{byte('a' + n), 0xff},
+		})
 	}
 	require.NoError(t, w.store.KeepLog(t.Context(), box, parts, 100))
 	w.exec(`UPDATE sandboxes SET state = 'gone', gone_at = now() WHERE id = $1`, box)
 	first := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log", nil), http.StatusOK)
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 10, Next: 22, End: 22, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe\uFFFDf\uFFFD", Ended: true}, first, "what lies before is not kept")
+	require.Equal(t, client.SandboxLog{
+		SandboxID: box, First: 10, Next: 22, End: 22, Text: "a\uFFFDb\uFFFDc\uFFFDd\uFFFDe\uFFFDf\uFFFD", Ended: true,
+	}, first, "what lies before is not kept")
 	rest := ok[client.SandboxLog](w.call(http.MethodGet, wire+box+"/log?after=18&wait=1s", nil), http.StatusOK)
-	require.Equal(t, client.SandboxLog{SandboxID: box, First: 18, Next: 22, End: 22, Text: "e\uFFFDf\uFFFD", Ended: true}, rest)
+	require.Equal(t, client.SandboxLog{
+		SandboxID: box, First: 18, Next: 22, End: 22, Text: "e\uFFFDf\uFFFD", Ended: true,
+	}, rest)
 
 	outside := w.begin(w.task(newTask()))
 	w.call(http.MethodGet, wire+outside+"/log", nil).refused(http.StatusNotFound, "")
@@ -75,14 +82,17 @@ func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
 		parts = append(parts, sandboxlog.Part{First: n, Last: n + 1, Text: []byte("\n")})
 	}
 	for n := range int64(longs) {
-		parts = append(parts, sandboxlog.Part{First: lines + n*long, Last: lines + (n+1)*long, Text: []byte("much was hidden\n")})
+		parts = append(parts, sandboxlog.Part{
+			First: lines + n*long, Last: lines + (n+1)*long, Text: []byte("much was hidden\n"),
+		})
 	}
 	w.exec(`UPDATE sandboxes SET state = 'running' WHERE id = $1`, box)
 	require.NoError(t, w.store.AddLog(t.Context(), box, parts, 1<<30))
 	begun := time.Now()
 	after, answers := int64(0), 0
 	for ; after < parts[len(parts)-1].Last; answers++ {
-		got := ok[client.SandboxLog](w.call(http.MethodGet, fmt.Sprintf("%s%s/log?after=%d&wait=20s", wire, box, after), nil), http.StatusOK)
+		got := ok[client.SandboxLog](w.call(http.MethodGet, fmt.Sprintf("%s%s/log?after=%d&wait=20s", wire, box, after), nil),
+			http.StatusOK)
 		require.Greater(t, got.Next, after)
 		require.True(t, got.Stale)
 		after = got.Next
@@ -107,13 +117,15 @@ func TestAVisitIsWrittenDown(t *testing.T) {
 	path := wire + box + "/visits"
 	in := client.NewVisit{Kind: "exec", What: "curl -H 'Authorization: Bearer abcdefghij'"}
 	got := ok[client.BegunVisit](w.call(http.MethodPost, path, in), http.StatusCreated)
-	require.Equal(t, []any{"open", "exec", box, 1, "h"}, []any{got.Visit.Visitor, got.Visit.Kind, got.Labels.SandboxID, got.Labels.Attempt, got.Sandbox.HostID})
+	require.Equal(t, []any{"open", "exec", box, 1, "h"},
+		[]any{got.Visit.Visitor, got.Visit.Kind, got.Labels.SandboxID, got.Labels.Attempt, got.Sandbox.HostID})
 	require.NotContains(t, got.Visit.What, "abcdefghij")
 	require.NotEmpty(t, got.Labels.Installation)
 	end := path + "/" + got.Visit.ID + "/end"
 	require.Equal(t, http.StatusNoContent, w.call(http.MethodPost, end, client.VisitEnd{Outcome: "exit code 0"}).status)
 	w.call(http.MethodPost, end, client.VisitEnd{Outcome: "again"}).refused(http.StatusNotFound, "")
-	receipt := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+got.Labels.TaskID+"/receipt", nil), http.StatusOK)
+	receipt := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+got.Labels.TaskID+"/receipt", nil),
+		http.StatusOK)
 	require.Equal(t, "exit code 0", receipt.Visits[0].Outcome)
 
 	w.call(http.MethodPost, path, client.NewVisit{Kind: "look"}).refused(422, "body.kind")
@@ -128,9 +140,14 @@ func TestVisitsAreForAdmins(t *testing.T) {
 	w := start(t, func(*api.Config) {})
 	const box = "abc" // any
 	for _, scope := range []string{"read", "write"} {
-		w.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}, authorization, w.key(w.org, scope)).refused(http.StatusForbidden, "")
-		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, scope)).refused(http.StatusForbidden, "")
+		w.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}, authorization, w.key(w.org, scope)).
+			refused(http.StatusForbidden, "")
+		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, scope)).
+			refused(http.StatusForbidden, "")
 	}
-	w.call(http.MethodPost, wire+"abc/visits", client.NewVisit{Kind: "exec"}, authorization, "Bearer "+w.ring.Mint("abc")).refused(http.StatusForbidden, "")
-	require.NotEmpty(t, ok[client.Installation](w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, "admin")), http.StatusOK).ID)
+	w.call(http.MethodPost, wire+"abc/visits", client.NewVisit{Kind: "exec"}, authorization, "Bearer "+w.ring.Mint("abc")).
+		refused(http.StatusForbidden, "")
+	require.NotEmpty(t, ok[client.Installation](
+		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, "admin")), http.StatusOK,
+	).ID)
 }

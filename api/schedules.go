@@ -38,7 +38,10 @@ func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*b
 			return nil, err
 		}
 		if !found.Exists {
-			return nil, task.Errorf(task.CodeConflict, "There is no schedule %s: a worker makes it when it starts, and within a minute where somebody deleted it. Next, where none runs: omoi worker", in.Name)
+			return nil, task.Errorf(task.CodeConflict,
+				"There is no schedule %s: a worker makes it when it starts, and within a minute where somebody deleted it. "+
+					"Next, where none runs: omoi worker",
+				in.Name)
 		}
 		note := what + "d by " + callerOf(ctx).name
 		if in.Body != nil && in.Body.Reason != "" {

@@ -69,7 +69,8 @@ func (a *API) shutdown(ctx context.Context, server *http.Server, grace time.Dura
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(limited); err != nil {
-		cut := task.Errorf(task.CodeInternal, "cannot finish all API requests within %s: requests under way were cut off. Next: send these requests again", grace)
+		cut := task.Errorf(task.CodeInternal,
+			"cannot finish all API requests within %s: requests under way were cut off. Next: send these requests again", grace)
 		return errors.Join(cut.WithCause(err), server.Close())
 	}
 	a.awaitStreams(limited)

@@ -21,7 +21,9 @@ func TestShutdown_RequestTakesTooLong(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
-	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-release })}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(arrived); <-release }),
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	go func() { _ = server.Serve(l) }()
@@ -89,6 +91,7 @@ func TestServer_BodyNeverArrives(t *testing.T) {
 
 func TestServer_HeadTooLong(t *testing.T) {
 	t.Parallel()
-	status := statusOf(t, served(t, time.Minute), "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("y", 70<<10)+"\r\n\r\n")
+	status := statusOf(t, served(t, time.Minute),
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "+strings.Repeat("y", 70<<10)+"\r\n\r\n")
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, status)
 }

@@ -20,7 +20,8 @@ func (a *API) stranger(r *http.Request) error {
 		return nil
 	}
 	if !token.Looks(credentialOf(r)) {
-		return task.Errorf(task.CodeUnauthorized, "Over its socket an open server asks for a sandbox token. Use its address on loopback, or start omoi api with keys.")
+		return task.Errorf(task.CodeUnauthorized,
+			"Over its socket an open server asks for a sandbox token. Use its address on loopback, or start omoi api with keys.")
 	}
 	if !strings.HasPrefix(r.URL.Path, socketRoutes) {
 		return task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// streamConn is the answer of a stream on a connection that net/http has handed over. The request, the buffers and the deep stack
-// of its handlers are not kept as long as the stream lasts: they are 38 kB a stream, this is 13 kB.
+// streamConn is the answer of a stream on a connection that net/http has handed over. The request, the buffers and the
+// deep stack of its handlers are not kept as long as the stream lasts: they are 38 kB a stream, this is 13 kB.
 type streamConn struct {
 	net.Conn
 

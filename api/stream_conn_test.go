@@ -96,13 +96,16 @@ func TestAStreamForAnOldClient(t *testing.T) {
 func TestAStreamEndsWithItsServer(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	a := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(postgres.New(pool, postgres.Config{})), Bus: live.New()})
+	a := api.New(api.Config{Open: true}, api.Deps{
+		Ports: api.PortsOf(postgres.New(pool, postgres.Config{})), Bus: live.New(),
+	})
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- api.Serve(ctx, a, []net.Listener{listener}, time.Minute) }()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/sandboxes/b/stream", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+listener.Addr().String()+"/api/v1/sandboxes/b/stream", http.NoBody)
 	require.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)

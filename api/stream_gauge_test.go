@@ -81,7 +81,8 @@ func TestStreamsAreCountedWhileTheyAreOpen(t *testing.T) {
 	first, second := w.follow(t, wire+"b/stream"), w.follow(t, "/api/v1/tasks/"+made.ID+"/stream")
 	bus := w.socket(t, "").ready()
 	counts.stands(t, map[string]int{"sandbox": 1, "task": 1, "websocket": 1})
-	require.ElementsMatch(t, []string{ofSandbox + " 200", ofTask + " 200", "/api/v1/ws/events 101"}, counts.counted(), "as they opened")
+	require.ElementsMatch(t, []string{ofSandbox + " 200", ofTask + " 200", "/api/v1/ws/events 101"},
+		counts.counted(), "as they opened")
 	w.call(http.MethodGet, wire+"b/stream?after=x", nil).refused(http.StatusUnprocessableEntity, "query.after")
 	first.close()
 	second.close()

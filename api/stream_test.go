@@ -152,7 +152,10 @@ func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
 	second := task.NewSandboxID()
 	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
 		VALUES ($1, $2, $3, 2, 'external', false, 'running')`, second, w.org, made.ID)
-	w.exec(`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 2, $2, 'r', 2, now())`, made.ID, second)
+	w.exec(
+		`INSERT INTO attempts (task_id, number, sandbox_id, run_id, ordinal, assigned_at) VALUES ($1, 2, $2, 'r', 2, now())`,
+		made.ID, second,
+	)
 	w.report(second, 1, "agent.started")
 	got := f.event()
 	require.Equal(t, "2:1,1:2", got.id, "with the place in the first attempt")

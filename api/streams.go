@@ -30,11 +30,14 @@ const eventStream = "text/event-stream"
 func (a *API) registerStreams() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/sandboxes/{sandbox_id}/stream", id: "sandbox-stream", tag: tagSandboxes,
-		summary: "Stream events", more: "Server-sent events: the stored ones, then live; `end` when the task is done.", access: accessInspect, text: eventStream,
+		summary: "Stream events", more: "Server-sent events: the stored ones, then live; `end` when the task is done.",
+		access: accessInspect, text: eventStream,
 	}, a.sandboxStream)
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "stream-task-events", tag: tagTasks,
-		summary: "Stream a task's events", more: "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.", access: accessRead, text: eventStream,
+		summary: "Stream a task's events",
+		more:    "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.",
+		access:  accessRead, text: eventStream,
 		fails: []int{http.StatusGone},
 	}, a.taskStream)
 }
@@ -68,7 +71,10 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if err != nil {
 		return nil, err
 	}
-	f := feed{kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), access: accessInspect, id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) }}
+	f := feed{
+		kind: kindSandbox, lost: lost, topic: live.Sandbox(in.SandboxID), access: accessInspect,
+		id: func(e ingest.StoredEvent) string { return strconv.FormatInt(e.Sequence, 10) },
+	}
 	f.read = func(ctx context.Context) (stretch, error) {
 		found, err := a.eventsAfter(ctx, in.SandboxID, after)
 		if n := len(found.events); n > 0 {
@@ -83,8 +89,8 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
 }
 
-// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far. [task.CodeGone] if what follows
-// was removed.
+// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far. [task.CodeGone] if what
+// follows was removed.
 func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
 	head, err := a.deps.EventLog.SandboxHead(ctx, in.SandboxID)
 	switch {
@@ -100,7 +106,9 @@ func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (fr
 }
 
 // placeOf likewise, of a task.
-func (a *API) placeOf(ctx context.Context, in *taskStreamIn, after ingest.Cursor) (from ingest.Cursor, lost string, err error) {
+func (a *API) placeOf(
+	ctx context.Context, in *taskStreamIn, after ingest.Cursor,
+) (from ingest.Cursor, lost string, err error) {
 	far, err := a.beyondTask(ctx, in.ID, after)
 	if far {
 		after, lost = ingest.Cursor{}, clip(in.place())

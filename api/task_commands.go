@@ -66,7 +66,9 @@ func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut
 		return nil, err
 	}
 	url := "/api/v1/commands/" + command.ID
-	out := &madeOut[client.Asked]{Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url}}
+	out := &madeOut[client.Asked]{
+		Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url},
+	}
 	if command.State == task.ReceiptAccepted {
 		out.Status = http.StatusAccepted
 	}

@@ -30,7 +30,8 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 
 	w.settle(asked.Command.ID, task.ReceiptCarriedOut)
 	w.end(made, task.StatusCancelled)
-	require.Equal(t, task.ReceiptCarriedOut, ok[client.Command](w.call(http.MethodGet, asked.CommandURL, nil), http.StatusOK).State)
+	require.Equal(t, task.ReceiptCarriedOut,
+		ok[client.Command](w.call(http.MethodGet, asked.CommandURL, nil), http.StatusOK).State)
 	p := w.call(http.MethodPost, path, nil).refused(http.StatusConflict, "")
 	require.Contains(t, p.Detail, "cancelled already")
 	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{}`).refused(http.StatusConflict, "")
@@ -39,7 +40,8 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for receipt, status := range map[task.Receipt]int{ //nolint:exhaustive // accepted is no outcome
-		task.ReceiptCarriedOut: http.StatusOK, task.ReceiptTooLate: http.StatusConflict, task.ReceiptRefused: http.StatusConflict,
+		task.ReceiptCarriedOut: http.StatusOK, task.ReceiptTooLate: http.StatusConflict,
+		task.ReceiptRefused: http.StatusConflict,
 	} {
 		t.Run(string(receipt), func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +53,10 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 			go func() { // what relay and workflow do
 				defer close(done)
 				<-relay
-				w.exec(`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE task_id = $1 AND kind = 'fail'`, made.ID, string(receipt))
+				w.exec(
+					`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE task_id = $1 AND kind = 'fail'`,
+					made.ID, string(receipt),
+				)
 				w.bus.Wake(live.Task(made.ID))
 			}()
 			got := w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{"reason":"no"}`)
@@ -124,11 +129,14 @@ func TestDependenciesCanBeEditedAndNeverCloseACycle(t *testing.T) {
 	require.Equal(t, on(c), ok[client.DependsOn](w.call(http.MethodPut, path(b), on(c)), http.StatusOK))
 	cycle := ok[client.Cycle](w.call(http.MethodPost, path(c)+"/check-circular", on(a)), http.StatusOK)
 	require.Equal(t, client.Cycle{Circular: true, Path: []string{c.ID, a.ID, b.ID, c.ID}}, cycle)
-	require.Equal(t, client.Cycle{Path: []string{}}, ok[client.Cycle](w.call(http.MethodPost, path(a)+"/check-circular", on(c)), http.StatusOK))
-	require.Contains(t, w.call(http.MethodPost, path(c), on(a)).refused(422, "body.dependencies.depends_on").Detail, "cycle")
+	require.Equal(t, client.Cycle{Path: []string{}},
+		ok[client.Cycle](w.call(http.MethodPost, path(a)+"/check-circular", on(c)), http.StatusOK))
+	require.Contains(t,
+		w.call(http.MethodPost, path(c), on(a)).refused(422, "body.dependencies.depends_on").Detail, "cycle")
 	w.call(http.MethodPost, path(c), on(c)).refused(422, "body.dependencies.depends_on")
 	require.Equal(t, on(b), ok[client.DependsOn](w.call(http.MethodGet, path(a), nil), http.StatusOK))
-	require.Empty(t, ok[client.DependsOn](w.call(http.MethodDelete, path(a)+"?depends_on="+b.ID, nil), http.StatusOK).TaskIDs)
+	require.Empty(t,
+		ok[client.DependsOn](w.call(http.MethodDelete, path(a)+"?depends_on="+b.ID, nil), http.StatusOK).TaskIDs)
 	w.call(http.MethodDelete, path(a), nil).refused(422, "query.depends_on")
 	w.begin(a)
 	w.call(http.MethodPost, path(a), on(b)).refused(http.StatusConflict, "")
@@ -142,7 +150,8 @@ func TestTwoEditsAtOnceCannotCloseACycle(t *testing.T) {
 	edit := func(from, to client.Task) {
 		status := 0
 		defer func() { statuses <- status }()
-		status = w.call(http.MethodPost, "/api/v1/tasks/"+from.ID+"/dependencies", client.DependsOn{TaskIDs: []string{to.ID}}).status
+		status = w.call(http.MethodPost, "/api/v1/tasks/"+from.ID+"/dependencies",
+			client.DependsOn{TaskIDs: []string{to.ID}}).status
 	}
 	go edit(a, b)
 	go edit(b, a)

@@ -64,7 +64,8 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 	if d.BodyHash, err = hashOf(in.Body); err != nil {
 		return nil, err
 	}
-	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold, !in.Body.ForceCreate && in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates)
+	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold,
+		!in.Body.ForceCreate && in.Body.CheckDuplicates != nil && *in.Body.CheckDuplicates)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,9 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 }
 
 // accept stores a task, unless work like it is open in the project and checkDuplicates is set.
-func (a *API) accept(ctx context.Context, d task.NewTask, threshold *float64, checkDuplicates bool) (task.Accepted, error) {
+func (a *API) accept(
+	ctx context.Context, d task.NewTask, threshold *float64, checkDuplicates bool,
+) (task.Accepted, error) {
 	if checkDuplicates {
 		if err := a.refuseAlike(ctx, d, threshold); err != nil {
 			return task.Accepted{}, err
@@ -122,7 +125,8 @@ func hashOf(body any) ([]byte, error) {
 
 func checkIdempotencyKey(key string) error {
 	if len(key) > maxKeyLength || strings.ContainsFunc(key, unicode.IsControl) {
-		return task.Invalid("Idempotency-Key", "The Idempotency-Key may have at most %d characters and no control characters.", maxKeyLength)
+		return task.Invalid("Idempotency-Key",
+			"The Idempotency-Key may have at most %d characters and no control characters.", maxKeyLength)
 	}
 	return nil
 }
@@ -164,7 +168,8 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 
 func (in *listTasksIn) query() (client.TaskQuery, error) {
 	q := client.TaskQuery{
-		PageRequest: in.request(), Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs, ProjectIDs: in.ProjectIDs,
+		PageRequest: in.request(), Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs,
+		ProjectIDs: in.ProjectIDs,
 	}
 	if in.HasSandbox != "" {
 		has := in.HasSandbox == "true"
@@ -176,7 +181,8 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 			return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(id))
 		}
 	}
-	return q, cmp.Or(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs), filterIDs("project", in.ProjectIDs))
+	return q, cmp.Or(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs),
+		filterIDs("project", in.ProjectIDs))
 }
 
 // filterWords refuses a value of a filter that is not one of the known ones.
@@ -280,7 +286,8 @@ func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.Bytes()}, nil
 }
 
-// withoutBranch says that retention removed a branch that is missing, which it does to branches without a commit of their own.
+// withoutBranch says that retention removed a branch that is missing, which it does to branches without a commit of
+// their own.
 func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error {
 	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != "branch" {
 		return err
@@ -301,7 +308,8 @@ type bounded struct {
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left {
-		return 0, task.Errorf(task.CodeExhausted, "The diff is too long to be served. Fetch the branch and look at it with git.")
+		return 0, task.Errorf(task.CodeExhausted,
+			"The diff is too long to be served. Fetch the branch and look at it with git.")
 	}
 	b.left -= len(p)
 	return b.Buffer.Write(p)

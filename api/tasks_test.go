@@ -27,8 +27,10 @@ func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 		[]any{made.Agent, made.Provider, made.Mode, made.Priority, made.MaxRetries, made.Continuous})
 	require.True(t, made.HoldsSlot, "the gate lets the first task in")
 	require.NotEmpty(t, made.Why)
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND state = 'accepted'`, made.ID))
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now() AND admit`, made.ID))
+	require.Equal(t, 1,
+		w.count(`SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND state = 'accepted'`, made.ID))
+	require.Equal(t, 1,
+		w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now() AND admit`, made.ID))
 	select {
 	case <-woken:
 	default:
@@ -75,9 +77,11 @@ func TestIdempotencyKeyAnswersTheSameTask(t *testing.T) {
 	first := ok[client.Task](w.call(http.MethodPost, path, body, header, "k"), http.StatusCreated)
 	again := ok[client.Task](w.call(http.MethodPost, path, "  "+body+"\n", header, "k"), http.StatusOK)
 	require.Equal(t, first.ID, again.ID)
-	w.call(http.MethodPost, path, strings.Replace(body, `"a"`, `"b"`, 1), header, "k").refused(http.StatusConflict, "header.Idempotency-Key")
+	w.call(http.MethodPost, path, strings.Replace(body, `"a"`, `"b"`, 1), header, "k").
+		refused(http.StatusConflict, "header.Idempotency-Key")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM tasks`))
-	require.NotEqual(t, first.ID, ok[client.Task](w.call(http.MethodPost, path, body, header, "other"), http.StatusCreated).ID)
+	require.NotEqual(t, first.ID,
+		ok[client.Task](w.call(http.MethodPost, path, body, header, "other"), http.StatusCreated).ID)
 }
 
 func TestSameKeyAtOnceMakesOneTask(t *testing.T) {
@@ -225,7 +229,10 @@ func TestModeAndContinuousFollowTaskTypeAndAgent(t *testing.T) {
 		{client.NewTask{Sandbox: "external"}, "implementation", true, "external"},
 		{client.NewTask{Agent: "scripted", Execution: script}, "implementation", false, "local"},
 		{client.NewTask{Execution: script}, "implementation", false, "local"},
-		{client.NewTask{Agent: "external", Mode: "exploration", Execution: json.RawMessage(`{"continuous":true}`)}, "exploration", true, "external"},
+		{
+			client.NewTask{Agent: "external", Mode: "exploration", Execution: json.RawMessage(`{"continuous":true}`)},
+			"exploration", true, "external",
+		},
 	} {
 		c.in.Repo, c.in.Title = goodRepo, "a"
 		made := w.task(c.in)
@@ -263,7 +270,8 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 	require.Equal(t, box, *list("status=running").Items[0].SandboxID)
 	require.Empty(t, list("status=failed").Items)
 	require.Len(t, list("id="+ids[3][len(ids[3])-8:]).Items, 1)
-	require.Equal(t, ids[3], list("id=" + ids[3][len(ids[3])-8:len(ids[3])-2]).Items[0].ID, "the beginning of what lists show")
+	require.Equal(t, ids[3], list("id=" + ids[3][len(ids[3])-8:len(ids[3])-2]).Items[0].ID,
+		"the beginning of what lists show")
 	w.call(http.MethodGet, "/api/v1/tasks?status=busy", nil).refused(422, "query.status")
 	w.call(http.MethodGet, "/api/v1/tasks?limit=501", nil).refused(422, "query.limit")
 	w.call(http.MethodGet, "/api/v1/tasks?limit=x", nil).refused(422, "query.limit")
@@ -290,7 +298,8 @@ func TestPatchChangesWhatStillCounts(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	path := "/api/v1/tasks/" + made.ID
-	changed := ok[client.Task](w.call(http.MethodPatch, path, `{"title":"b","description":"c","priority":"HIGH"}`), http.StatusOK)
+	changed := ok[client.Task](w.call(http.MethodPatch, path, `{"title":"b","description":"c","priority":"HIGH"}`),
+		http.StatusOK)
 	require.Equal(t, []string{"b", "c", "HIGH"}, []string{changed.Title, changed.Description, changed.Priority})
 	w.call(http.MethodPatch, path, `{"title":""}`).refused(422, "body.title")
 	w.call(http.MethodPatch, path, `{"priority":"x"}`).refused(422, "body.priority")

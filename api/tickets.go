@@ -12,7 +12,9 @@ import (
 // Tickets reads tickets and moves them between phases; an accepted task creates them.
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
-	Tickets(ctx context.Context, organizationID string, projectIDs []string, p client.PageRequest) (client.Page[client.Ticket], error)
+	Tickets(
+		ctx context.Context, organizationID string, projectIDs []string, p client.PageRequest,
+	) (client.Page[client.Ticket], error)
 	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
 }
 
@@ -28,7 +30,8 @@ func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[cl
 	}
 	who := callerOf(ctx)
 	d.OrganizationID, d.UserID, d.Sender, d.Trace = who.organization, who.user, who.name, traceparent(ctx)
-	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold, !in.Body.ForceCreate && (in.Body.CheckDuplicates == nil || *in.Body.CheckDuplicates))
+	accepted, err := a.accept(ctx, d, in.Body.SimilarityThreshold,
+		!in.Body.ForceCreate && (in.Body.CheckDuplicates == nil || *in.Body.CheckDuplicates))
 	if err != nil {
 		return nil, err
 	}

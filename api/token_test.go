@@ -29,5 +29,6 @@ func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
 	}
 	w.call(http.MethodPost, wire+"box/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusGone, "")
 	w.socket(t, "?entity_ids=box", authorization, bearer).closedWith(4401)
-	require.Equal(t, http.StatusOK, w.call(http.MethodGet, wire+"box/integrity", nil, authorization, w.key(w.org, "read")).status, "people may look")
+	require.Equal(t, http.StatusOK,
+		w.call(http.MethodGet, wire+"box/integrity", nil, authorization, w.key(w.org, "read")).status, "people may look")
 }

@@ -52,7 +52,8 @@ func TestATranscriptGrowsByPieces(t *testing.T) {
 	box := w.begin(job)
 	require.Equal(t, client.TranscriptMark{Stored: true, Received: 4, Sum: sum("one\n")}, w.put(box, "run-1", "", "one\n"))
 	require.True(t, w.put(box, "run-1", "one\n", "two\n").Stored)
-	require.Equal(t, client.TranscriptMark{Stored: true, Received: 8, Sum: sum("one\ntwo\n")}, w.put(box, "run-1", "one\n", "two\n"), "a repeat is harmless")
+	require.Equal(t, client.TranscriptMark{Stored: true, Received: 8, Sum: sum("one\ntwo\n")},
+		w.put(box, "run-1", "one\n", "two\n"), "a repeat is harmless")
 	require.Equal(t, "one\ntwo\n", w.kept(job.ID, "run-1"))
 
 	elsewhere := client.TranscriptMark{Received: 8, Sum: sum("one\ntwo\n")}
@@ -61,13 +62,16 @@ func TestATranscriptGrowsByPieces(t *testing.T) {
 	require.Equal(t, elsewhere, w.put(box, "run-1", "one\ntwo\nthree\n", "four\n"), "a piece between is missing")
 	require.Equal(t, client.TranscriptMark{}, w.put(box, "run-9", "one\n", "two\n"), "nothing is known of this run")
 	require.Equal(t, "one\ntwo\n", w.kept(job.ID, "run-1"))
-	again := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run-1?replace=true&session_id=s", "anew\n"), http.StatusOK)
+	again := ok[client.TranscriptMark](w.call(http.MethodPut,
+		wire+box+"/transcripts/run-1?replace=true&session_id=s", "anew\n"), http.StatusOK)
 	require.Equal(t, client.TranscriptMark{Stored: true, Received: 5, Sum: sum("anew\n")}, again)
 	require.Equal(t, "anew\n", w.kept(job.ID, "run-1"))
-	list := ok[client.Page[client.TranscriptInfo]](w.call(http.MethodGet, "/api/v1/tasks/"+job.ID+"/transcripts", nil), http.StatusOK)
+	list := ok[client.Page[client.TranscriptInfo]](w.call(http.MethodGet, "/api/v1/tasks/"+job.ID+"/transcripts", nil),
+		http.StatusOK)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, []any{"run-1", "s", box, 1, 5}, []any{
-		list.Items[0].RunID, list.Items[0].SessionID, list.Items[0].SandboxID, list.Items[0].Attempt, int(list.Items[0].Bytes),
+		list.Items[0].RunID, list.Items[0].SessionID, list.Items[0].SandboxID, list.Items[0].Attempt,
+		int(list.Items[0].Bytes),
 	})
 	require.Equal(t, 0, w.count(`SELECT count(*) FROM sandbox_events`), "it is no event")
 }
@@ -79,7 +83,9 @@ func TestTokensInTranscriptsAreNotStored(t *testing.T) {
 	job := w.task(newTask())
 	box := w.begin(job)
 	line := "http://h/t/" + w.ring.Mint(box) + "\n"
-	require.Equal(t, client.TranscriptMark{Stored: true, Received: int64(len(line)), Sum: sum(line)}, w.put(box, "run", "", line))
+	require.Equal(t, client.TranscriptMark{
+		Stored: true, Received: int64(len(line)), Sum: sum(line),
+	}, w.put(box, "run", "", line))
 	require.Equal(t, sum(line+line), w.put(box, "run", line, line).Sum)
 	require.Equal(t, strings.Repeat("http://h/t/[redacted]\n", 2), w.kept(job.ID, "run"))
 	w.call(http.MethodPut, wire+box+"/transcripts/run?replace=true", line)
@@ -90,7 +96,8 @@ func TestAPieceThatIsNotStoredBeginsNoTranscript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
-	mark := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run?offset=0&sum=7", "a\n"), http.StatusOK)
+	mark := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run?offset=0&sum=7", "a\n"),
+		http.StatusOK)
 	require.Equal(t, client.TranscriptMark{}, mark)
 	require.Zero(t, w.count(`SELECT count(*) FROM transcripts`))
 }
@@ -106,7 +113,8 @@ func TestTranscriptsMayBePacked(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
 	path := wire + box + "/transcripts/run"
-	require.True(t, ok[client.TranscriptMark](w.call(http.MethodPut, path, packed.Bytes(), "Content-Encoding", "gzip"), http.StatusOK).Stored)
+	require.True(t, ok[client.TranscriptMark](w.call(http.MethodPut, path, packed.Bytes(), "Content-Encoding", "gzip"),
+		http.StatusOK).Stored)
 	require.Equal(t, "packed\n", w.kept(job.ID, "run"))
 	w.call(http.MethodPut, path, bomb(t), "Content-Encoding", "gzip").refused(http.StatusRequestEntityTooLarge, "")
 	w.call(http.MethodPut, path, "").refused(http.StatusBadRequest, "")
@@ -154,7 +162,8 @@ func TestTranscriptsAreTheirTasksAlone(t *testing.T) {
 	mine := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, owner), http.StatusCreated)
 	first := w.begin(mine)
 	second := w.next(mine, 2)
-	stranger := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, owner), http.StatusCreated)
+	stranger := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, owner),
+		http.StatusCreated)
 	other := w.begin(stranger)
 	bearer := func(box string) []string { return []string{authorization, "Bearer " + w.ring.Mint(box)} }
 	require.True(t, w.put(first, "run-1", "", "mine\n", bearer(first)...).Stored)
@@ -176,7 +185,8 @@ func TestTranscriptsAreTheirTasksAlone(t *testing.T) {
 		w.call(http.MethodGet, where, nil, authorization, w.key(tenant, "admin")).refused(http.StatusNotFound, "")
 		w.call(http.MethodGet, where, nil).refused(http.StatusUnauthorized, "")
 	}
-	w.call(http.MethodGet, "/api/v1/tasks/"+stranger.ID+"/transcripts/run-1", nil, authorization, owner).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/tasks/"+stranger.ID+"/transcripts/run-1", nil, authorization, owner).
+		refused(http.StatusNotFound, "")
 }
 
 func TestTheNewestEarlierTranscriptIsResumed(t *testing.T) {

@@ -30,7 +30,8 @@ func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.Asked
 	}
 	who := callerOf(ctx)
 	return a.askAndWait(ctx, task.CommandRequest{
-		OrganizationID: who.organization, TaskID: in.ID, Kind: task.CommandVerdict, OK: said.Passed, Sender: who.name, Args: args,
+		OrganizationID: who.organization, TaskID: in.ID, Kind: task.CommandVerdict, OK: said.Passed, Sender: who.name,
+		Args: args,
 	})
 }
 
@@ -53,7 +54,8 @@ func checkVerdict(said client.PersonVerdict) error {
 func (a *API) draftValidation(d *task.NewTask, in client.NewTask, execution task.Execution) error {
 	v := execution.Validator
 	if v.Rounds < 0 || v.Rounds > maxRounds {
-		return task.Invalid("execution_config.validator.rounds", "The execution_config.validator.rounds %d is not one of 1 to %d.", v.Rounds, maxRounds)
+		return task.Invalid("execution_config.validator.rounds",
+			"The execution_config.validator.rounds %d is not one of 1 to %d.", v.Rounds, maxRounds)
 	}
 	rounds := v.Rounds
 	if rounds == 0 {
@@ -67,7 +69,8 @@ func (a *API) draftValidation(d *task.NewTask, in client.NewTask, execution task
 	case in.Validate == nil || !*in.Validate:
 		return nil
 	case d.Mode != modeImplementation:
-		return task.Invalid("validate", "Only work of the mode implementation can be validated: a validator looks at the branch, and an agent in mode %s leaves words.", d.Mode)
+		return task.Invalid("validate", "Only work of the mode implementation can be validated: a validator looks at the "+
+			"branch, and an agent in mode %s leaves words.", d.Mode)
 	}
 	return wrong
 }
@@ -83,9 +86,11 @@ func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	}
 	switch runtime := task.RuntimeOf(agent); {
 	case runtime.SelfConnecting != task.RuntimeOf(d.Agent).SelfConnecting:
-		return task.Invalid("execution_config.validator.agent", "An agent from outside can be validated by one from outside only, and no other by it.")
+		return task.Invalid("execution_config.validator.agent",
+			"An agent from outside can be validated by one from outside only, and no other by it.")
 	case runtime.Input == task.InputScript && len(v.Script) == 0:
-		return task.Invalid("execution_config.validator.script", "A scripted validator needs a script of its own with a `verdict` step: "+
+		return task.Invalid("execution_config.validator.script", "A scripted validator needs a script of its own with a "+
+			"`verdict` step: "+
 			"execution_config.validator.script, or `omoi run --validator-script <file>` (docs/VALIDATION.md).")
 	}
 	return a.checkInput(agent, "execution_config.validator.", v.Script, v.Command)

@@ -14,7 +14,8 @@ import (
 func TestWhoAsksForValidation(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.ValidationRounds, c.ValidatedTypes = true, 2, []string{"hotfix"} })
-	project := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"name":"strict","settings":{"validate":true}}`), http.StatusCreated)
+	project := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects",
+		`{"name":"strict","settings":{"validate":true}}`), http.StatusCreated)
 	yes, no := true, false
 	for name, c := range map[string]struct {
 		edit   func(*client.NewTask)
@@ -77,7 +78,8 @@ func TestAPersonJudgesATask(t *testing.T) {
 	w.begin(made)
 	path := "/api/v1/tasks/" + made.ID + "/verdict"
 	w.call(http.MethodPost, path, `{"passed":false}`).refused(422, "body.feedback")
-	w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests","recommendations":["a\u0000b"]}`).refused(422, "body.recommendations")
+	w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests","recommendations":["a\u0000b"]}`).
+		refused(422, "body.recommendations")
 	got := ok[client.Asked](w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests"}`), http.StatusAccepted)
 	require.Equal(t, []any{task.CommandVerdict, task.ReceiptAccepted}, []any{got.Command.Kind, got.Command.State})
 	w.end(made, task.StatusCancelled)

@@ -13,7 +13,9 @@ import (
 // Visits records access sessions.
 type Visits interface {
 	// BeginVisit writes down that a person goes into a sandbox, and returns its labels.
-	BeginVisit(ctx context.Context, organizationID string, v receipt.AccessSession) (receipt.AccessSession, sandbox.Labels, error)
+	BeginVisit(
+		ctx context.Context, organizationID string, v receipt.AccessSession,
+	) (receipt.AccessSession, sandbox.Labels, error)
 	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
 }
 
@@ -34,7 +36,8 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 	case !box.Machine():
 		return nil, task.Errorf(task.CodeConflict, "Sandbox %s is no machine of ours: its agent runs elsewhere.", box.ID)
 	case box.State == task.SandboxGone || box.State == task.SandboxLost:
-		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.", box.ID, box.State)
+		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.",
+			box.ID, box.State)
 	}
 	visit, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
 		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
@@ -50,5 +53,6 @@ type endVisitIn struct {
 }
 
 func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
-	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID, redact.Scrub(in.Body.Outcome, nil))
+	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID,
+		redact.Scrub(in.Body.Outcome, nil))
 }

@@ -32,12 +32,15 @@ const (
 func (a *API) registerWebhooks() {
 	const tag = "webhooks"
 	add(a, route{
-		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned, status: http.StatusAccepted, says: client.Webhook{},
-		summary: "Receive a GitHub webhook", more: "Signed with github.webhook_secret.", body: hookBody, limit: newBodyLimit(hookRoom, hookBody),
-		also: map[int]any{http.StatusOK: feedback.Noted{}}, fails: []int{http.StatusUnauthorized},
+		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned,
+		status: http.StatusAccepted, says: client.Webhook{},
+		summary: "Receive a GitHub webhook", more: "Signed with github.webhook_secret.", body: hookBody,
+		limit: newBodyLimit(hookRoom, hookBody),
+		also:  map[int]any{http.StatusOK: feedback.Noted{}}, fails: []int{http.StatusUnauthorized},
 	}, a.gitHubWebhook)
 	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "list-task-feedback", tag: tagTasks, access: accessRead,
+		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "list-task-feedback", tag: tagTasks,
+		access:  accessRead,
 		summary: "List pull request feedback", more: "With what was done about each.",
 	}, read(a.deps.Feedback.TaskFeedback))
 }
@@ -55,8 +58,8 @@ type notedOut struct {
 	Body   feedback.Noted
 }
 
-// gitHubWebhook takes what GitHub tells. What matters is stored before it is answered, and carried out later: GitHub waits
-// ten seconds and does not send again by itself.
+// gitHubWebhook takes what GitHub tells. What matters is stored before it is answered, and carried out later: GitHub
+// waits ten seconds and does not send again by itself.
 func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, error) {
 	if err := a.checkHook(in); err != nil {
 		a.deps.Meter.Webhook(eventWord(in.Event), "refused")
@@ -83,13 +86,18 @@ func (a *API) checkHook(in *webhookIn) error {
 	media, _, _ := strings.Cut(in.Type, ";")
 	switch {
 	case len(a.cfg.WebhookSecrets) == 0:
-		return task.Errorf(task.CodeNotFound, "This server takes no webhooks: it has no secret. Next: set OMOI_GITHUB_WEBHOOK_SECRET, and the same at GitHub; see docs/GITHUB.md")
+		return task.Errorf(task.CodeNotFound,
+			"This server takes no webhooks: it has no secret. Next: set OMOI_GITHUB_WEBHOOK_SECRET, and the same at GitHub; "+
+				"see docs/GITHUB.md")
 	case in.Signature == "":
-		return task.Errorf(task.CodeUnauthorized, "There is no X-Hub-Signature-256. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+		return task.Errorf(task.CodeUnauthorized,
+			"There is no X-Hub-Signature-256. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
 	case !a.signed(in.RawBody, in.Signature):
-		return task.Errorf(task.CodeUnauthorized, "The signature is of another secret. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+		return task.Errorf(task.CodeUnauthorized,
+			"The signature is of another secret. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
 	case !strings.EqualFold(strings.TrimSpace(media), "application/json"):
-		return task.Invalid("Content-Type", "The webhook sends %q. Next: choose the content type application/json at GitHub", clip(media))
+		return task.Invalid("Content-Type",
+			"The webhook sends %q. Next: choose the content type application/json at GitHub", clip(media))
 	case in.Delivery == "" || len(in.Delivery) > hookID || strings.ContainsFunc(in.Delivery, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return task.Invalid("X-GitHub-Delivery", "The X-GitHub-Delivery must be given, of at most %d letters.", hookID)
 	}
@@ -129,7 +137,8 @@ func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, erro
 		}
 	}
 	a.log.LogAttrs(ctx, slog.LevelInfo, "webhook", slog.String("event", eventWord(in.Event)), slog.String("delivery", in.Delivery),
-		slog.String("repo", clip(said.Repository.FullName)), slog.String("outcome", noted.State), slog.String("reason", noted.Reason),
+		slog.String("repo", clip(said.Repository.FullName)), slog.String("outcome", noted.State),
+		slog.String("reason", noted.Reason),
 		slog.String("task_id", noted.TaskID))
 	return noted, nil
 }

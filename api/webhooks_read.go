@@ -116,7 +116,10 @@ const (
 
 // eventWord is an event as it is logged and counted: whoever calls cannot make up names.
 func eventWord(event string) string {
-	known := []string{hookCheckRun, hookCheckSuite, hookWorkflowRun, hookStatusEvent, hookReview, hookLineComment, hookComment, hookPullEvent, "ping"}
+	known := []string{
+		hookCheckRun, hookCheckSuite, hookWorkflowRun, hookStatusEvent, hookReview, hookLineComment, hookComment,
+		hookPullEvent, "ping",
+	}
 	if slices.Contains(known, event) {
 		return event
 	}
@@ -151,13 +154,15 @@ func (h *hook) feedback(event string) (f feedback.Feedback, why string) {
 	return f, why
 }
 
-// check is of something automatic that failed. Only pull requests from branches of the repository itself count: the names
-// of branches elsewhere are anybody's.
+// check is of something automatic that failed. Only pull requests from branches of the repository itself count: the
+// names of branches elsewhere are anybody's.
 func (h *hook) check(c *hookCheck, event string) (feedback.Feedback, string) {
 	if c == nil || h.Action != "completed" || !failing(c.Conclusion) {
 		return feedback.Feedback{}, "nothing failed"
 	}
-	f := feedback.Feedback{Kind: feedback.KindCheck, Commit: c.HeadSHA, At: timeOf(c.Completed, c.Updated), URL: cmp.Or(c.HTMLURL, c.DetailsURL)}
+	f := feedback.Feedback{
+		Kind: feedback.KindCheck, Commit: c.HeadSHA, At: timeOf(c.Completed, c.Updated), URL: cmp.Or(c.HTMLURL, c.DetailsURL),
+	}
 	for _, p := range c.PullRequests {
 		if p.Head.Repo.ID == p.Base.Repo.ID {
 			f.Numbers, f.Branches = append(f.Numbers, numbered(p)), append(f.Branches, p.Head.Ref)
@@ -225,7 +230,8 @@ func (h *hook) comment(event string) (feedback.Feedback, string) {
 // words is what a person said of a pull request, if he may steer.
 func (h *hook) words(w *hookWords, p *hookPull) (f feedback.Feedback, why string) {
 	f = feedback.Feedback{
-		At: timeOf(w.Submitted, w.Created), URL: w.HTMLURL, Text: w.Body, Author: feedback.OneLine(w.User.Login, 60), Opener: p.User.Login,
+		At: timeOf(w.Submitted, w.Created), URL: w.HTMLURL, Text: w.Body, Author: feedback.OneLine(w.User.Login, 60),
+		Opener:  p.User.Login,
 		Numbers: []int{numbered(*p)}, Branches: h.own(p), PullClosed: p.State == "closed",
 	}
 	f.Note = fmt.Sprintf("%s (%s)", f.Author, strings.ToLower(feedback.OneLine(w.Association, 30)))
@@ -245,7 +251,10 @@ func (h *hook) pull() (feedback.Feedback, string) {
 	if p == nil || (h.Action != "closed" && h.Action != "reopened") {
 		return feedback.Feedback{}, "nothing was closed"
 	}
-	f := feedback.Feedback{Kind: feedback.KindPull, At: timeOf(p.Updated), Numbers: []int{numbered(*p)}, Branches: h.own(p), PullState: feedback.PullOpen}
+	f := feedback.Feedback{
+		Kind: feedback.KindPull, At: timeOf(p.Updated), Numbers: []int{numbered(*p)}, Branches: h.own(p),
+		PullState: feedback.PullOpen,
+	}
 	if h.Action == "closed" {
 		f.PullState = feedback.PullClosed
 	}

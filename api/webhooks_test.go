@@ -184,7 +184,8 @@ func TestWebhooksThatAreIgnored(t *testing.T) {
 	}
 	require.Empty(t, h.story().Items)
 	require.Equal(t, 2, (*h.heard)["other ignored"], "nobody makes up names of series")
-	require.Equal(t, "pong", ok[feedback.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
+	require.Equal(t, "pong",
+		ok[feedback.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
 }
 
 // The end of a pull request is noted, and that it is open again.
@@ -196,7 +197,8 @@ func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
 		want  string
 	}{{blank{Merged: true}, feedback.PullMerged}, {blank{Action: "reopened"}, feedback.PullOpen}, {blank{}, feedback.PullClosed}} {
 		c.blank.At = time.Now().Add(time.Duration(n) * time.Minute).UTC().Format(time.RFC3339)
-		require.Equal(t, feedback.StateNoted, ok[feedback.Noted](h.send("pull_request", example(t, "pull_request", c.blank)), http.StatusAccepted).State)
+		require.Equal(t, feedback.StateNoted,
+			ok[feedback.Noted](h.send("pull_request", example(t, "pull_request", c.blank)), http.StatusAccepted).State)
 		require.Equal(t, c.want, h.story().PullState)
 	}
 }
@@ -208,8 +210,10 @@ func TestAWebhookMustBeSigned(t *testing.T) {
 	body := example(t, "issue_comment", blank{})
 	good := signature(hookSecret, body)
 	for name, given := range map[string]string{
-		"none": "", "another secret": signature("guessed", body), "another body": signature(hookSecret, append([]byte(" "), body...)),
-		"without its name": strings.TrimPrefix(good, "sha256="), "short": good[:len(good)-2], "no hex": "sha256=zz", "sha1": "sha1=" + strings.TrimPrefix(good, "sha256="),
+		"none": "", "another secret": signature("guessed", body),
+		"another body":     signature(hookSecret, append([]byte(" "), body...)),
+		"without its name": strings.TrimPrefix(good, "sha256="), "short": good[:len(good)-2], "no hex": "sha256=zz",
+		"sha1":             "sha1=" + strings.TrimPrefix(good, "sha256="),
 		"half of it empty": "sha256=",
 	} {
 		p := h.send("issue_comment", body, "X-Hub-Signature-256", given).refused(http.StatusUnauthorized, "")
@@ -217,12 +221,15 @@ func TestAWebhookMustBeSigned(t *testing.T) {
 		require.NotContains(t, p.Detail, hookSecret)
 	}
 	require.Empty(t, h.story().Items)
-	h.send("issue_comment", body, "Content-Type", "application/x-www-form-urlencoded").refused(http.StatusUnprocessableEntity, "body.Content-Type")
-	h.send("issue_comment", body, "X-GitHub-Delivery", strings.Repeat("x", 101)).refused(http.StatusUnprocessableEntity, "body.X-GitHub-Delivery")
+	h.send("issue_comment", body, "Content-Type", "application/x-www-form-urlencoded").
+		refused(http.StatusUnprocessableEntity, "body.Content-Type")
+	h.send("issue_comment", body, "X-GitHub-Delivery", strings.Repeat("x", 101)).
+		refused(http.StatusUnprocessableEntity, "body.X-GitHub-Delivery")
 	h.send("issue_comment", []byte("not JSON")).refused(http.StatusUnprocessableEntity, "")
 	h.send("issue_comment", bytes.Repeat([]byte(" "), 3<<20)).refused(http.StatusRequestEntityTooLarge, "")
 	require.Equal(t, 11, (*h.heard)["issue_comment refused"]+(*h.heard)["issue_comment failed"])
-	ok[feedback.Noted](h.send("issue_comment", body, "X-Hub-Signature-256", signature(oldSecret, body)), http.StatusAccepted)
+	ok[feedback.Noted](h.send("issue_comment", body, "X-Hub-Signature-256", signature(oldSecret, body)),
+		http.StatusAccepted)
 	require.Len(t, h.story().Items, 1)
 }
 
@@ -231,7 +238,8 @@ func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	body := []byte(`{}`)
-	p := w.call(http.MethodPost, hookPath, body, "X-GitHub-Event", "ping", "X-GitHub-Delivery", "1", "X-Hub-Signature-256", signature("", body)).refused(http.StatusNotFound, "")
+	p := w.call(http.MethodPost, hookPath, body, "X-GitHub-Event", "ping", "X-GitHub-Delivery", "1", "X-Hub-Signature-256",
+		signature("", body)).refused(http.StatusNotFound, "")
 	require.Contains(t, p.Detail, "Next: set OMOI_GITHUB_WEBHOOK_SECRET")
 }
 
@@ -241,7 +249,9 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	h := takesHooks(t)
 	words := strings.Repeat("x", 60_000) + ` \u0000 \ud800`
 	ok[feedback.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: words})), http.StatusAccepted)
-	ok[feedback.Noted](h.send("issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")})), http.StatusAccepted)
+	ok[feedback.Noted](h.send(
+		"issue_comment", example(t, "issue_comment", blank{Body: `use ghp_0123456789abcdefghij and ` + h.ring.Mint("box")}),
+	), http.StatusAccepted)
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE length(said) BETWEEN 4000 AND 4100`))
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE said = 'use [removed] and [removed]'`))
 	halved := strings.Repeat("x ", 1990) + "ghp_0123456789abcdefghij0123456789"

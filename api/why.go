@@ -74,5 +74,6 @@ func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[
 	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Explaining.Diagnoses(ctx, callerOf(ctx).organization, client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
+	return body(a.deps.Explaining.Diagnoses(ctx, callerOf(ctx).organization,
+		client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
 }

@@ -26,7 +26,8 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	check := func(name string) api.Probe {
 		return api.Probe{Name: name, Check: func(context.Context) error { return down[name] }}
 	}
-	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true }, func(d *api.Deps) { d.Probes = []api.Probe{check("temporal"), check("workers")} })
+	w := startWith(t, pgtest.New(t), live.New(), func(c *api.Config) { c.Open = true },
+		func(d *api.Deps) { d.Probes = []api.Probe{check("temporal"), check("workers")} })
 	made := w.task(newTask())
 	look := func() (client.Explanation, client.Task) {
 		return w.why(made.ID), ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK)
@@ -34,11 +35,16 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	e, _ := look()
 	require.Equal(t, "omoi logs -f "+made.ID, e.Next)
 
-	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker", NoTasks: true}
+	down["workers"] = api.DownError{
+		Err: task.Errorf(task.CodeUnavailable, "No worker polls q: tasks are accepted and wait"), Next: "omoi worker",
+		NoTasks: true,
+	}
 	e, shown := look()
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
 	require.Equal(t, e.Why, shown.Why)
-	down["workers"] = api.DownError{Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi host list"}
+	down["workers"] = api.DownError{
+		Err: task.Errorf(task.CodeUnavailable, "No worker polls host h"), Next: "omoi host list",
+	}
 	e, _ = look()
 	require.NotContains(t, e.Why, "host h", "another host can start it")
 
@@ -80,10 +86,13 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
 	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
 	require.Equal(t, "It failed.", e.Diagnosis.What)
-	page := ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil), http.StatusOK)
+	page := ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil),
+		http.StatusOK)
 	require.Len(t, page.Items, 1)
 
-	require.Len(t, ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK).Items, 1)
+	require.Len(t, ok[client.Page[explain.Diagnosis]](
+		w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id="+made.TicketID, nil), http.StatusOK,
+	).Items, 1)
 	w.call(http.MethodGet, "/api/v1/diagnoses?ticket_id=x", nil).refused(422, "query.ticket_id")
 
 	w.exec(`INSERT INTO sandboxes (id, organization_id, task_id, attempt, provider, machine, state)
@@ -100,11 +109,13 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 func TestOthersAreNotTold(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
-	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")), http.StatusCreated)
+	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
+		http.StatusCreated)
 	box := w.begin(made)
 	stranger := w.foreigner()
 	w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/why", nil, authorization, stranger).refused(http.StatusNotFound, "")
-	w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil, authorization, stranger).refused(http.StatusNotFound, "")
+	w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil, authorization, stranger).
+		refused(http.StatusNotFound, "")
 }
 
 func TestEventsAreCountedByType(t *testing.T) {
@@ -132,8 +143,10 @@ func TestPlansAreChangedByTheInstallation(t *testing.T) {
 	other := path + "/" + own[0].ID
 	w.call(http.MethodPatch, other, `{"plan": "enterprise"}`, authorization, stranger).refused(http.StatusForbidden, "")
 	w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, write).refused(http.StatusForbidden, "")
-	changed := ok[client.Organization](w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, admin), http.StatusOK)
+	changed := ok[client.Organization](w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, admin),
+		http.StatusOK)
 	require.Equal(t, []any{"pro", 3}, []any{changed.Plan, *changed.Limit})
 	w.call(http.MethodPatch, other, `{"plan": "gold"}`, authorization, admin).refused(422, "body.plan")
-	w.call(http.MethodPatch, path+"/"+task.NewID(), `{"plan": "pro"}`, authorization, admin).refused(http.StatusNotFound, "")
+	w.call(http.MethodPatch, path+"/"+task.NewID(), `{"plan": "pro"}`, authorization, admin).
+		refused(http.StatusNotFound, "")
 }

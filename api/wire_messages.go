@@ -26,12 +26,31 @@ type Messages interface {
 func (a *API) registerMessages() {
 	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
 	crowded := []int{http.StatusTooManyRequests}
-	add(a, route{method: post, path: messages, id: "send-message", tag: tagSandboxes, summary: "Send a message", access: accessInbox, says: client.NewMessage{}, fails: crowded}, a.postMessage)
-	add(a, route{method: get, path: messages, id: "lease-messages", tag: tagSandboxes, summary: "Lease pending messages", access: accessSandbox}, a.takeMessages)
-	add(a, route{method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes, summary: "Get a delivery status", more: "Of a message to this agent, or from it.", access: accessInspect}, a.sandboxMessage)
-	add(a, route{method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes, summary: "Acknowledge a message", more: "Use the message only if settled is true.", access: accessSandbox}, a.ackMessage)
-	add(a, route{method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "send-agent-message", tag: tagSandboxes, summary: "Send a message to another agent", more: "Of the same project.", access: accessSandbox, says: client.OutboxMessage{}, fails: crowded}, a.postOutbox)
-	add(a, route{method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes, summary: "Get a delivery status", access: accessRead}, a.getMessage)
+	add(a, route{
+		method: post, path: messages, id: "send-message", tag: tagSandboxes, summary: "Send a message", access: accessInbox,
+		says: client.NewMessage{}, fails: crowded,
+	}, a.postMessage)
+	add(a, route{
+		method: get, path: messages, id: "lease-messages", tag: tagSandboxes, summary: "Lease pending messages",
+		access: accessSandbox,
+	}, a.takeMessages)
+	add(a, route{
+		method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes,
+		summary: "Get a delivery status", more: "Of a message to this agent, or from it.", access: accessInspect,
+	}, a.sandboxMessage)
+	add(a, route{
+		method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes,
+		summary: "Acknowledge a message", more: "Use the message only if settled is true.", access: accessSandbox,
+	}, a.ackMessage)
+	add(a, route{
+		method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "send-agent-message", tag: tagSandboxes,
+		summary: "Send a message to another agent", more: "Of the same project.", access: accessSandbox,
+		says: client.OutboxMessage{}, fails: crowded,
+	}, a.postOutbox)
+	add(a, route{
+		method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes,
+		summary: "Get a delivery status", access: accessRead,
+	}, a.getMessage)
 }
 
 const leaseAtOnce = 100 // messages in one answer
@@ -62,7 +81,8 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[clie
 	}
 	who := callerOf(ctx)
 	if who.sandbox != "" {
-		return nil, task.Errorf(task.CodeForbidden, "An agent does not write into its own inbox. To another agent of its project it writes by POST .../outbox.")
+		return nil, task.Errorf(task.CodeForbidden,
+			"An agent does not write into its own inbox. To another agent of its project it writes by POST .../outbox.")
 	}
 	once, err := in.once("inbox", said)
 	if err != nil {
@@ -105,7 +125,8 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[clien
 	}
 	switch {
 	case callerOf(ctx).sandbox == "": // on an open server too: who writes is who has the token
-		return nil, task.Errorf(task.CodeForbidden, "Only an agent with its token has an outbox. Others write to the inbox: POST .../messages.")
+		return nil, task.Errorf(task.CodeForbidden,
+			"Only an agent with its token has an outbox. Others write to the inbox: POST .../messages.")
 	case said.To == "":
 		return nil, task.Invalid("to", "The field to must name the sandbox or the task of an agent.")
 	case said.Type != "" && said.Type != ingest.MessageUser && said.Type != ingest.MessageInterrupt:
@@ -123,7 +144,8 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[clien
 		return nil, err
 	}
 	return a.say(ctx, ingest.NewMessage{
-		SandboxID: to, Kind: said.Type, Content: said.Content, SenderKind: ingest.SenderAgent, SenderID: in.SandboxID, Once: once,
+		SandboxID: to, Kind: said.Type, Content: said.Content, SenderKind: ingest.SenderAgent, SenderID: in.SandboxID,
+		Once: once,
 	})
 }
 
@@ -160,7 +182,8 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	}
 	out := &takeMessagesOut{Body: []client.LeasedMessage{}}
 	taking := ingest.Taking{
-		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll, Legacy: in.Wait == "" && in.Poll == "",
+		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll,
+		Legacy: in.Wait == "" && in.Poll == "",
 	}
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
 		leased, err := a.deps.Messages.LeaseMessages(ctx, taking)

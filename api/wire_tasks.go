@@ -60,7 +60,9 @@ func (a *API) taskComplete(ctx context.Context, in *sandboxRawIn) (*bodyOut[clie
 		return nil, err
 	}
 	success := said.Success == nil || *said.Success
-	args := map[string]any{"ok": success, "success": success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID}
+	args := map[string]any{
+		"ok": success, "success": success, "reason": said.ErrorMessage, "result": said.Result, "sandbox_id": in.SandboxID,
+	}
 	asked, err := a.askWire(ctx, in.SandboxID, task.CommandRequest{
 		TaskID: said.TaskID, Kind: task.CommandComplete, OK: success, Reason: said.ErrorMessage,
 	}, args)
@@ -94,7 +96,9 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 		"ok": *said.Passed, "passed": *said.Passed, "feedback": *said.Feedback, "evidence": said.Evidence,
 		"recommendations": said.Recommendations, "sandbox_id": in.SandboxID,
 	}
-	asked, err := a.askWire(ctx, in.SandboxID, task.CommandRequest{TaskID: said.TaskID, Kind: task.CommandVerdict, OK: *said.Passed}, args)
+	asked, err := a.askWire(ctx, in.SandboxID, task.CommandRequest{
+		TaskID: said.TaskID, Kind: task.CommandVerdict, OK: *said.Passed,
+	}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +109,9 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 }
 
 // askWire gives a command in the old wire form: too late is an answer there.
-func (a *API) askWire(ctx context.Context, sandboxID string, ask task.CommandRequest, args map[string]any) (task.CommandResult, error) {
+func (a *API) askWire(
+	ctx context.Context, sandboxID string, ask task.CommandRequest, args map[string]any,
+) (task.CommandResult, error) {
 	if ask.TaskID == "" {
 		return task.CommandResult{}, task.Invalid("task_id", "The task_id must be given.")
 	}

@@ -30,9 +30,11 @@ func TestSingleEventsKeepTheirWireForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "Box-1/events"
-	res := w.call(http.MethodPost, path, `{"event_type":"agent.tool_use","event_data":{"a":[1,{"b":null}]},"source":"worker","extra":1}`)
+	res := w.call(http.MethodPost, path,
+		`{"event_type":"agent.tool_use","event_data":{"a":[1,{"b":null}]},"source":"worker","extra":1}`)
 	got := ok[map[string]any](res, http.StatusOK)
-	require.Equal(t, []any{"received", "Box-1", "agent.tool_use", "Box-1:1"}, []any{got["status"], got["sandbox_id"], got["event_type"], got["event_id"]})
+	require.Equal(t, []any{"received", "Box-1", "agent.tool_use", "Box-1:1"},
+		[]any{got["status"], got["sandbox_id"], got["event_type"], got["event_id"]})
 	require.Len(t, got, 5)
 	_, err := time.Parse(time.RFC3339Nano, got["timestamp"].(string))
 	require.NoError(t, err)
@@ -48,7 +50,8 @@ func TestSingleEventsKeepTheirWireForm(t *testing.T) {
 	require.Equal(t, "agent", newest["source"])
 	require.Len(t, oldest, 6)
 	require.Equal(t, map[string]any{"a": []any{1.0, map[string]any{"b": nil}}}, oldest["event_data"])
-	filtered := ok[client.SandboxEvents](w.call(http.MethodGet, path+"?event_type=heartbeat&limit=1&offset=0", nil), http.StatusOK)
+	filtered := ok[client.SandboxEvents](w.call(http.MethodGet, path+"?event_type=heartbeat&limit=1&offset=0", nil),
+		http.StatusOK)
 	require.EqualValues(t, 1, filtered.TotalCount)
 	empty := w.call(http.MethodGet, wire+"never-seen/events", nil)
 	require.JSONEq(t, `{"events":[],"total_count":0,"sandbox_id":"never-seen"}`, string(empty.body))
@@ -79,7 +82,8 @@ func TestBadEventsAreRefused(t *testing.T) {
 	w.call(http.MethodPost, path, "{\"event_type\":\"x\",\"event_data\":{\"a\":\"\xff\"}}").refused(422, "body.event_data")
 	w.call(http.MethodPost, path, `{"event_type":`).refused(422, "")
 	w.call(http.MethodPost, wire+strings.Repeat("x", 101)+"/events", `{"event_type":"x"}`).refused(422, "path.sandbox_id")
-	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"`+strings.Repeat("a", 12<<20)+`"}}`).refused(413, "")
+	w.call(http.MethodPost, path, `{"event_type":"x","event_data":{"a":"`+strings.Repeat("a", 12<<20)+`"}}`).
+		refused(413, "")
 	w.call(http.MethodGet, path+"?limit=501", nil).refused(422, "query.limit")
 	w.call(http.MethodGet, path+"?offset=-1", nil).refused(422, "query.offset")
 	require.Zero(t, w.count(`SELECT count(*) FROM sandbox_events`))
@@ -94,7 +98,8 @@ func TestIDsOfNoSandboxAreRefused(t *testing.T) {
 			w.call(http.MethodGet, wire+id+route, nil).refused(422, "path.sandbox_id")
 		}
 		w.call(http.MethodPost, wire+id+"/events", `{"event_type":"x"}`).refused(422, "path.sandbox_id")
-		w.call(http.MethodPost, wire+id+"/events/batch", `{"spool_id":"s","first":1,"events":[]}`).refused(422, "path.sandbox_id")
+		w.call(http.MethodPost, wire+id+"/events/batch", `{"spool_id":"s","first":1,"events":[]}`).
+			refused(422, "path.sandbox_id")
 		w.call(http.MethodPost, wire+id+"/messages", `{"content":"x"}`).refused(422, "path.sandbox_id")
 	}
 	require.Zero(t, w.count(`SELECT count(*) FROM sandboxes`))
@@ -144,7 +149,8 @@ func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
 	_, err = z.Write(raw)
 	require.NoError(t, err)
 	require.NoError(t, z.Close())
-	require.JSONEq(t, `{"acknowledged":6,"duplicates":0}`, string(w.call(http.MethodPost, path, packed.Bytes(), "Content-Encoding", "gzip").body))
+	require.JSONEq(t, `{"acknowledged":6,"duplicates":0}`,
+		string(w.call(http.MethodPost, path, packed.Bytes(), "Content-Encoding", "gzip").body))
 	w.call(http.MethodPost, path, "this is no gzip", "Content-Encoding", "gzip").refused(400, "")
 	for _, sent := range []int{0, 5, packed.Len() - 9, packed.Len() - 1} {
 		early := w.call(http.MethodPost, path, packed.Bytes()[:sent], "Content-Encoding", "gzip").refused(400, "")
@@ -219,7 +225,8 @@ func TestTaskEventsFollowOverAttempts(t *testing.T) {
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"agent.started"}`), http.StatusOK)
 	page := <-pages
 	require.Len(t, page.Events, 1)
-	require.Equal(t, []any{1, int64(1), box + ":1", "agent.started"}, []any{page.Events[0].Attempt, page.Events[0].Sequence, page.Events[0].ID, page.Events[0].Type})
+	require.Equal(t, []any{1, int64(1), box + ":1", "agent.started"},
+		[]any{page.Events[0].Attempt, page.Events[0].Sequence, page.Events[0].ID, page.Events[0].Type})
 	require.Equal(t, "1:1", page.Next)
 	require.False(t, page.Done)
 	w.end(made, task.StatusCompleted)
@@ -236,8 +243,10 @@ func TestTaskOfASandbox(t *testing.T) {
 	made := w.task(newTask())
 	box := w.begin(made)
 	got := ok[client.SandboxTask](w.call(http.MethodGet, wire+box+"/task", nil), http.StatusOK)
-	require.Equal(t, []string{made.ID, made.TicketID, "running", box}, []string{got.ID, got.TicketID, got.Status, got.SandboxID})
-	require.Contains(t, w.call(http.MethodGet, wire+"unknown/task", nil).refused(http.StatusNotFound, "").Detail, "unknown")
+	require.Equal(t, []string{made.ID, made.TicketID, "running", box},
+		[]string{got.ID, got.TicketID, got.Status, got.SandboxID})
+	require.Contains(t,
+		w.call(http.MethodGet, wire+"unknown/task", nil).refused(http.StatusNotFound, "").Detail, "unknown")
 }
 
 func TestCompletionTellsWhatWasAccepted(t *testing.T) {
@@ -249,19 +258,25 @@ func TestCompletionTellsWhatWasAccepted(t *testing.T) {
 	waiting := w.task(in)
 	box := w.begin(made)
 	path := wire + box + "/task-complete"
-	got := ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "result": map[string]int{"n": 1}, "x": 1}), http.StatusOK)
+	got := ok[client.TaskCompleted](w.call(http.MethodPost, path,
+		map[string]any{"task_id": made.ID, "result": map[string]int{"n": 1}, "x": 1}), http.StatusOK)
 	require.Equal(t, []any{"accepted", made.ID, "completed", []string{waiting.ID}, task.ReceiptAccepted},
 		[]any{got.Status, got.TaskID, got.NewStatus, got.UnblockedTasks, got.Receipt})
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'complete' AND state = 'accepted' AND args -> 'success' = 'true' AND args -> 'result' ->> 'n' = '1'`))
-	require.Equal(t, task.ReceiptTooLate, ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": false}), http.StatusOK).Receipt,
+	require.Equal(t, task.ReceiptTooLate, ok[client.TaskCompleted](
+		w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": false}), http.StatusOK,
+	).Receipt,
 		"its success is accepted and being published")
 	w.end(made, task.StatusFailed)
 	late := ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID}), http.StatusOK)
-	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}}, []any{late.NewStatus, late.Receipt, late.UnblockedTasks})
+	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}},
+		[]any{late.NewStatus, late.Receipt, late.UnblockedTasks})
 
 	other := w.begin(waiting)
-	w.call(http.MethodPost, wire+other+"/task-complete", map[string]any{"task_id": made.ID}).refused(http.StatusForbidden, "")
-	w.call(http.MethodPost, path, map[string]any{"task_id": "01890a5d-ac96-774b-bcce-b302099a8057"}).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, wire+other+"/task-complete", map[string]any{"task_id": made.ID}).
+		refused(http.StatusForbidden, "")
+	w.call(http.MethodPost, path, map[string]any{"task_id": "01890a5d-ac96-774b-bcce-b302099a8057"}).
+		refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.task_id")
 	w.call(http.MethodPost, path, `{"task_id":"x","success":"yes"}`).refused(422, "body.success")
 }
@@ -274,7 +289,8 @@ func TestTaskComplete_NullSuccessIsTheDefault(t *testing.T) {
 	for _, result := range []string{`[]`, `"x"`, `7`} {
 		w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","result":`+result+`}`).refused(422, "body.result")
 	}
-	got := ok[client.TaskCompleted](w.call(http.MethodPost, path, `{"task_id":"`+made.ID+`","success":null,"result":null}`), http.StatusOK)
+	got := ok[client.TaskCompleted](w.call(http.MethodPost, path,
+		`{"task_id":"`+made.ID+`","success":null,"result":null}`), http.StatusOK)
 	require.Equal(t, []any{"completed", task.ReceiptAccepted}, []any{got.NewStatus, got.Receipt})
 }
 
@@ -284,14 +300,17 @@ func TestTaskComplete_SuccessAfterFailureIsTooLate(t *testing.T) {
 	made := w.task(newTask())
 	path := wire + w.begin(made) + "/task-complete"
 	complete := func(success bool) client.TaskCompleted {
-		return ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": success}), http.StatusOK)
+		return ok[client.TaskCompleted](w.call(http.MethodPost, path, map[string]any{"task_id": made.ID, "success": success}),
+			http.StatusOK)
 	}
 	first := complete(false)
 	require.Equal(t, []any{"failed", task.ReceiptAccepted}, []any{first.NewStatus, first.Receipt})
 	second := complete(true)
-	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}}, []any{second.NewStatus, second.Receipt, second.UnblockedTasks})
+	require.Equal(t, []any{"failed", task.ReceiptTooLate, []string{}},
+		[]any{second.NewStatus, second.Receipt, second.UnblockedTasks})
 	require.Equal(t, first.CommandID, complete(false).CommandID, "sent again")
-	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE state = 'too_late' AND reason LIKE '%reported a failure%'`))
+	require.Equal(t, 1,
+		w.count(`SELECT count(*) FROM commands WHERE state = 'too_late' AND reason LIKE '%reported a failure%'`))
 }
 
 // A program that knows its URL only may put the token that it holds into its result.
@@ -311,9 +330,12 @@ func TestVerdictsTellWhatWasAccepted(t *testing.T) {
 	for passed, status := range map[bool]string{true: "completed", false: "needs_revision"} {
 		made := w.task(newTask())
 		path := wire + w.begin(made) + "/validation-result"
-		verdict := map[string]any{"task_id": made.ID, "passed": passed, "feedback": "tests", "recommendations": []string{"more"}}
+		verdict := map[string]any{
+			"task_id": made.ID, "passed": passed, "feedback": "tests", "recommendations": []string{"more"},
+		}
 		got := ok[client.VerdictAccepted](w.call(http.MethodPost, path, verdict), http.StatusOK)
-		require.Equal(t, []any{"accepted", passed, status, task.ReceiptAccepted}, []any{got.Status, got.ValidationPassed, got.NewTaskStatus, got.Receipt})
+		require.Equal(t, []any{"accepted", passed, status, task.ReceiptAccepted},
+			[]any{got.Status, got.ValidationPassed, got.NewTaskStatus, got.Receipt})
 		w.end(made, task.StatusCancelled)
 		got = ok[client.VerdictAccepted](w.call(http.MethodPost, path, verdict), http.StatusOK)
 		require.Equal(t, []any{"cancelled", task.ReceiptTooLate}, []any{got.NewTaskStatus, got.Receipt})
@@ -343,7 +365,8 @@ func TestLedgerIsShown(t *testing.T) {
 		[]any{got.TaskID, got.Attempt, got.State, got.Salvage.Kind, got.Salvage.Files, got.Isolation})
 	all := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes", nil), http.StatusOK)
 	require.Len(t, all.Items, 2)
-	one := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?state=running&task_id="+made.ID, nil), http.StatusOK)
+	one := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes?state=running&task_id="+made.ID, nil),
+		http.StatusOK)
 	require.Len(t, one.Items, 1)
 	w.call(http.MethodGet, "/api/v1/sandboxes?state=asleep", nil).refused(422, "query.state")
 	w.call(http.MethodGet, wire+"unknown", nil).refused(http.StatusNotFound, "")

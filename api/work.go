@@ -35,7 +35,8 @@ func (a *API) registerWork() {
 	const work = "/api/v1/tasks/{id}/work"
 	add(a, route{
 		method: http.MethodGet, path: work, id: "list-work", tag: tagTasks, access: accessRead,
-		summary: "List saved work", more: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
+		summary: "List saved work",
+		more:    "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
 	}, a.listWork)
 	add(a, route{
 		method: http.MethodGet, path: work + "/{attempt}", id: "get-work", tag: tagTasks, access: accessRead, text: keptType,
@@ -128,15 +129,20 @@ func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error
 	}
 	switch {
 	case last == nil:
-		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
+		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound,
+			"Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
 	case last.Kind == savedwork.Lost:
-		return savedwork.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.", in.Attempt, lostWords(*last))
+		return savedwork.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.",
+			in.Attempt, lostWords(*last))
 	case last.Kind == savedwork.Saving:
-		return savedwork.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
+		return savedwork.SavedWork{}, task.Errorf(task.CodeConflict,
+			"The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
 	case last.Kind == savedwork.None:
-		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.", in.Attempt, in.ID)
+		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.",
+			in.Attempt, in.ID)
 	}
-	return savedwork.SavedWork{}, task.Errorf(task.CodeConflict, "The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
+	return savedwork.SavedWork{}, task.Errorf(task.CodeConflict,
+		"The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
 }
 
 // lostWords say since when work is lost, or why.
@@ -150,8 +156,8 @@ func lostWords(one savedwork.SavedWork) string {
 	return ""
 }
 
-// writeKept sends a text piece by piece, so that a long one is never held. Where it cannot be read to its end the connection
-// breaks, or the reader would take a part for the whole.
+// writeKept sends a text piece by piece, so that a long one is never held. Where it cannot be read to its end the
+// connection breaks, or the reader would take a part for the whole.
 func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID string, piece []byte) {
 	for n := 1; len(piece) > 0; n++ {
 		if _, err := out.Write(piece); err != nil {

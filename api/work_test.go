@@ -33,7 +33,8 @@ func (w *world) saves(box string, s task.Salvage) {
 
 func (w *world) works(t client.Task, headers ...string) []client.SavedWork {
 	w.t.Helper()
-	return ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work", nil, headers...), http.StatusOK).Items
+	return ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work", nil, headers...),
+		http.StatusOK).Items
 }
 
 func (w *world) getsWork(t client.Task, attempt string) answer {
@@ -62,19 +63,27 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	require.Equal(t, &now, w.works(job)[0].LostSince)
 	w.getsWork(job, "1").refused(http.StatusGone, "")
 
-	w.saves(box, task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"}})
+	w.saves(box, task.Salvage{
+		Kind: task.SalvageRef, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
+	})
 	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, job.ID)
 	w.exec(`UPDATE attempts SET head_commit = 'c1' WHERE task_id = $1`, job.ID)
 	require.Equal(t, []client.SavedWork{
-		{Attempt: 1, SandboxID: box, Kind: savedwork.Branch, Ref: "feature/x", Head: "c1", Next: "git -C " + goodRepo + " show feature/x"},
 		{
-			Attempt: 1, SandboxID: box, Kind: savedwork.Rescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7, Notes: []string{"large"},
-			Next: "git -C " + goodRepo + " show refs/omoi/rescue/x/1",
+			Attempt: 1, SandboxID: box, Kind: savedwork.Branch, Ref: "feature/x", Head: "c1",
+			Next: "git -C " + goodRepo + " show feature/x",
+		},
+		{
+			Attempt: 1, SandboxID: box, Kind: savedwork.Rescue, Ref: "refs/omoi/rescue/x/1", Files: 2, Bytes: 7,
+			Notes: []string{"large"},
+			Next:  "git -C " + goodRepo + " show refs/omoi/rescue/x/1",
 		},
 	}, w.works(job))
-	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "kept. Next: git -C "+goodRepo+" show refs/omoi/rescue/x/1")
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail,
+		"kept. Next: git -C "+goodRepo+" show refs/omoi/rescue/x/1")
 	w.exec(`UPDATE projects SET repo = 'acme/app'`)
-	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1 && git show FETCH_HEAD", w.works(job)[1].Next, "a clone knows where that is")
+	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1 && git show FETCH_HEAD", w.works(job)[1].Next,
+		"a clone knows where that is")
 }
 
 // What no repository has comes out as it was in the sandbox, whatever it is, also where it is longer than one piece.
@@ -94,7 +103,8 @@ func TestKeptWorkComesOutAsItWas(t *testing.T) {
 	} {
 		w.saves(box, task.Salvage{Kind: task.SalvagePatch, Ref: w.keeps(job, c.kind, c.stored), Files: 1})
 		one := w.works(job)[0]
-		require.Equal(t, []any{c.named, 1, "omoi work " + job.ID + " --attempt 1 --patch work." + c.named}, []any{one.Kind, one.Files, one.Next})
+		require.Equal(t, []any{c.named, 1, "omoi work " + job.ID + " --attempt 1 --patch work." + c.named},
+			[]any{one.Kind, one.Files, one.Next})
 		require.InDelta(t, len(c.want), one.Bytes, 2, "base64 may have two bytes of padding")
 		got := w.getsWork(job, "1")
 		require.Equal(t, []any{http.StatusOK, "application/octet-stream"}, []any{got.status, got.header.Get("Content-Type")})

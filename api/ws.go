@@ -25,7 +25,9 @@ import (
 // Bulletin reads what a reader of the WebSocket is sent.
 type Bulletin interface {
 	BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error)
-	BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error)
+	BusEvents(
+		ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int,
+	) ([]ingest.BusEvent, ingest.BusPlace, error)
 	MovedSandboxes(ctx context.Context, who ingest.BusReader, since time.Time) (heads map[string]int64, err error)
 	SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error)
 }
@@ -159,7 +161,8 @@ func (b *busReader) refuse(ctx context.Context, err error) error {
 // login takes the credential of the query, a header or the first frame.
 func (b *busReader) login(ctx context.Context, r *http.Request, said <-chan []byte) error {
 	_, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	b.credential = cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx), r.Header.Get("X-Api-Key"), strings.TrimSpace(bearer))
+	b.credential = cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx),
+		r.Header.Get("X-Api-Key"), strings.TrimSpace(bearer))
 	if b.credential == "" && !b.api.cfg.Open {
 		if err := b.firstFrame(ctx, said); err != nil {
 			return err
@@ -195,7 +198,8 @@ func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 	return nil
 }
 
-// identify says who reads, if the credential is still good. A sandbox follows itself: the entity_ids of the query must name it.
+// identify says who reads, if the credential is still good. A sandbox follows itself: the entity_ids of the query must
+// name it.
 func (b *busReader) identify(ctx context.Context) error {
 	if b.api.cfg.Open {
 		b.who.OrganizationID, b.who.Bare = b.api.cfg.Organization, true

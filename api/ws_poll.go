@@ -20,7 +20,9 @@ type busPage struct {
 }
 
 // busAfter returns the next entries of the bus; readers at one place share the look.
-func (a *API) busAfter(ctx context.Context, who ingest.BusReader, after ingest.BusPlace) ([]ingest.BusEvent, ingest.BusPlace, error) {
+func (a *API) busAfter(
+	ctx context.Context, who ingest.BusReader, after ingest.BusPlace,
+) ([]ingest.BusEvent, ingest.BusPlace, error) {
 	page, err := a.bulletins.ask(ctx, busStand{who.OrganizationID, who.Bare, after}, func(ctx context.Context, at busStand) (busPage, error) {
 		reader := ingest.BusReader{OrganizationID: at.organization, Bare: at.bare}
 		events, next, err := a.deps.Bulletin.BusEvents(ctx, reader, at.after, streamBatch)

@@ -31,7 +31,9 @@ func (c counted) EventsAfter(ctx context.Context, id string, after int64, limit 
 	return c.Store.EventsAfter(ctx, id, after, limit)
 }
 
-func (c counted) BusEvents(ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int) ([]ingest.BusEvent, ingest.BusPlace, error) {
+func (c counted) BusEvents(
+	ctx context.Context, who ingest.BusReader, after ingest.BusPlace, limit int,
+) ([]ingest.BusEvent, ingest.BusPlace, error) {
 	now := c.under.Add(1)
 	defer c.under.Add(-1)
 	for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {

@@ -32,7 +32,8 @@ func (w *world) socket(t *testing.T, query string, headers ...string) *socket {
 	for n := 0; n+1 < len(headers); n += 2 {
 		header.Set(headers[n], headers[n+1])
 	}
-	conn, res, err := websocket.Dial(ctx, strings.Replace(w.url, "http", "ws", 1)+"/api/v1/ws/events"+query, &websocket.DialOptions{HTTPHeader: header})
+	conn, res, err := websocket.Dial(ctx, strings.Replace(w.url, "http", "ws", 1)+"/api/v1/ws/events"+query,
+		&websocket.DialOptions{HTTPHeader: header})
 	require.NoError(t, err)
 	if res.Body != nil {
 		_ = res.Body.Close()
@@ -84,13 +85,16 @@ func TestWebSocketTellsWhatSandboxesReport(t *testing.T) {
 		`{"event_type":"agent.tool_use","event_data":{"tool":"Bash","source":"me"},"source":"worker"}`), http.StatusOK)
 	got := s.next()
 	require.Len(t, got, 4)
-	require.Equal(t, []any{"SANDBOX_agent.tool_use", "sandbox", "b"}, []any{got["event_type"], got["entity_type"], got["entity_id"]})
-	require.Equal(t, map[string]any{"tool": "Bash", "source": "worker", "original_event_type": "agent.tool_use"}, got["payload"])
+	require.Equal(t, []any{"SANDBOX_agent.tool_use", "sandbox", "b"},
+		[]any{got["event_type"], got["entity_type"], got["entity_id"]})
+	require.Equal(t,
+		map[string]any{"tool": "Bash", "source": "worker", "original_event_type": "agent.tool_use"}, got["payload"])
 	w.report("c", 1, "y", "x")
 	require.Equal(t, "SANDBOX_x", s.next()["event_type"], "y is filtered out")
 	s.say(`{"type":"subscribe","entity_ids":["d"],"event_types":[]}`)
 	answer := s.next()
-	require.Equal(t, map[string]any{"event_types": []any{}, "entity_types": []any{"sandbox"}, "entity_ids": []any{"d"}}, answer["filters"])
+	require.Equal(t, map[string]any{"event_types": []any{}, "entity_types": []any{"sandbox"}, "entity_ids": []any{"d"}},
+		answer["filters"])
 	w.report("c", 3, "x")
 	w.report("d", 1, "z")
 	require.Equal(t, "SANDBOX_z", s.next()["event_type"])
@@ -149,10 +153,12 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 		require.Equal(t, made.ID, last["entity_id"])
 	}
 	require.Equal(t, []string{
-		"TASK_CREATED", "TASK_ASSIGNED", "TASK_STATUS_CHANGED", "TASK_STARTED", "TASK_STATUS_CHANGED", "TASK_FAILED", "TASK_STATUS_CHANGED",
+		"TASK_CREATED", "TASK_ASSIGNED", "TASK_STATUS_CHANGED", "TASK_STARTED", "TASK_STATUS_CHANGED", "TASK_FAILED",
+		"TASK_STATUS_CHANGED",
 	}, names)
 	require.Equal(t, map[string]any{
-		"task_id": made.ID, "ticket_id": made.TicketID, "phase_id": made.PhaseID, "task_type": made.TaskType, "status": "failed",
+		"task_id": made.ID, "ticket_id": made.TicketID, "phase_id": made.PhaseID, "task_type": made.TaskType,
+		"status":   "failed",
 		"priority": made.Priority, "old_status": "running", "error_message": "why", "has_result": false,
 	}, last["payload"])
 
@@ -160,8 +166,10 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, machine, state)
 		VALUES ('box', $1, 'external', false, 'intended')`, w.org)
 	w.exec(`UPDATE sandboxes SET state = 'running' WHERE id = 'box'`)
-	require.Equal(t, []any{"sandbox.spawned", "SANDBOX_SPAWNED"}, []any{boxes.next()["event_type"], boxes.next()["event_type"]})
-	ok[client.QueuedMessage](w.call(http.MethodPost, wire+"box/messages", `{"content":"stop","message_type":"interrupt"}`), http.StatusOK)
+	require.Equal(t, []any{"sandbox.spawned", "SANDBOX_SPAWNED"},
+		[]any{boxes.next()["event_type"], boxes.next()["event_type"]})
+	ok[client.QueuedMessage](w.call(http.MethodPost, wire+"box/messages", `{"content":"stop","message_type":"interrupt"}`),
+		http.StatusOK)
 	queued := boxes.next()
 	require.Equal(t, "SANDBOX_MESSAGE_QUEUED", queued["event_type"])
 	require.Equal(t, "high", queued["payload"].(map[string]any)["priority"])
@@ -199,7 +207,8 @@ func TestWebSocketSendsNoLargeFields(t *testing.T) {
 		"event_type": "agent.file_edited", "event_data": map[string]any{"file_path": "a", "full_diff": large},
 	}), http.StatusOK)
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", map[string]any{
-		"event_type": "agent.completed", "event_data": map[string]any{"turns": 1, "session_id": "s", "transcript_b64": "aGk="},
+		"event_type": "agent.completed",
+		"event_data": map[string]any{"turns": 1, "session_id": "s", "transcript_b64": "aGk="},
 	}), http.StatusOK)
 	edited, completed := s.next()["payload"].(map[string]any), s.next()["payload"].(map[string]any)
 	require.Equal(t, "a", edited["file_path"])
@@ -248,14 +257,16 @@ func TestWebSocketShowsNothingOfOtherOrganizations(t *testing.T) {
 	}
 	require.Equal(t, "theirs", stranger.next()["entity_id"])
 	w.foreignTask(w.key(other, "admin"))
-	require.Equal(t, []any{"TICKET_CREATED", "TASK_CREATED"}, []any{stranger.next()["event_type"], stranger.next()["event_type"]})
+	require.Equal(t, []any{"TICKET_CREATED", "TASK_CREATED"},
+		[]any{stranger.next()["event_type"], stranger.next()["event_type"]})
 	w.reportAs(w.key(w.org, "admin"), "box")
 	require.Equal(t, "box", byQuery.next()["entity_id"], "not the other's task")
 }
 
 func (w *world) reportAs(key, sandbox string) {
 	w.t.Helper()
-	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+sandbox+"/events", `{"event_type":"x"}`, authorization, key), http.StatusOK)
+	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+sandbox+"/events", `{"event_type":"x"}`, authorization, key),
+		http.StatusOK)
 }
 
 func (w *world) foreignTask(key string) {
@@ -284,9 +295,11 @@ func TestWhatIsNoWebSocketIsToldSo(t *testing.T) {
 	require.Equal(t, "websocket", plain.header.Get("Upgrade"))
 	o.call(http.MethodGet, path, nil, "Host", "evil.example").refused(http.StatusForbidden, "")
 	asks := func(more ...string) answer {
-		return o.call(http.MethodGet, path, nil, append([]string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, more...)...)
+		return o.call(http.MethodGet, path, nil,
+			append([]string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}, more...)...)
 	}
-	asks("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Origin", "http://evil.example").refused(http.StatusForbidden, "")
+	asks("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Origin", "http://evil.example").
+		refused(http.StatusForbidden, "")
 	asks("Sec-WebSocket-Key", "short").refused(http.StatusBadRequest, "")
 	asks("Sec-WebSocket-Version", "12").refused(http.StatusBadRequest, "")
 }

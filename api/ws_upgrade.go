@@ -28,9 +28,12 @@ func notUpgraded(status int, cause error) error {
 	case status == http.StatusForbidden:
 		return task.Errorf(task.CodeForbidden, "This WebSocket takes no requests from pages of other sites.").WithCause(cause)
 	case status == http.StatusUpgradeRequired:
-		return &statusError{status, task.Invalid("", "This route is a WebSocket: connect to it with ws:// or wss://. GET /api/v1/tasks/{id}/stream tells of a task over plain HTTP.").WithCause(cause)}
+		return &statusError{status, task.Invalid("",
+			"This route is a WebSocket: connect to it with ws:// or wss://. GET /api/v1/tasks/{id}/stream tells of a task "+
+				"over plain HTTP.").WithCause(cause)}
 	case status < http.StatusInternalServerError:
-		return &statusError{status, task.Invalid("", "No WebSocket can be opened so: its headers are not those of the protocol, version 13.").WithCause(cause)}
+		return &statusError{status, task.Invalid("",
+			"No WebSocket can be opened so: its headers are not those of the protocol, version 13.").WithCause(cause)}
 	}
 	return cause
 }

@@ -45,7 +45,8 @@ func TestEveryCodeSurvivesTheWay(t *testing.T) {
 
 func TestProblemBecomesAnErrorWithCodeAndField(t *testing.T) {
 	t.Parallel()
-	c, _ := serve(t, 422, `{"title":"x","status":422,"detail":"The title is empty.","code":"invalid","errors":[{"location":"body.title"}]}`)
+	c, _ := serve(t, 422,
+		`{"title":"x","status":422,"detail":"The title is empty.","code":"invalid","errors":[{"location":"body.title"}]}`)
 	_, _, err := c.CreateTask(t.Context(), client.NewTask{}, "")
 	e, ok := err.(*task.Error) //nolint:errorlint // the very type is promised
 	require.True(t, ok)

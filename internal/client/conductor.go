@@ -38,7 +38,9 @@ type Candidate struct {
 
 // ConductorAnalyses lists what the conductor thought, newest first.
 func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
-	return answer[Page[ConductorAnalysis]](ctx, c, call{path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit))})
+	return answer[Page[ConductorAnalysis]](ctx, c, call{
+		path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit)),
+	})
 }
 
 // Duplicates lists pairs of tasks about the same work, newest first.

@@ -45,7 +45,9 @@ func (c *Client) RemoveCredential(ctx context.Context, kind, scope, projectID st
 
 // TestCredential asks the provider whether the credential works that the caller would work with.
 func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (credential.Trial, error) {
-	return answer[credential.Trial](ctx, c, call{method: http.MethodPost, path: item("credentials", kind, "test"), body: CredentialQuestion{ProjectID: projectID}})
+	return answer[credential.Trial](ctx, c, call{
+		method: http.MethodPost, path: item("credentials", kind, "test"), body: CredentialQuestion{ProjectID: projectID},
+	})
 }
 
 // RotateCredentials encrypts all of them under the server's first key.

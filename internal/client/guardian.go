@@ -193,7 +193,9 @@ func (c *Client) Interventions(ctx context.Context, f GuardianFilter) (Page[Inte
 
 // Withdraw takes an intervention back that the agent has not been given yet.
 func (c *Client) Withdraw(ctx context.Context, id string) (Intervention, error) {
-	return answer[Intervention](ctx, c, call{method: http.MethodPost, path: item("guardian/interventions", id, "withdraw")})
+	return answer[Intervention](ctx, c, call{
+		method: http.MethodPost, path: item("guardian/interventions", id, "withdraw"),
+	})
 }
 
 // MonitorStatus returns how the guardian runs.
@@ -210,10 +212,14 @@ func (c *Client) MonitorHealth(ctx context.Context) (MonitorHealth, error) {
 // judgement that still stands is answered.
 func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnalysis, error) {
 	q := query("force", when(force, "true"))
-	return answer[AgentAnalysis](ctx, c, call{method: http.MethodPost, path: item("monitor/intelligent/analyze", id), query: q})
+	return answer[AgentAnalysis](ctx, c, call{
+		method: http.MethodPost, path: item("monitor/intelligent/analyze", id), query: q,
+	})
 }
 
 // AskSchedule runs, pauses or resumes a schedule; it needs the scope admin.
 func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Schedule, error) {
-	return answer[Schedule](ctx, c, call{method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason}})
+	return answer[Schedule](ctx, c, call{
+		method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason},
+	})
 }

@@ -66,18 +66,25 @@ func (c *Client) Installation(ctx context.Context) (Installation, error) {
 
 // BeginVisit writes down that a person goes into a sandbox, and returns where it is.
 func (c *Client) BeginVisit(ctx context.Context, sandboxID string, in NewVisit) (BegunVisit, error) {
-	return answer[BegunVisit](ctx, c, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in})
+	return answer[BegunVisit](ctx, c, call{
+		method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in,
+	})
 }
 
 // EndVisit writes down how it ended.
 func (c *Client) EndVisit(ctx context.Context, sandboxID, visitID, outcome string) error {
-	_, err := c.do(ctx, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "visits", visitID, "end"), body: VisitEnd{Outcome: outcome}}, nil)
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: item("sandboxes", sandboxID, "visits", visitID, "end"),
+		body: VisitEnd{Outcome: outcome},
+	}, nil)
 	return err
 }
 
 // SandboxLog returns what a sandbox's agent printed behind after, and waits for it if there is
 // nothing, 25 s at most.
-func (c *Client) SandboxLog(ctx context.Context, sandboxID string, after int64, wait time.Duration) (SandboxLog, error) {
+func (c *Client) SandboxLog(
+	ctx context.Context, sandboxID string, after int64, wait time.Duration,
+) (SandboxLog, error) {
 	q := query("after", strconv.FormatInt(after, 10), "wait", patience(wait))
 	return answer[SandboxLog](ctx, c, call{path: item("sandboxes", sandboxID, "log"), query: q})
 }

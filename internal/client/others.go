@@ -28,7 +28,8 @@ type SandboxFilter struct {
 
 // Sandboxes lists the ledger, newest first.
 func (c *Client) Sandboxes(ctx context.Context, f SandboxFilter) (Page[Sandbox], error) {
-	q := query("task_id", f.TaskID, "state", f.State, "cursor", f.Cursor, "unverified", when(f.Unverified, "true"), "limit", positive(f.Limit))
+	q := query("task_id", f.TaskID, "state", f.State, "cursor", f.Cursor, "unverified",
+		when(f.Unverified, "true"), "limit", positive(f.Limit))
 	return answer[Page[Sandbox]](ctx, c, call{path: prefix + "/sandboxes", query: q})
 }
 
@@ -52,7 +53,9 @@ func (c *Client) LoseHost(ctx context.Context, id string) (Host, error) {
 // SendMessage puts a message into the inbox of a sandbox's agent. With a key that is not empty
 // the same key and body answer the same message.
 func (c *Client) SendMessage(ctx context.Context, sandboxID string, in NewMessage, key string) (QueuedMessage, error) {
-	return answer[QueuedMessage](ctx, c, call{method: http.MethodPost, path: item("sandboxes", sandboxID, "messages"), header: once(key), body: in})
+	return answer[QueuedMessage](ctx, c, call{
+		method: http.MethodPost, path: item("sandboxes", sandboxID, "messages"), header: once(key), body: in,
+	})
 }
 
 // Projects lists the projects of the caller's organization, newest first.

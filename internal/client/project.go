@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// OptionalBool is what a change says of a setting that has a default: nothing, yes, no, or back to the default. In JSON the last
-// is null.
+// OptionalBool is what a change says of a setting that has a default: nothing, yes, no, or back to the default. In JSON
+// the last is null.
 type OptionalBool struct {
 	Named bool  // else it stays as it is
 	To    *bool // nil: the default
@@ -81,8 +81,8 @@ type ProjectPause struct {
 // longestName is the length of the longest name of a project, in bytes.
 const longestName = 255
 
-// NameOfRepo is what the project of a repository is called where nobody gives it a name: the folder of a local one, owner/name of
-// another.
+// NameOfRepo is what the project of a repository is called where nobody gives it a name: the folder of a local one,
+// owner/name of another.
 func NameOfRepo(repo string) string {
 	name := strings.TrimSuffix(repo, ".git")
 	if strings.HasPrefix(name, "/") {
@@ -91,7 +91,8 @@ func NameOfRepo(repo string) string {
 	return strings.ToValidUTF8(name[:min(len(name), longestName)], "")
 }
 
-// NumberedName returns the nth candidate for a name that must be unique: the name itself, then name-2, name-3 and so on.
+// NumberedName returns the nth candidate for a name that must be unique: the name itself, then name-2, name-3 and so
+// on.
 func NumberedName(name string, n int) string {
 	if n == 1 {
 		return name

@@ -12,7 +12,8 @@ import (
 func TestAProjectIsCalledAfterItsRepository(t *testing.T) {
 	t.Parallel()
 	for repo, want := range map[string]string{
-		"/home/me/src/second": "second", "/srv/git/app.git": "app", "/home/me/app/.git": "app", "acme/app": "acme/app", "": "",
+		"/home/me/src/second": "second", "/srv/git/app.git": "app", "/home/me/app/.git": "app", "acme/app": "acme/app",
+		"":                                 "",
 		"/srv/" + strings.Repeat("ü", 200): strings.Repeat("ü", 127),
 	} {
 		require.Equal(t, want, client.NameOfRepo(repo), repo)

@@ -67,7 +67,9 @@ func (c *Client) Judge(ctx context.Context, id string, v PersonVerdict) (asked A
 
 func (c *Client) ask(ctx context.Context, id, what, reason string) (Asked, bool, error) {
 	var asked Asked
-	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, what), body: ReasonRequest{Reason: reason}}, &asked)
+	status, err := c.do(ctx, call{
+		method: http.MethodPost, path: item("tasks", id, what), body: ReasonRequest{Reason: reason},
+	}, &asked)
 	return asked, status == http.StatusOK, err
 }
 

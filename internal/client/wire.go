@@ -197,8 +197,8 @@ type Info struct {
 	Namespace     string `json:"temporal_namespace"`
 	Open          bool   `json:"open"`     // no login is asked for
 	Protocol      int    `json:"protocol"` // newest version that agents may speak
-	// Agents and Sandboxes are what works here now, preferred ones first. DefaultAgent is the agent of tasks that name none;
-	// empty: none of Agents is.
+	// Agents and Sandboxes are what works here now, preferred ones first. DefaultAgent is the agent of tasks that name
+	// none; empty: none of Agents is.
 	Agents       []string `json:"agents" nullable:"false"`
 	DefaultAgent string   `json:"default_agent"`
 	Sandboxes    []string `json:"sandboxes" nullable:"false"`
