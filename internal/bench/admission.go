@@ -48,11 +48,13 @@ func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
 	return nil
 }
 
-// queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them. They are
-// queued once the slots are taken, so that the server assigns none.
+// queue writes tasks that wait for slots which others hold. None of them has a workflow, and no relay sees them. They
+// are queued once the slots are taken, so that the server assigns none.
 func (s *server) queue(ctx context.Context, waiting int) error {
 	for range queues {
-		project, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench " + task.NewID(), MaxSlots: new(slotsEach)})
+		project, err := s.api.CreateProject(ctx, apiclient.NewProject{
+			Name: "bench " + task.NewID(), MaxSlots: new(slotsEach),
+		})
 		if err != nil {
 			return fmt.Errorf("make a project: %w", err)
 		}

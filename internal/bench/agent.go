@@ -46,9 +46,18 @@ func measureAgent(ctx context.Context, cfg Config, r *Report) error {
 	}
 	disk := float64(info.Size()) / megabyte
 	r.add(
-		Row{What: "`omoi-agent` on disk", Goal: "at most 15 MB", Measured: fmt.Sprintf("%.1f MB", disk), Value: disk, Verdict: atMost(disk, goalDisk)},
-		Row{What: "`omoi-agent` resident at its peak, median", Goal: "at most 25 MB", Measured: fmt.Sprintf("%.1f MB", median(peaks)), Value: median(peaks), Verdict: atMost(median(peaks), goalResident)},
-		Row{What: "`omoi-agent` from its start to its first heartbeat, median", Goal: "at most 50 ms", Measured: fmt.Sprintf("%.1f ms", median(beats)), Value: median(beats), Verdict: atMost(median(beats), goalBeat)},
+		Row{
+			What: "`omoi-agent` on disk", Goal: "at most 15 MB", Measured: fmt.Sprintf("%.1f MB", disk), Value: disk,
+			Verdict: atMost(disk, goalDisk),
+		},
+		Row{
+			What: "`omoi-agent` resident at its peak, median", Goal: "at most 25 MB",
+			Measured: fmt.Sprintf("%.1f MB", median(peaks)), Value: median(peaks), Verdict: atMost(median(peaks), goalResident),
+		},
+		Row{
+			What: "`omoi-agent` from its start to its first heartbeat, median", Goal: "at most 50 ms",
+			Measured: fmt.Sprintf("%.1f ms", median(beats)), Value: median(beats), Verdict: atMost(median(beats), goalBeat),
+		},
 	)
 	r.note("omoi-agent", "%d starts with a scripted agent that writes a file, runs a command and reports 2,000 events of 500 bytes; to the arrival of the first heartbeat at a server in this process. Resident memory is the kernel's high-water mark (`VmHWM`), read until the program ends.", cfg.Agents)
 	return nil
@@ -90,8 +99,9 @@ func agentConfig(dir, url string) (string, error) {
 	}
 	text, err := json.Marshal(agentconfig.Config{
 		Protocol: agentconfig.Protocol, SandboxID: "bench", TaskID: task.NewID(), Attempt: 1, APIURL: url, Token: "none",
-		Runtime: task.AgentScripted, Workspace: filepath.Join(dir, "work"), Dir: filepath.Join(dir, "omoi"), Description: "a benchmark",
-		Script: []byte(`{"steps":[{"write":{"path":"a.txt","content":"a\n"}},{"bash":{"command":"cat a.txt"}},{"flood":{"events":2000,"bytes":500}}]}`),
+		Runtime: task.AgentScripted, Workspace: filepath.Join(dir, "work"), Dir: filepath.Join(dir, "omoi"),
+		Description: "a benchmark",
+		Script:      []byte(`{"steps":[{"write":{"path":"a.txt","content":"a\n"}},{"bash":{"command":"cat a.txt"}},{"flood":{"events":2000,"bytes":500}}]}`),
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode the agent's configuration: %w", err)

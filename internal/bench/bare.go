@@ -57,7 +57,8 @@ func startBare(c client.Client, shape past) (*bare, error) {
 	const activities, workflows, pollers = 200, 100, 4
 	w := worker.New(c, bareQueue, worker.Options{
 		MaxConcurrentActivityExecutionSize: activities, MaxConcurrentWorkflowTaskExecutionSize: workflows,
-		MaxConcurrentActivityTaskPollers: pollers, MaxConcurrentWorkflowTaskPollers: pollers, DisableRegistrationAliasing: true,
+		MaxConcurrentActivityTaskPollers: pollers, MaxConcurrentWorkflowTaskPollers: pollers,
+		DisableRegistrationAliasing: true,
 	})
 	w.RegisterWorkflowWithOptions(runBare, workflow.RegisterOptions{Name: bareWorkflow})
 	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: bareActivity})

@@ -39,7 +39,8 @@ func TestBenchRuns(t *testing.T) {
 		Bin: programs(t), Rounds: 1, Tasks: 4, Parallel: 2, Starts: 1, Hour: 5 * time.Second, Flood: 60,
 		Spell: 100 * time.Millisecond, Agents: 1, Crowd: 3, Demos: 1,
 		Slow: 500 * time.Millisecond, Clouds: 2, Ledger: 400, Alive: 40, Waiting: 300,
-		Steady: 200 * time.Millisecond, Streams: 400, Watch: 200 * time.Millisecond, History: 1000, Progress: func(text string) { t.Log(text) },
+		Steady: 200 * time.Millisecond, Streams: 400, Watch: 200 * time.Millisecond, History: 1000,
+		Progress: func(text string) { t.Log(text) },
 	})
 	require.NoError(t, err)
 	const figures = 58

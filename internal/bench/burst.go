@@ -50,11 +50,13 @@ func measureBurst(ctx context.Context, cfg Config, r *Report) (err error) {
 	slices.Sort(took)
 	value := quantile(beside, p99)
 	r.add(Row{
-		What: "acknowledged event of 10 other sandboxes while one reports 20 MiB at once, p99", Goal: fmt.Sprintf("at most %d ms", goalBurst),
+		What:     "acknowledged event of 10 other sandboxes while one reports 20 MiB at once, p99",
+		Goal:     fmt.Sprintf("at most %d ms", goalBurst),
 		Measured: fmt.Sprintf("%.1f ms", value), Value: value, Verdict: atMost(value, goalBurst),
 	},
 		Row{What: "the same without the 20 MiB", Measured: fmt.Sprintf("%.1f ms", quantile(alone, p99)), Value: quantile(alone, p99)})
-	r.note("Much output at once", burstNote, cfg.Rounds, cfg.Spell, burstRate, burstOthers, latencies(alone), latencies(beside), latencies(took))
+	r.note("Much output at once", burstNote, cfg.Rounds, cfg.Spell, burstRate, burstOthers, latencies(alone),
+		latencies(beside), latencies(took))
 	return nil
 }
 
@@ -123,7 +125,8 @@ func (p *poster) shouts(form int) (all []shouted) {
 	list := strings.Join(events, ",")
 	for range burstBytes / burstPart {
 		p.spells++
-		all = append(all, shouted{path + "/batch", fmt.Sprintf(`{"spool_id":"loud%d","first":1,"events":[%s]}`, p.spells, list)})
+		all = append(all,
+			shouted{path + "/batch", fmt.Sprintf(`{"spool_id":"loud%d","first":1,"events":[%s]}`, p.spells, list)})
 	}
 	return all
 }

@@ -64,6 +64,9 @@ func (f *fleet) conduct(ctx context.Context, rounds int, r *Report) error {
 		return err
 	}
 	r.add(c.row(fmt.Sprintf("a cycle of the conductor over %d agents at work, by words alone", f.alive), goalConductor))
-	r.note("The conductor", "The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and each has changed up to 40 files. %s", c.text())
+	r.note("The conductor",
+		"The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and "+
+			"each has changed up to 40 files. %s",
+		c.text())
 	return nil
 }

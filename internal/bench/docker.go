@@ -18,7 +18,10 @@ var errNoEngine = errors.New("no docker engine can be started here")
 // measureDocker makes containers one after the other, at an engine of its own. They share the
 // network of this machine: an engine for tests has no bridge.
 func measureDocker(ctx context.Context, cfg Config, r *Report) (err error) {
-	row := Row{What: "Docker container, from create to its agent's first heartbeat, median", Goal: "under 2 s", Measured: "needs root and dockerd on Linux", Verdict: NotMeasured}
+	row := Row{
+		What: "Docker container, from create to its agent's first heartbeat, median", Goal: "under 2 s",
+		Measured: "needs root and dockerd on Linux", Verdict: NotMeasured,
+	}
 	e, err := startEngine(ctx)
 	if errors.Is(err, errNoEngine) {
 		r.add(row)
@@ -45,7 +48,10 @@ func measureDocker(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	row.Value, row.Measured, row.Verdict = median(took), ms(median(took)), atMost(median(took), goalDocker)
 	r.add(row)
-	r.note("Docker", "The provider alone, as with local sandboxes, at an engine that is started for it; its containers have the network of the machine. One after the other: %s.", spread(took))
+	r.note("Docker",
+		"The provider alone, as with local sandboxes, at an engine that is started for it; its containers have the "+
+			"network of the machine. One after the other: %s.",
+		spread(took))
 	return nil
 }
 

@@ -38,7 +38,9 @@ func (f *fleet) settle(ctx context.Context) error {
 		return fmt.Errorf("read the installation's id: %w", err)
 	}
 	for n := range f.alive + strangers {
-		l := sandbox.Labels{Installation: installation, TaskID: task.NewID(), Attempt: f.rows / f.alive, SandboxID: task.NewSandboxID()}
+		l := sandbox.Labels{
+			Installation: installation, TaskID: task.NewID(), Attempt: f.rows / f.alive, SandboxID: task.NewSandboxID(),
+		}
 		live[l.SandboxID] = l
 		if n < f.alive {
 			tasks, boxes = append(tasks, l.TaskID), append(boxes, l.SandboxID)
@@ -100,7 +102,8 @@ func (f *fleet) writeLedger(ctx context.Context, db database, tasks, boxes []str
 // open starts the tasks' workflows on a queue that nobody asks: they stay as they are.
 func (f *fleet) open(ctx context.Context, tasks []string) error {
 	return each(ctx, tasks, func(ctx context.Context, id string) error {
-		_, err := f.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: contract.TaskWorkflowID(id), TaskQueue: "bench-nobody"}, contract.TaskWorkflow)
+		_, err := f.temporal.ExecuteWorkflow(ctx,
+			client.StartWorkflowOptions{ID: contract.TaskWorkflowID(id), TaskQueue: "bench-nobody"}, contract.TaskWorkflow)
 		if err != nil {
 			return fmt.Errorf("start the workflow of a task: %w", err)
 		}
@@ -151,6 +154,7 @@ func each(ctx context.Context, all []string, do func(ctx context.Context, one st
 // marks are labels as the provider writes them.
 func marks(l sandbox.Labels) map[string]string {
 	return map[string]string{
-		"omoi-installation": l.Installation, "omoi-task": l.TaskID, "omoi-attempt": strconv.Itoa(l.Attempt), "omoi-sandbox": l.SandboxID,
+		"omoi-installation": l.Installation, "omoi-task": l.TaskID, "omoi-attempt": strconv.Itoa(l.Attempt),
+		"omoi-sandbox": l.SandboxID,
 	}
 }

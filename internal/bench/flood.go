@@ -47,10 +47,23 @@ func measureFlood(ctx context.Context, cfg Config, r *Report) (err error) {
 	busyShare, hourShare := busy.perThousand(), hour.perThousand()
 	quiet := float64(hour.past.signals - hour.milestones)
 	r.add(
-		Row{What: "signals for 1,000 events, agent with 1 event a second for an hour", Goal: "at most 30", Measured: fmt.Sprintf("%.1f", hourShare), Value: hourShare, Verdict: atMost(hourShare, goalPerThousand)},
-		Row{What: fmt.Sprintf("signals for 1,000 events, agent with 20 events a second, %d events", busy.events), Goal: "at most 30", Measured: fmt.Sprintf("%.1f", busyShare), Value: busyShare, Verdict: atMost(busyShare, goalPerThousand)},
-		Row{What: "signals of an agent-hour, milestones left out", Goal: "at most 70", Measured: fmt.Sprintf("%.0f", quiet), Value: quiet, Verdict: atMost(quiet, goalSignals)},
-		Row{What: "history events of an agent-hour", Goal: "at most 1,000", Measured: strconv.Itoa(hour.past.events), Value: float64(hour.past.events), Verdict: atMost(float64(hour.past.events), goalHistory)},
+		Row{
+			What: "signals for 1,000 events, agent with 1 event a second for an hour", Goal: "at most 30",
+			Measured: fmt.Sprintf("%.1f", hourShare), Value: hourShare, Verdict: atMost(hourShare, goalPerThousand),
+		},
+		Row{
+			What: fmt.Sprintf("signals for 1,000 events, agent with 20 events a second, %d events", busy.events),
+			Goal: "at most 30", Measured: fmt.Sprintf("%.1f", busyShare), Value: busyShare,
+			Verdict: atMost(busyShare, goalPerThousand),
+		},
+		Row{
+			What: "signals of an agent-hour, milestones left out", Goal: "at most 70", Measured: fmt.Sprintf("%.0f", quiet),
+			Value: quiet, Verdict: atMost(quiet, goalSignals),
+		},
+		Row{
+			What: "history events of an agent-hour", Goal: "at most 1,000", Measured: strconv.Itoa(hour.past.events),
+			Value: float64(hour.past.events), Verdict: atMost(float64(hour.past.events), goalHistory),
+		},
 	)
 	r.note("Signals and history", "Counted in the histories of real tasks on a real server, not reckoned. An hour was run in %s: omoi's quiet digest, time limits and the agent's clock were all divided by %.0f; the relay's own pace (3 milestones at once, then one a second) was left as it is. The hour: %d events, %d signals with %d milestones, %d history events in the task's workflow from its first to its last. The busy agent: %d events in %.0f s of its own time, %d signals, %d history events.",
 		cfg.Hour, scale, hour.events, hour.past.signals, hour.milestones, hour.past.events, busy.events, length.Seconds(), busy.past.signals, busy.past.events)
@@ -61,8 +74,10 @@ func measureFlood(ctx context.Context, cfg Config, r *Report) (err error) {
 func scaled(scale float64) map[string]string {
 	settings := map[string]string{}
 	for name, usual := range map[string]time.Duration{
-		"OMOI_RELAY_DIGEST_INTERVAL": time.Minute, "OMOI_TASK_HEARTBEAT_TIMEOUT": 2 * time.Minute, "OMOI_TASK_NO_WORK_TIMEOUT": 15 * time.Minute,
-		"OMOI_TASK_IDLE_TIMEOUT": 10 * time.Minute, "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": 30 * time.Second, "OMOI_TASK_ATTEMPT_TIMEOUT": 4 * time.Hour,
+		"OMOI_RELAY_DIGEST_INTERVAL": time.Minute, "OMOI_TASK_HEARTBEAT_TIMEOUT": 2 * time.Minute,
+		"OMOI_TASK_NO_WORK_TIMEOUT": 15 * time.Minute,
+		"OMOI_TASK_IDLE_TIMEOUT":    10 * time.Minute, "OMOI_TEST_AGENT_HEARTBEAT_INTERVAL": 30 * time.Second,
+		"OMOI_TASK_ATTEMPT_TIMEOUT": 4 * time.Hour,
 	} {
 		settings[name] = max(time.Duration(float64(usual)/scale), 10*time.Millisecond).String()
 	}

@@ -103,11 +103,13 @@ func compareIntake(r *Report, got map[string][]float64) {
 		ratio("single posts, to pgbench", got[singlePosts], got[plainRows], goalSingle),
 		share("single posts, to pgbench with a counter row", got[singlePosts], got[counterRows]),
 		ratio("single posts, to one INSERT a request", got[singlePosts], got[naivePosts], goalNaive),
-		ratio("single posts with ids, to pgbench with a key against repeats", got[guardedPosts], got[guardedRows], goalSingle),
+		ratio("single posts with ids, to pgbench with a key against repeats", got[guardedPosts],
+			got[guardedRows], goalSingle),
 		ratio("events in batches, to pgbench with a key against repeats", got[batchPosts], got[guardedRows], goalBatch),
 		ratio("events in batches, to COPY with a key against repeats", got[batchPosts], got[copiedRows], goalCopy),
 	)
-	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[repeatPosts], got[batchPosts], goalRepeats)
+	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[repeatPosts],
+		got[batchPosts], goalRepeats)
 	repeats.Goal = "at least 0.95 times"
 	r.add(repeats,
 		share("single posts, to a server that only numbers and stores", got[singlePosts], got[leastPosts]),
@@ -170,7 +172,9 @@ func share(what string, ours, theirs []float64) Row {
 // durability says what a commit waits for.
 func (s *server) durability(ctx context.Context) string {
 	var fsync, commit, version string
-	err := s.pool.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')`).Scan(&fsync, &commit, &version)
+	err := s.pool.QueryRow(
+		ctx, `SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')`,
+	).Scan(&fsync, &commit, &version)
 	if err != nil {
 		return "The server did not say what a commit waits for"
 	}

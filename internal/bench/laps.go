@@ -50,7 +50,9 @@ func (t *laps) step(last time.Time, s step) time.Time {
 	for n := 2; t.round[name]; n++ { //nolint:mnd // the second of its name
 		name = fmt.Sprintf("%s (%d)", s.name, n)
 	}
-	t.note(name, [columns]time.Duration{s.decided.Sub(last), s.scheduled.Sub(s.decided), s.started.Sub(s.scheduled), s.ended.Sub(s.started)})
+	t.note(name, [columns]time.Duration{
+		s.decided.Sub(last), s.scheduled.Sub(s.decided), s.started.Sub(s.scheduled), s.ended.Sub(s.started),
+	})
 	return s.ended
 }
 

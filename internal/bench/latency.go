@@ -22,7 +22,8 @@ const (
 )
 
 // measureLatency posts at half the rates that were measured a moment ago, for long enough
-// that a checkpoint is in it, and lets pgbench do the same beside it: how long a disk and a checkpoint take differs between machines.
+// that a checkpoint is in it, and lets pgbench do the same beside it: how long a disk and a checkpoint take differs
+// between machines.
 func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, t *twin, got map[string][]float64) error {
 	singles, batches := median(got[singlePosts]), median(got[batchPosts])
 	for _, of := range []struct {
@@ -30,8 +31,14 @@ func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, t *t
 		rate, goal   float64
 		next         func(n int) func(time.Time) []byte
 	}{
-		{fmt.Sprintf("acknowledged post at half the top rate (%.0f/s)", half*singles), "single", half * singles, goalSingleP99, p.nextSingle},
-		{fmt.Sprintf("acknowledged batch of %d at half the top rate (%.0f events/s)", batchSize, half*batches), "rows", half * batches / batchSize, goalBatchP99, p.nextBatch},
+		{
+			fmt.Sprintf("acknowledged post at half the top rate (%.0f/s)", half*singles), "single", half * singles,
+			goalSingleP99, p.nextSingle,
+		},
+		{
+			fmt.Sprintf("acknowledged batch of %d at half the top rate (%.0f events/s)", batchSize, half*batches), "rows",
+			half * batches / batchSize, goalBatchP99, p.nextBatch,
+		},
 	} {
 		ours, err := p.steady(ctx, cfg.Steady, of.rate, of.next)
 		if err != nil {
@@ -53,7 +60,10 @@ const latencyNote = "Open loop: each post has a time at which it is due, and its
 func latencyRows(what string, lasts time.Duration, ours, theirs []float64, goal float64) []Row {
 	mine, other := quantile(ours, p99), quantile(theirs, p99)
 	what += fmt.Sprintf(", p99 over %s with a checkpoint", lasts)
-	row := Row{What: what + ", to pgbench -R", Goal: fmt.Sprintf("at most %.1f times", goal), Measured: "no pgbench here", Verdict: NotMeasured}
+	row := Row{
+		What: what + ", to pgbench -R", Goal: fmt.Sprintf("at most %.1f times", goal), Measured: "no pgbench here",
+		Verdict: NotMeasured,
+	}
 	if other > 0 {
 		row.Value = mine / other
 		row.Measured, row.Verdict = fmt.Sprintf("%.2f times", row.Value), atMost(row.Value, goal)
@@ -67,11 +77,14 @@ func latencyRows(what string, lasts time.Duration, ours, theirs []float64, goal 
 
 // latencies tells how latencies lie.
 func latencies(sorted []float64) string {
-	return fmt.Sprintf("%d, median %.1f ms, p99 %.1f ms, longest %.0f ms", len(sorted), quantile(sorted, p50), quantile(sorted, p99), quantile(sorted, 1))
+	return fmt.Sprintf("%d, median %.1f ms, p99 %.1f ms, longest %.0f ms", len(sorted), quantile(sorted, p50),
+		quantile(sorted, p99), quantile(sorted, 1))
 }
 
 // steady posts at a rate into an empty table, with a checkpoint after half of the time.
-func (p *poster) steady(ctx context.Context, lasts time.Duration, rate float64, next func(n int) func(time.Time) []byte) ([]float64, error) {
+func (p *poster) steady(
+	ctx context.Context, lasts time.Duration, rate float64, next func(n int) func(time.Time) []byte,
+) ([]float64, error) {
 	if err := p.empty(ctx); err != nil {
 		return nil, err
 	}
@@ -81,7 +94,9 @@ func (p *poster) steady(ctx context.Context, lasts time.Duration, rate float64, 
 }
 
 // withCheckpoint forces a checkpoint after half of the time that run lasts.
-func withCheckpoint(ctx context.Context, pool *pgxpool.Pool, lasts time.Duration, run func(context.Context) ([]float64, error)) ([]float64, error) {
+func withCheckpoint(
+	ctx context.Context, pool *pgxpool.Pool, lasts time.Duration, run func(context.Context) ([]float64, error),
+) ([]float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	made := make(chan error, 1)

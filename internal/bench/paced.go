@@ -52,7 +52,9 @@ func (p pace) due(begin time.Time, n int64) (time.Time, bool) {
 }
 
 // converse sends what is due on one connection: whichever is free takes the next.
-func (p pace) converse(ctx context.Context, host string, due func() (time.Time, bool), next func(time.Time) []byte) (took []float64, err error) {
+func (p pace) converse(
+	ctx context.Context, host string, due func() (time.Time, bool), next func(time.Time) []byte,
+) (took []float64, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API: %w", err)

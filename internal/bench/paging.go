@@ -53,7 +53,8 @@ func measurePaging(ctx context.Context, cfg Config, r *Report) (err error) {
 		}
 		value := median(ratios)
 		r.add(Row{
-			What: fmt.Sprintf("last pages of %d events to the first, %s", cfg.History, w.name), Goal: fmt.Sprintf("at most %.2f times", goalPaging),
+			What:     fmt.Sprintf("last pages of %d events to the first, %s", cfg.History, w.name),
+			Goal:     fmt.Sprintf("at most %.2f times", goalPaging),
 			Measured: fmt.Sprintf("%.2f times", value), Value: value, Verdict: atMost(value, goalPaging),
 		})
 	}

@@ -190,7 +190,8 @@ func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, erro
 			fmt.Fprintf(&text, "box%d\t%d\t2026-01-01\tagent.tool_use\t%s\t%[2]d\n", sequence%boxCount, sequence, data)
 		}
 		begun := time.Now()
-		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text, `COPY bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent) FROM STDIN`)
+		tag, err := conn.Conn().PgConn().CopyFrom(ctx, &text,
+			`COPY bench_guarded (sandbox_id, sequence, partition_month, event_type, event_data, sent) FROM STDIN`)
 		if err != nil {
 			return 0, fmt.Errorf("copy rows: %w", err)
 		}

@@ -28,7 +28,10 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cloud.Close()) }() //nolint:contextcheck // its end waits for nobody
-	row := Row{What: "Daytona emulator, from a sandbox's readiness to omoi's next call, longest", Goal: "at most 2 s", Measured: "needs bubblewrap", Verdict: NotMeasured}
+	row := Row{
+		What: "Daytona emulator, from a sandbox's readiness to omoi's next call, longest", Goal: "at most 2 s",
+		Measured: "needs bubblewrap", Verdict: NotMeasured,
+	}
 	if !cloud.Confined() {
 		r.add(row)
 		return nil
@@ -39,7 +42,9 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	defer closing()
 	for n := range cfg.Clouds {
-		cloud.Faults().Set(daytonatest.Fault{Switch: daytonatest.SlowCreate, Delay: cfg.Slow * time.Duration(n+1) / time.Duration(cfg.Clouds), Times: 1})
+		cloud.Faults().Set(daytonatest.Fault{
+			Switch: daytonatest.SlowCreate, Delay: cfg.Slow * time.Duration(n+1) / time.Duration(cfg.Clouds), Times: 1,
+		})
 	}
 	made, err := s.together(ctx, cfg.Clouds)
 	if err != nil {

@@ -45,7 +45,9 @@ func emptyCloud(ctx context.Context) (*daytonatest.Server, error) {
 	limits := map[daytonatest.Kind]daytonatest.RateLimit{} //nolint:exhaustive // the rest is as it is
 	limits[daytonatest.KindCreate] = daytonatest.RateLimit{Calls: 1_000_000, Per: time.Minute}
 	limits[daytonatest.KindAuthenticated] = limits[daytonatest.KindCreate]
-	return daytonatest.Start(ctx, daytonatest.Options{CreateDelay: day, CreateWait: -1, Isolation: daytonatest.IsolationNone, Limits: limits})
+	return daytonatest.Start(ctx, daytonatest.Options{
+		CreateDelay: day, CreateWait: -1, Isolation: daytonatest.IsolationNone, Limits: limits,
+	})
 }
 
 // reap runs rounds, and sees that each saw everything.
@@ -59,7 +61,8 @@ func (f *fleet) reap(ctx context.Context, rounds int, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.add(c.row(fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes", f.rows, f.alive), goalReaper))
+	r.add(c.row(fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes", f.rows, f.alive),
+		goalReaper))
 	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the emulator page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. %s",
 		strangers, c.text())
 	return nil

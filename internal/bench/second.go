@@ -24,7 +24,9 @@ func (s *server) startAPI(ctx context.Context, cfg Config) (*server, error) {
 		return nil, err
 	}
 	dir := filepath.Join(s.dir, "api")
-	o := &server{dir: dir, key: s.key, ring: s.ring, pool: s.pool, info: s.info, env: maps.Clone(s.env), done: make(chan error, 1)}
+	o := &server{
+		dir: dir, key: s.key, ring: s.ring, pool: s.pool, info: s.info, env: maps.Clone(s.env), done: make(chan error, 1),
+	}
 	o.info.APIURL = "http://127.0.0.1:" + strconv.Itoa(port)
 	maps.Copy(o.env, map[string]string{
 		"OMOI_HOME": filepath.Join(dir, "home"), "OMOI_API_PORT": strconv.Itoa(port), "OMOI_API_CALLBACK_URL": o.info.APIURL,

@@ -60,7 +60,8 @@ func startServer(ctx context.Context, cfg Config, settings map[string]string) (*
 	s.ring = ring
 	env := baseEnvironment(cfg.Dir)
 	maps.Copy(env, map[string]string{
-		"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": s.key, "OMOI_TOKEN_KEY": "bench." + base64.RawURLEncoding.EncodeToString(secret),
+		"OMOI_API_AUTH_DISABLED": "false", "OMOI_API_KEY": s.key,
+		"OMOI_TOKEN_KEY":                       "bench." + base64.RawURLEncoding.EncodeToString(secret),
 		"OMOI_TASK_MAX_CONCURRENT_PER_PROJECT": "1000", "OMOI_WORKER_MAX_SANDBOXES": "1000", "OMOI_LOG_LEVEL": "info",
 	})
 	maps.Copy(env, settings)
@@ -198,7 +199,10 @@ func repository(ctx context.Context, dir string) (string, error) {
 	work, bare := filepath.Join(dir, "work"), filepath.Join(dir, "remote.git")
 	for _, args := range [][]string{
 		{"init", "--quiet", "-b", "main", work},
-		{"-C", work, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "--quiet", "--allow-empty", "-m", "begin"},
+		{
+			"-C", work, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "--quiet", "--allow-empty",
+			"-m", "begin",
+		},
 		{"clone", "--quiet", "--bare", work, bare},
 	} {
 		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil { //nolint:gosec // our own arguments

@@ -37,7 +37,10 @@ type spawner struct {
 // measureSpawn makes sandboxes one after the other, then many at once.
 func measureSpawn(ctx context.Context, cfg Config, r *Report) error {
 	if runtime.GOOS != "linux" {
-		r.add(Row{What: "local sandbox, from create to its agent's first heartbeat, median", Goal: "under 300 ms", Measured: "needs Linux", Verdict: NotMeasured})
+		r.add(Row{
+			What: "local sandbox, from create to its agent's first heartbeat, median", Goal: "under 300 ms",
+			Measured: "needs Linux", Verdict: NotMeasured,
+		})
 		return nil
 	}
 	provider, err := newLocal(cfg) //nolint:contextcheck // its probes have limits of their own
@@ -58,8 +61,14 @@ func measureSpawn(ctx context.Context, cfg Config, r *Report) error {
 	}
 	all := slices.Max(each) / 1000 //nolint:mnd // milliseconds
 	r.add(
-		Row{What: "local sandbox, from create to its agent's first heartbeat, median", Goal: "under 300 ms", Measured: ms(median(alone)), Value: median(alone), Verdict: atMost(median(alone), goalSpawn)},
-		Row{What: fmt.Sprintf("%d local sandboxes at once, to the last first heartbeat", cfg.Crowd), Goal: "under 10 s", Measured: fmt.Sprintf("%.1f s", all), Value: all, Verdict: atMost(all, goalCrowd)},
+		Row{
+			What: "local sandbox, from create to its agent's first heartbeat, median", Goal: "under 300 ms",
+			Measured: ms(median(alone)), Value: median(alone), Verdict: atMost(median(alone), goalSpawn),
+		},
+		Row{
+			What: fmt.Sprintf("%d local sandboxes at once, to the last first heartbeat", cfg.Crowd), Goal: "under 10 s",
+			Measured: fmt.Sprintf("%.1f s", all), Value: all, Verdict: atMost(all, goalCrowd),
+		},
 	)
 	r.note("Local sandboxes", "The provider alone, as a worker uses it: create, put the agent and its configuration in, start it, wait for its first heartbeat at a server in this process; with %s. One after the other: %s. At once, each: %s.",
 		strings.Join(provider.Isolation(), ", "), spread(alone), spread(each))
@@ -161,7 +170,8 @@ func (s *spawner) start(ctx context.Context, labels sandbox.Labels, url string) 
 	}
 	paths := s.provider.Paths(labels)
 	text, err := json.Marshal(agentconfig.Config{
-		Protocol: agentconfig.Protocol, SandboxID: labels.SandboxID, TaskID: labels.TaskID, Attempt: labels.Attempt, APIURL: url, Token: "none",
+		Protocol: agentconfig.Protocol, SandboxID: labels.SandboxID, TaskID: labels.TaskID, Attempt: labels.Attempt,
+		APIURL: url, Token: "none",
 		Runtime: task.AgentScripted, Workspace: paths.Workspace, Dir: paths.Dir, Description: "a benchmark",
 		Script: []byte(`{"steps":[{"hang":{}}]}`),
 	})
@@ -174,5 +184,7 @@ func (s *spawner) start(ctx context.Context, labels sandbox.Labels, url string) 
 	if err := s.provider.WriteFile(ctx, labels, agentconfig.ConfigPath, 0o600, bytes.NewReader(text)); err != nil {
 		return err
 	}
-	return s.provider.Start(ctx, labels, sandbox.Command{Args: []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath}})
+	return s.provider.Start(ctx, labels, sandbox.Command{
+		Args: []string{sandbox.AgentPath, "run", "--config", agentconfig.ConfigPath},
+	})
 }

@@ -20,7 +20,10 @@ type speaker struct {
 
 // agent speaks for a sandbox.
 func (s *server) agent(box string) *speaker {
-	return &speaker{url: s.info.APIURL + "/api/v1/sandboxes/" + box + "/events/batch", token: s.ring.Mint(box), client: http.DefaultClient}
+	return &speaker{
+		url: s.info.APIURL + "/api/v1/sandboxes/" + box + "/events/batch", token: s.ring.Mint(box),
+		client: http.DefaultClient,
+	}
 }
 
 // say sends events and waits until they are stored.

@@ -49,11 +49,22 @@ func measureStarts(ctx context.Context, cfg Config, r *Report) (err error) {
 		life.out(out)
 	}
 	r.add(
-		Row{What: "submit to `agent.started`, local sandbox, median", Goal: "under 500 ms", Measured: ms(median(start)), Value: median(start), Verdict: atMost(median(start), goalStart)},
-		Row{What: "`agent.completed` to first look that finds the sandbox gone, median", Goal: "under 1,000 ms", Measured: ms(median(gone)), Value: median(gone), Verdict: atMost(median(gone), goalGone)},
+		Row{
+			What: "submit to `agent.started`, local sandbox, median", Goal: "under 500 ms", Measured: ms(median(start)),
+			Value: median(start), Verdict: atMost(median(start), goalStart),
+		},
+		Row{
+			What: "`agent.completed` to first look that finds the sandbox gone, median", Goal: "under 1,000 ms",
+			Measured: ms(median(gone)), Value: median(gone), Verdict: atMost(median(gone), goalGone),
+		},
 	)
-	r.note("From submit to agent.started", "Medians over %d tasks, one after the other, each in a new local sandbox with a checkout of a repository; from before the request is sent to the time at which the event is stored. All of them: %s.\n\n%s", len(start), spread(start), in.table())
-	r.note("From agent.completed to gone", "The same tasks, from the time at which the event is stored to the ledger's `gone_at`. All of them: %s.\n\n%s", spread(gone), out.table())
+	r.note("From submit to agent.started",
+		"Medians over %d tasks, one after the other, each in a new local sandbox with a checkout of a repository; from "+
+			"before the request is sent to the time at which the event is stored. All of them: %s.\n\n%s",
+		len(start), spread(start), in.table())
+	r.note("From agent.completed to gone",
+		"The same tasks, from the time at which the event is stored to the ledger's `gone_at`. All of them: %s.\n\n%s",
+		spread(gone), out.table())
 	return nil
 }
 

@@ -78,7 +78,8 @@ func (c *crowd) measure(ctx context.Context, rate float64) error {
 	if err != nil {
 		return err
 	}
-	c.report.add(c.memoryRow(fmt.Sprintf("during ingest at half the top rate (%.0f/s), highest", rate), streams, busy.peak, goalIngest))
+	c.report.add(c.memoryRow(fmt.Sprintf("during ingest at half the top rate (%.0f/s), highest", rate), streams,
+		busy.peak, goalIngest))
 	c.report.note("Streams", "One process of `omoi api` with sandbox tokens, %d sandboxes, the client in another process. Memory is the process's own (`VmRSS` once a second, `VmHWM`, begun anew before each phase), %s a phase. Readers of all sandboxes stay open during ingest into the same sandboxes, so that every post is to be shown to %d readers.\n\n%s\n\n%s",
 		boxCount, c.cfg.Watch, streams/boxCount, idle, busy)
 	return nil
@@ -97,7 +98,8 @@ func affordable(streams int) int {
 func (c *crowd) memoryRow(when string, streams int, value, goal float64) Row {
 	row := Row{
 		What: fmt.Sprintf("resident memory of omoi api with %d open streams, %s", streams, when),
-		Goal: fmt.Sprintf("at most %.0f MB", goal), Measured: fmt.Sprintf("%.0f MB", value), Value: value, Verdict: atMost(value, goal),
+		Goal: fmt.Sprintf("at most %.0f MB", goal), Measured: fmt.Sprintf("%.0f MB", value), Value: value,
+		Verdict: atMost(value, goal),
 	}
 	if streams < c.cfg.Streams {
 		row.What += fmt.Sprintf(" (the limit of open files allows no %d)", c.cfg.Streams)
@@ -190,7 +192,8 @@ func (c *crowd) ingest(ctx context.Context, rate float64) (string, error) {
 	spell := time.Since(begun).Seconds()
 	after, err := c.processorTime()
 	shown := float64(c.readers.events.Load() - was)
-	return fmt.Sprintf("Posts: %s. Readers were shown %.0f events a second, %.0f %% of what was posted for them; the process used %.1f processors.",
+	return fmt.Sprintf("Posts: %s. Readers were shown %.0f events a second, %.0f %% of what was posted for them; the "+
+		"process used %.1f processors.",
 		latencies(took), shown/spell, 100*shown/float64(len(took)*len(c.readers.conns)/boxCount), (after-before).Seconds()/spell), err //nolint:mnd // percent
 }
 
@@ -203,11 +206,14 @@ type phase struct {
 }
 
 func (p phase) String() string {
-	return fmt.Sprintf("%s: at most %.0f MB in the second half, %.0f MB at the peak. %s", p.name, p.settled, p.peak, p.text)
+	return fmt.Sprintf("%s: at most %.0f MB in the second half, %.0f MB at the peak. %s", p.name, p.settled,
+		p.peak, p.text)
 }
 
 // watch looks at the memory while work is done.
-func (c *crowd) watch(ctx context.Context, name string, work func(context.Context) (string, error)) (out phase, err error) {
+func (c *crowd) watch(
+	ctx context.Context, name string, work func(context.Context) (string, error),
+) (out phase, err error) {
 	out.name = name
 	if err := c.forgetPeak(); err != nil {
 		return out, err

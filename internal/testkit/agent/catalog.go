@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/event/catalog"
 )
 
-// RequireDescribed fails for a field of stored events that the catalog lacks, or that is not the same bytes after it was decoded
-// as the catalog says and encoded again.
+// RequireDescribed fails for a field of stored events that the catalog lacks, or that is not the same bytes after it
+// was decoded as the catalog says and encoded again.
 func (s *Server) RequireDescribed(tb testing.TB) {
 	tb.Helper()
 	known := catalog.Events()

@@ -96,7 +96,8 @@ type Server struct {
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	s := &Server{
-		marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{}), transcripts: map[string]*Transcript{},
+		marks: map[string]int64{}, tokens: map[string]int{}, changed: make(chan struct{}),
+		transcripts: map[string]*Transcript{},
 	}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(s.Close)
@@ -220,7 +221,8 @@ func (s *Server) single(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.events = append(s.events, e)
 	s.touch()
-	answer(w, http.StatusOK, map[string]any{"status": "received", "event_type": e.Type, "event_id": strconv.Itoa(len(s.events))})
+	answer(w, http.StatusOK,
+		map[string]any{"status": "received", "event_type": e.Type, "event_id": strconv.Itoa(len(s.events))})
 }
 
 func (s *Server) count(w http.ResponseWriter) {

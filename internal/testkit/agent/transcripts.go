@@ -85,7 +85,9 @@ func (s *Server) keep(run string, body []byte, r *http.Request) map[string]any {
 		t.Content += string(body)
 		t.SessionID = q.Get("session_id")
 	}
-	return map[string]any{"stored": stored, "received": len(t.Content), "sum": transcript.Sum(0, []byte(t.Content)), "cut_bytes": 0}
+	return map[string]any{
+		"stored": stored, "received": len(t.Content), "sum": transcript.Sum(0, []byte(t.Content)), "cut_bytes": 0,
+	}
 }
 
 // Keep puts a transcript there, as an earlier attempt would have.

@@ -18,7 +18,9 @@ func (s *Server) judge(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.verdicts = append(s.verdicts, said)
 	s.mu.Unlock()
-	answer(w, http.StatusOK, client.VerdictAccepted{Status: "accepted", TaskID: said.TaskID, ValidationPassed: *said.Passed})
+	answer(w, http.StatusOK, client.VerdictAccepted{
+		Status: "accepted", TaskID: said.TaskID, ValidationPassed: *said.Passed,
+	})
 }
 
 // Verdicts are all that were given, in their order.

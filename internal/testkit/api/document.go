@@ -100,8 +100,13 @@ func withoutToken(path string) string {
 
 // unrouted judges an answer to a request that the document does not know.
 func unrouted(res *http.Response) error {
-	known := []string{"/", "/api/v1/openapi.json", "/api/v1/openapi.yaml", "/api/v1/openapi-3.0.json", "/api/v1/openapi-3.0.yaml", "/api/v1/ws/events"}
-	none := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusTemporaryRedirect}
+	known := []string{
+		"/", "/api/v1/openapi.json", "/api/v1/openapi.yaml", "/api/v1/openapi-3.0.json", "/api/v1/openapi-3.0.yaml",
+		"/api/v1/ws/events",
+	}
+	none := []int{
+		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusMovedPermanently, http.StatusTemporaryRedirect,
+	}
 	if slices.Contains(known, res.Request.URL.Path) || slices.Contains(none, res.StatusCode) {
 		return nil
 	}

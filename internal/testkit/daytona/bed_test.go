@@ -57,7 +57,9 @@ func confined(t *testing.T, b *bed) {
 }
 
 // try sends a request and answers its status, headers and body. An error is a lost answer.
-func (b *bed) try(method, url string, body io.Reader, kind string) (status int, header http.Header, text []byte, err error) {
+func (b *bed) try(
+	method, url string, body io.Reader, kind string,
+) (status int, header http.Header, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, body)

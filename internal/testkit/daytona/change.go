@@ -41,7 +41,8 @@ func (s *Server) bringUp(delay time.Duration) func(ctx context.Context, b *box) 
 		}
 		j, err := s.enter(ctx, b.cell)
 		if err != nil {
-			s.opts.Log.ErrorContext(ctx, "a sandbox of the Daytona emulator does not start", slog.String("sandbox", b.id), slog.String("error", err.Error()))
+			s.opts.Log.ErrorContext(ctx, "a sandbox of the Daytona emulator does not start", slog.String("sandbox", b.id),
+				slog.String("error", err.Error()))
 			s.settle(b, StateError, err.Error())
 			return
 		}

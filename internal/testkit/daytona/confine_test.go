@@ -23,7 +23,9 @@ func isolations(t *testing.T) map[string]daytonatest.Isolation {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: this looks into /proc")
 	}
-	return map[string]daytonatest.Isolation{"bubblewrap": daytonatest.IsolationAuto, "processes": daytonatest.IsolationNone}
+	return map[string]daytonatest.Isolation{
+		"bubblewrap": daytonatest.IsolationAuto, "processes": daytonatest.IsolationNone,
+	}
 }
 
 // tagged is a number of seconds that no other process sleeps for.
@@ -110,7 +112,8 @@ func TestTheFolderOfAKilledEmulatorIsRemovedAtTheNextStart(t *testing.T) {
 	require.Len(t, before, 1)
 	dead, kill := another(t, dir, isolation)
 	made := dead.send(200, "POST", dead.url+"/sandbox", object{})
-	dead.run(made["toolboxProxyUrl"].(string)+"/"+made["id"].(string), "mkdir -p closed/in; touch closed/in/file; chmod 0 closed/in closed")
+	dead.run(made["toolboxProxyUrl"].(string)+"/"+made["id"].(string),
+		"mkdir -p closed/in; touch closed/in/file; chmod 0 closed/in closed")
 	kill()
 	require.Len(t, folders(t, dir), 2, "nobody could remove it")
 	var next *bed

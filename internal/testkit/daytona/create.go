@@ -178,7 +178,8 @@ func (s *Server) checkSnapshot(b *box) error {
 	}
 	found, err := s.snapshot(or(b.in.Snapshot, s.opts.Snapshots[0].Name))
 	if err != nil {
-		return badRequest("Snapshot %s not found. Did you add it through the Daytona Dashboard?", or(b.in.Snapshot, s.opts.Snapshots[0].Name))
+		return badRequest("Snapshot %s not found. Did you add it through the Daytona Dashboard?",
+			or(b.in.Snapshot, s.opts.Snapshots[0].Name))
 	}
 	switch {
 	case found.State != "active":

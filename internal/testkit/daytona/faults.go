@@ -92,7 +92,8 @@ func (f Fault) check() error {
 		return badRequest("switch is one of %v", Switches())
 	}
 	for name, n := range map[string]int64{
-		"delay": int64(f.Delay), "times": int64(f.Times), "skip": int64(f.Skip), "retryAfter": int64(f.RetryAfter), "after": int64(f.After),
+		"delay": int64(f.Delay), "times": int64(f.Times), "skip": int64(f.Skip), "retryAfter": int64(f.RetryAfter),
+		"after": int64(f.After),
 	} {
 		if n < 0 {
 			return badRequest("%s must not be less than 0", name)

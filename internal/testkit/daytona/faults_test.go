@@ -60,9 +60,12 @@ func TestLostAnswer(t *testing.T) {
 	made := b.until("one", "started")
 	toolbox := made["toolboxProxyUrl"].(string) + "/" + made["id"].(string)
 
-	id := b.Faults().Set(daytonatest.Fault{Switch: daytonatest.LostAnswer, Path: "/toolbox/*/process/execute", Sandbox: "one", Skip: 1})
+	id := b.Faults().Set(daytonatest.Fault{
+		Switch: daytonatest.LostAnswer, Path: "/toolbox/*/process/execute", Sandbox: "one", Skip: 1,
+	})
 	b.run(toolbox, "touch before")
-	_, _, _, err = b.try("POST", toolbox+"/process/execute", strings.NewReader(`{"command":"touch done"}`), "application/json")
+	_, _, _, err = b.try("POST", toolbox+"/process/execute",
+		strings.NewReader(`{"command":"touch done"}`), "application/json")
 	require.Error(t, err)
 	b.Faults().Clear(id)
 	code, _ := b.run(toolbox, "test -e before && test -e done")
@@ -75,8 +78,12 @@ func TestAnswersInPlaceOfCalls(t *testing.T) {
 	_, toolbox := b.box(object{"name": "one"})
 	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.BadGateway, Path: "/toolbox/*/version", Times: 2})
 	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.TooMany, Method: "DELETE", Times: 1, RetryAfter: 7})
-	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.TooMany, Method: "DELETE", Times: 1, RetryAfter: 8, Header: "Retry-After-sandbox-lifecycle"})
-	b.Faults().Set(daytonatest.Fault{Switch: daytonatest.Answer, Path: "/api/sandbox/*", Times: 1, Status: 400, Message: "No available runners"})
+	b.Faults().Set(daytonatest.Fault{
+		Switch: daytonatest.TooMany, Method: "DELETE", Times: 1, RetryAfter: 8, Header: "Retry-After-sandbox-lifecycle",
+	})
+	b.Faults().Set(daytonatest.Fault{
+		Switch: daytonatest.Answer, Path: "/api/sandbox/*", Times: 1, Status: 400, Message: "No available runners",
+	})
 	for range 2 {
 		status, _, text, err := b.try("GET", toolbox+"/version", http.NoBody, "")
 		require.NoError(t, err)
@@ -155,7 +162,8 @@ func TestEgressBlocked(t *testing.T) {
 	confined(t, b)
 	links := func(in object) string {
 		_, toolbox := b.box(in)
-		_, output := b.run(toolbox, "cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '; cat /proc/net/tcp | wc -l")
+		_, output := b.run(toolbox,
+			"cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d ' ' | sort | tr '\\n' ' '; cat /proc/net/tcp | wc -l")
 		return output
 	}
 	require.Equal(t, "lo 1\n", links(object{"networkBlockAll": true}))
@@ -170,15 +178,20 @@ func TestSwitchesOverHTTP(t *testing.T) {
 	b := newBed(t, daytonatest.Options{CreateWait: -1})
 	base := strings.TrimSuffix(b.URL(), "/api") + "/emulator"
 	for name, bad := range map[string]object{
-		"switch": {"switch": "other"}, "delay": {"switch": "slow_create", "delay": "-3s"}, "times": {"switch": "slow_create", "times": -1},
-		"skip": {"switch": "slow_create", "skip": -1}, "retryAfter": {"switch": "too_many", "retryAfter": -1}, "after": {"switch": "dropped_stream", "after": -1},
-		"status": {"switch": "answer", "status": 99}, "path": {"switch": "bad_gateway", "path": "/api/["}, "2s": {"switch": "slow_create", "delay": true},
+		"switch": {"switch": "other"}, "delay": {"switch": "slow_create", "delay": "-3s"},
+		"times": {"switch": "slow_create", "times": -1},
+		"skip":  {"switch": "slow_create", "skip": -1}, "retryAfter": {"switch": "too_many", "retryAfter": -1},
+		"after":  {"switch": "dropped_stream", "after": -1},
+		"status": {"switch": "answer", "status": 99}, "path": {"switch": "bad_gateway", "path": "/api/["},
+		"2s": {"switch": "slow_create", "delay": true},
 	} {
 		require.Contains(t, b.send(400, "POST", base+"/faults", bad)["message"], name)
 	}
 	require.Empty(t, b.Faults().On())
 	set := b.send(200, "POST", base+"/faults", object{"switch": "slow_create", "delay": "1h", "times": 1})
-	require.Equal(t, []daytonatest.Fault{{ID: set["id"].(string), Switch: daytonatest.SlowCreate, Delay: time.Hour, Times: 1}}, b.Faults().On())
+	require.Equal(t, []daytonatest.Fault{{
+		ID: set["id"].(string), Switch: daytonatest.SlowCreate, Delay: time.Hour, Times: 1,
+	}}, b.Faults().On())
 	b.api(200, "POST /sandbox", object{"name": "one"})
 	b.eventually("it was used", func() bool { return len(b.Faults().On()) == 0 })
 	b.send(200, "POST", base+"/advance", object{"by": "1h"})

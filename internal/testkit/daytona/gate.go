@@ -33,7 +33,9 @@ func (s *Server) faulty(next http.Handler, fail func(w http.ResponseWriter, r *h
 }
 
 // answered reports whether a switch has answered.
-func (s *Server) answered(w http.ResponseWriter, r *http.Request, meant aim, fail func(w http.ResponseWriter, r *http.Request, err error)) bool {
+func (s *Server) answered(
+	w http.ResponseWriter, r *http.Request, meant aim, fail func(w http.ResponseWriter, r *http.Request, err error),
+) bool {
 	if _, hit := s.faults.take(BadGateway, meant); hit {
 		w.Header().Set(injected, "yes")
 		w.WriteHeader(http.StatusBadGateway)
@@ -101,7 +103,9 @@ func (s *Server) observed(next http.Handler, toolbox bool) http.Handler {
 		if toolbox {
 			path = behindID(seen.URL.EscapedPath())
 		}
-		s.opts.Observe(Exchange{toolbox, seen, path, sent, or(h.status, http.StatusOK), h.Header(), h.keep.Bytes(), h.injected})
+		s.opts.Observe(Exchange{
+			toolbox, seen, path, sent, or(h.status, http.StatusOK), h.Header(), h.keep.Bytes(), h.injected,
+		})
 	})
 }
 

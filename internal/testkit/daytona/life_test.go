@@ -27,7 +27,8 @@ func TestSandboxLivesAndEnds(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	made := b.api(200, "POST /sandbox", object{
-		"name": "one", "snapshot": "ai-agent-dev-light", "labels": object{"owner": "me"}, "env": object{"GIVEN": "a b"}, "autoDeleteInterval": 0,
+		"name": "one", "snapshot": "ai-agent-dev-light", "labels": object{"owner": "me"}, "env": object{"GIVEN": "a b"},
+		"autoDeleteInterval": 0,
 	})
 	id := made["id"].(string)
 	require.Equal(t, "started", made["state"])
@@ -46,7 +47,9 @@ func TestSandboxLivesAndEnds(t *testing.T) {
 
 func TestCreateIsJudged(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, daytonatest.Options{Snapshots: []daytonatest.Snapshot{{Name: "here"}, {Name: "there", Regions: []string{"eu"}}, {Name: "asleep", Inactive: true}}})
+	b := newBed(t, daytonatest.Options{Snapshots: []daytonatest.Snapshot{
+		{Name: "here"}, {Name: "there", Regions: []string{"eu"}}, {Name: "asleep", Inactive: true},
+	}})
 	build := object{"dockerfileContent": "FROM debian\n"}
 	for name, in := range map[string]object{
 		"no such snapshot":        {"snapshot": "other"},
@@ -77,7 +80,9 @@ func TestCreateIsJudged(t *testing.T) {
 func TestChangesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	hour := time.Hour
-	b := newBed(t, daytonatest.Options{CreateDelay: hour, StopDelay: hour, StartDelay: hour, DestroyDelay: hour, CreateWait: -1})
+	b := newBed(t, daytonatest.Options{
+		CreateDelay: hour, StopDelay: hour, StartDelay: hour, DestroyDelay: hour, CreateWait: -1,
+	})
 	id := b.api(200, "POST /sandbox", object{"name": "one"})["id"].(string)
 	refused := func(calls ...string) {
 		for _, call := range calls {
@@ -192,7 +197,10 @@ func TestListLagsAndPages(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{ListLag: time.Minute})
 	for i := range 5 {
-		b.api(200, "POST /sandbox", object{"name": fmt.Sprintf("box-%d", i), "labels": object{"n": strconv.Itoa(i % 2), "all": "yes"}, "buildInfo": object{"dockerfileContent": "FROM x"}})
+		b.api(200, "POST /sandbox", object{
+			"name": fmt.Sprintf("box-%d", i), "labels": object{"n": strconv.Itoa(i % 2), "all": "yes"},
+			"buildInfo": object{"dockerfileContent": "FROM x"},
+		})
 	}
 	names := func(query string) (all []string) {
 		for cursor := ""; ; {
@@ -214,7 +222,8 @@ func TestListLagsAndPages(t *testing.T) {
 	b.Advance(time.Minute)
 	require.Equal(t, []string{"box-0", "box-1", "box-2", "box-3", "box-4"}, names("limit=2&sort=name&order=asc"))
 	require.Len(t, names("limit=2"), 5)
-	require.Equal(t, []string{"box-3", "box-1"}, names("sort=name&order=desc&labels="+url.QueryEscape(`{"n":"1","all":"yes"}`)))
+	require.Equal(t, []string{"box-3", "box-1"},
+		names("sort=name&order=desc&labels="+url.QueryEscape(`{"n":"1","all":"yes"}`)))
 	require.Equal(t, []string{"box-4"}, names("name=BOX-4"))
 	require.Empty(t, names("states=stopped"))
 	b.api(400, "GET /sandbox?limit=0", nil)
@@ -234,7 +243,8 @@ func TestKeyIsAskedFor(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, daytonatest.Options{})
 	_, toolbox := b.box(object{})
-	require.Equal(t, b.api(200, "GET /config", nil)["proxyToolboxUrl"], strings.TrimSuffix(toolbox, toolbox[strings.LastIndex(toolbox, "/"):]))
+	require.Equal(t, b.api(200, "GET /config", nil)["proxyToolboxUrl"],
+		strings.TrimSuffix(toolbox, toolbox[strings.LastIndex(toolbox, "/"):]))
 	b.api(200, "GET /api-keys/current", nil)
 	b.api(200, "GET /regions", nil)
 	for _, header := range []http.Header{{}, {"Authorization": {"Bearer other"}}, {"Authorization": {b.Key()}}} {

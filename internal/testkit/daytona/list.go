@@ -150,7 +150,8 @@ func page(all []sandboxBody, cursor string, limit int, less func(a, b sandboxBod
 	}
 	last := all[limit-1]
 	text, err := json.Marshal(sandboxBody{
-		ID: last.ID, Name: last.Name, CPU: last.CPU, Memory: last.Memory, Disk: last.Disk, CreatedAt: last.CreatedAt, LastActivityAt: last.LastActivityAt,
+		ID: last.ID, Name: last.Name, CPU: last.CPU, Memory: last.Memory, Disk: last.Disk, CreatedAt: last.CreatedAt,
+		LastActivityAt: last.LastActivityAt,
 	})
 	if err != nil {
 		return listBody{}, err

@@ -20,7 +20,8 @@ func (s *Server) toolboxRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/toolbox/{box}/", s.forward)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		failProxy(w, r, refuse(http.StatusNotFound, "no such path; the toolbox is at toolboxProxyUrl of a sandbox and its id"))
+		failProxy(w, r,
+			refuse(http.StatusNotFound, "no such path; the toolbox is at toolboxProxyUrl of a sandbox and its id"))
 	})
 	return s.observed(s.faulty(mux, failProxy), true)
 }

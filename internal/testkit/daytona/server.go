@@ -52,7 +52,10 @@ type Server struct {
 
 // Start brings an emulator up. It lives until Close, not only until ctx ends.
 func Start(ctx context.Context, opts Options) (*Server, error) {
-	s := &Server{opts: opts.withDefaults(), clock: newClock(), boxes: map[string]*box{}, changed: make(chan struct{}), shown: map[string]sandboxBody{}, woken: map[string]bool{}}
+	s := &Server{
+		opts: opts.withDefaults(), clock: newClock(), boxes: map[string]*box{}, changed: make(chan struct{}),
+		shown: map[string]sandboxBody{}, woken: map[string]bool{},
+	}
 	s.limiter = newLimiter(s.clock, s.opts.Limits)
 	s.faults = newFaults(s.strike)
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -132,7 +135,9 @@ func (s *Server) choose(ctx context.Context) error {
 }
 
 func (s *Server) cell(id string, env map[string]string, offline bool) cell {
-	c := cell{dir: filepath.Join(s.dir, "boxes", id), uid: -1, wrapped: s.wrapped, closed: s.closed, env: env, offline: offline}
+	c := cell{
+		dir: filepath.Join(s.dir, "boxes", id), uid: -1, wrapped: s.wrapped, closed: s.closed, env: env, offline: offline,
+	}
 	if os.Geteuid() == 0 {
 		c.uid = uidBase + rand.IntN(uidCount) //nolint:gosec // G404: only to keep them apart
 	}

@@ -59,7 +59,8 @@ func TestSessionIsOneShell(t *testing.T) {
 
 	gone := b.exec(toolbox, "one", "exit 5", true)["cmdId"].(string)
 	b.eventually("the shell has ended", func() bool {
-		status, _, _, err := b.try("POST", session+"/one/exec", strings.NewReader(`{"command":"true","runAsync":true}`), "application/json")
+		status, _, _, err := b.try("POST", session+"/one/exec",
+			strings.NewReader(`{"command":"true","runAsync":true}`), "application/json")
 		return err == nil && status == http.StatusConflict
 	})
 	require.Nil(t, b.codeOf(toolbox, "one", gone), "nobody wrote its code")
@@ -90,7 +91,8 @@ func TestExecute(t *testing.T) {
 	at := toolbox + "/process/execute"
 	require.Equal(t, "a\nb\n", b.send(200, "POST", at, object{"command": "echo a; echo b >&2"})["result"], "merged")
 	require.EqualValues(t, -1, b.send(200, "POST", at, object{"command": "true", "cwd": "/nowhere"})["exitCode"])
-	require.Equal(t, "PROCESS_EXECUTION_TIMEOUT", b.send(408, "POST", at, object{"command": "sleep 600", "timeout": 1})["code"])
+	require.Equal(t, "PROCESS_EXECUTION_TIMEOUT",
+		b.send(408, "POST", at, object{"command": "sleep 600", "timeout": 1})["code"])
 	b.send(400, "POST", at, object{"command": "true", "envs": object{"A-B": "c"}})
 	require.Equal(t, "v\n", b.send(200, "POST", at, object{"command": "echo $A", "envs": object{"A": "v"}})["result"])
 }
@@ -157,7 +159,8 @@ func TestFiles(t *testing.T) {
 	confined(t, b)
 	_, toolbox := b.box(object{})
 	files := toolbox + "/files"
-	body, kind := form(t, "files[0].path", "new/a", "files[0].file", "text of a", "files[1].path", "/tmp/b", "files[1].file", "b")
+	body, kind := form(t, "files[0].path", "new/a", "files[0].file", "text of a", "files[1].path",
+		"/tmp/b", "files[1].file", "b")
 	status, _, text, err := b.try("POST", files+"/bulk-upload", body, kind)
 	require.NoError(t, err)
 	require.Equal(t, 200, status, string(text))
@@ -166,7 +169,9 @@ func TestFiles(t *testing.T) {
 	status, _, text, err = b.try("POST", files+"/bulk-upload", body, kind)
 	require.NoError(t, err)
 	require.Equal(t, 400, status)
-	require.JSONEq(t, `{"errors":["files[0].file: no path before the file"],"files":[{"path":"/home/daytona/good","bytes":1}]}`, string(text))
+	require.JSONEq(t,
+		`{"errors":["files[0].file: no path before the file"],"files":[{"path":"/home/daytona/good","bytes":1}]}`,
+		string(text))
 
 	status, _, text, err = b.try("GET", files+"/download?path=new/a", http.NoBody, "")
 	require.NoError(t, err)
@@ -187,7 +192,8 @@ func TestFiles(t *testing.T) {
 	b.send(201, "POST", files+"/folder?path=deep/er&mode=0755", nil)
 	b.send(400, "DELETE", files+"?path=deep", nil)
 	b.send(204, "DELETE", files+"?path=deep&recursive=true", nil)
-	status, _, text, err = b.try("POST", files+"/bulk-download", strings.NewReader(`{"paths":["moved","none"]}`), "application/json")
+	status, _, text, err = b.try("POST", files+"/bulk-download",
+		strings.NewReader(`{"paths":["moved","none"]}`), "application/json")
 	require.NoError(t, err)
 	require.Equal(t, 200, status)
 	require.Contains(t, string(text), "text of a")

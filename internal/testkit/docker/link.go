@@ -29,7 +29,10 @@ func (e *Engine) Link(ctx context.Context, dir string) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{Host: "unix://" + socket, listener: listener, engine: strings.TrimPrefix(e.Host, "unix://"), open: make(map[net.Conn]struct{})}
+	l := &Link{
+		Host: "unix://" + socket, listener: listener, engine: strings.TrimPrefix(e.Host, "unix://"),
+		open: make(map[net.Conn]struct{}),
+	}
 	l.group.Go(l.serve)
 	return l, nil
 }

@@ -18,7 +18,8 @@ import (
 // programs of this machine that go into the image; the first ones must be there.
 func programs() (must, may []string) {
 	must = []string{
-		"sh", "git", "env", "cat", "ls", "ln", "mkdir", "mkfifo", "touch", "chmod", "rm", "mv", "cp", "stat", "head", "tail", "tr", "seq",
+		"sh", "git", "env", "cat", "ls", "ln", "mkdir", "mkfifo", "touch", "chmod", "rm", "mv", "cp", "stat", "head", "tail",
+		"tr", "seq",
 		"sleep", "printf", "true", "false", "pwd", "id", "test", "xargs", "setsid", "awk", "grep", "sed", "dd", "wc", "stty",
 	}
 	return must, []string{"bash", "find", "sort", "mount", "unshare", "df", "du", "ps", "truncate"}

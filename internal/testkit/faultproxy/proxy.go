@@ -177,7 +177,8 @@ func (p *Proxy) badGateway(client *net.TCPConn) {
 	if _, err := client.Read(make([]byte, 4096)); err != nil {
 		return
 	}
-	_, _ = io.WriteString(client, "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 11\r\nConnection: close\r\n\r\nno gateway\n")
+	_, _ = io.WriteString(client,
+		"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: 11\r\nConnection: close\r\n\r\nno gateway\n")
 	drain(client)
 }
 

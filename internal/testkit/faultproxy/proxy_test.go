@@ -40,7 +40,9 @@ func TestEveryFate(t *testing.T) {
 	served := &echo{}
 	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
-	proxy, err := faultproxy.Start(faultproxy.Config{Seed: 7, Servers: []string{server.Listener.Addr().String()}, Hold: time.Millisecond})
+	proxy, err := faultproxy.Start(faultproxy.Config{
+		Seed: 7, Servers: []string{server.Listener.Addr().String()}, Hold: time.Millisecond,
+	})
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	client := &http.Client{Transport: &http.Transport{}}
@@ -48,7 +50,10 @@ func TestEveryFate(t *testing.T) {
 
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 512)
 	answered, gateway, half, failed := 0, 0, 0, 0
-	all := []string{faultproxy.Refused, faultproxy.BadGateway, faultproxy.Silent, faultproxy.RequestCut, faultproxy.HalfClosed, faultproxy.AnswerCut, faultproxy.Delayed}
+	all := []string{
+		faultproxy.Refused, faultproxy.BadGateway, faultproxy.Silent, faultproxy.RequestCut, faultproxy.HalfClosed,
+		faultproxy.AnswerCut, faultproxy.Delayed,
+	}
 	for range 2000 {
 		status, got, err := post(client, proxy.URL(), sent)
 		switch {

@@ -153,8 +153,10 @@ func (s *Server) getApp(w http.ResponseWriter, _ *http.Request, who *app) {
 
 func (s *Server) installOf(in *install) object {
 	body := object{
-		"id": in.id, "app_id": in.app, "target_type": "Organization", "repository_selection": "selected", "permissions": in.may, "suspended_at": nil,
-		"account": object{"login": in.owner, "id": 1, "type": "Organization"}, "html_url": fmt.Sprintf("%s/organizations/%s/settings/installations/%d", s.URL, in.owner, in.id),
+		"id": in.id, "app_id": in.app, "target_type": "Organization", "repository_selection": "selected",
+		"permissions": in.may, "suspended_at": nil,
+		"account":  object{"login": in.owner, "id": 1, "type": "Organization"},
+		"html_url": fmt.Sprintf("%s/organizations/%s/settings/installations/%d", s.URL, in.owner, in.id),
 	}
 	if in.suspended {
 		body["suspended_at"] = "2026-01-02T03:04:05Z"
@@ -205,10 +207,12 @@ func (s *Server) makeToken(w http.ResponseWriter, r *http.Request, who *app) {
 	for _, full := range repos {
 		s.tokens[token][full] = grantOf(may)
 	}
-	reply(w, http.StatusCreated, object{"token": token, "expires_at": ends, "permissions": may, "repository_selection": "selected"})
+	reply(w, http.StatusCreated,
+		object{"token": token, "expires_at": ends, "permissions": may, "repository_selection": "selected"})
 }
 
-// asked are the repositories and permissions that a token is asked for: all that the installation has, unless fewer are named.
+// asked are the repositories and permissions that a token is asked for: all that the installation has, unless fewer are
+// named.
 func asked(r *http.Request, in *install) (repos []string, may map[string]string, err error) {
 	var body struct {
 		Repositories []string          `json:"repositories"`

@@ -9,8 +9,8 @@ import (
 // maxPush is the largest push that GitHub takes, 2 GiB.
 const maxPush = 2 << 30
 
-// whole gives a body that comes in chunks its length, as CGI wants it: git sends each push in chunks that is larger than
-// http.postBuffer.
+// whole gives a body that comes in chunks its length, as CGI wants it: git sends each push in chunks that is larger
+// than http.postBuffer.
 func (s *Server) whole(w http.ResponseWriter, r *http.Request) (done func(), err error) {
 	if r.ContentLength >= 0 {
 		return func() {}, nil

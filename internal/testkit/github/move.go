@@ -27,7 +27,8 @@ func (s *Server) moveRef(w http.ResponseWriter, r *http.Request, on *repo) {
 	case on.resolve(in.SHA) == "":
 		refuse(w, http.StatusUnprocessableEntity, "Object does not exist")
 	case on.guards(name):
-		refuse(w, http.StatusUnprocessableEntity, "Repository rule violations found\n\nChanges must be made through a pull request.")
+		refuse(w, http.StatusUnprocessableEntity,
+			"Repository rule violations found\n\nChanges must be made through a pull request.")
 	case older != nil && !in.Force:
 		refuse(w, http.StatusUnprocessableEntity, "Update is not a fast forward")
 	default:

@@ -85,11 +85,14 @@ func (r *repo) headOf(p *pull) string {
 func (s *Server) pullOf(on *repo, p *pull, whole bool) object {
 	head := on.headOf(p)
 	body := object{
-		"id": p.number, "node_id": "PR_" + strconv.Itoa(p.number), "number": p.number, "state": p.state, "locked": false, "draft": false,
+		"id": p.number, "node_id": "PR_" + strconv.Itoa(p.number), "number": p.number, "state": p.state, "locked": false,
+		"draft": false,
 		"title": p.title, "body": p.body, "html_url": s.URL + "/" + on.full() + "/pull/" + strconv.Itoa(p.number),
 		"url":  s.URL + "/api/v3/repos/" + on.full() + "/pulls/" + strconv.Itoa(p.number),
 		"head": object{"label": on.owner + ":" + p.head, "ref": p.head, "sha": head, "repo": s.repoOf(on)},
-		"base": object{"label": on.owner + ":" + p.base, "ref": p.base, "sha": on.resolve("refs/heads/" + p.base), "repo": s.repoOf(on)},
+		"base": object{
+			"label": on.owner + ":" + p.base, "ref": p.base, "sha": on.resolve("refs/heads/" + p.base), "repo": s.repoOf(on),
+		},
 		"user": object{"login": "omoi", "id": 1, "type": "User"}, "merged_at": p.mergedAt, "merge_commit_sha": nil,
 	}
 	if p.mergeCommit != "" {
@@ -151,12 +154,14 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, on *repo) {
 	on.mu.Lock()
 	defer on.mu.Unlock()
 	head, base := on.resolve("refs/heads/"+in.Head), on.resolve("refs/heads/"+in.Base)
-	taken := slices.ContainsFunc(on.pulls, func(p *pull) bool { return p.state == "open" && p.head == in.Head && p.base == in.Base })
+	taken := slices.ContainsFunc(on.pulls,
+		func(p *pull) bool { return p.state == "open" && p.head == in.Head && p.base == in.Base })
 	switch {
 	case head == "" || base == "":
 		refuse(w, http.StatusUnprocessableEntity, "Validation Failed", "head or base is invalid")
 	case taken:
-		refuse(w, http.StatusUnprocessableEntity, "Validation Failed", "A pull request already exists for "+on.owner+":"+in.Head+".")
+		refuse(w, http.StatusUnprocessableEntity, "Validation Failed",
+			"A pull request already exists for "+on.owner+":"+in.Head+".")
 	case head == base:
 		refuse(w, http.StatusUnprocessableEntity, "Validation Failed", "No commits between "+in.Base+" and "+in.Head)
 	default:
@@ -197,7 +202,8 @@ func (s *Server) changePull(w http.ResponseWriter, r *http.Request, on *repo) {
 		return
 	}
 	if in.State != nil && *in.State == "open" && (p.mergedAt != nil || on.resolve("refs/heads/"+p.head) == "") {
-		refuse(w, http.StatusUnprocessableEntity, "Validation Failed", "state cannot be changed. The "+p.head+" branch was force-pushed or recreated.")
+		refuse(w, http.StatusUnprocessableEntity, "Validation Failed",
+			"state cannot be changed. The "+p.head+" branch was force-pushed or recreated.")
 		return
 	}
 	on.move(p, *cmp.Or(in.State, &p.state))

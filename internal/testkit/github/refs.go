@@ -17,9 +17,11 @@ func (s *Server) getRepo(w http.ResponseWriter, r *http.Request, on *repo) {
 
 func (s *Server) repoOf(on *repo) object {
 	return object{
-		"id": on.id, "node_id": "R_" + strconv.Itoa(on.id), "name": on.name, "full_name": on.full(), "private": true, "fork": false, "size": weigh(on.dir) >> 10,
+		"id": on.id, "node_id": "R_" + strconv.Itoa(on.id), "name": on.name, "full_name": on.full(), "private": true,
+		"fork": false, "size": weigh(on.dir) >> 10,
 		"owner":    object{"login": on.owner, "id": 1, "type": "Organization", "site_admin": false},
-		"html_url": s.URL + "/" + on.full(), "url": s.URL + "/api/v3/repos/" + on.full(), "clone_url": s.URL + "/" + on.full() + ".git",
+		"html_url": s.URL + "/" + on.full(), "url": s.URL + "/api/v3/repos/" + on.full(),
+		"clone_url":      s.URL + "/" + on.full() + ".git",
 		"default_branch": on.base, "archived": on.archived, "disabled": false, "visibility": "private",
 	}
 }
@@ -28,7 +30,8 @@ func (s *Server) listBranches(w http.ResponseWriter, r *http.Request, on *repo) 
 	body := []object{}
 	for _, b := range page(w, r, on.refs("refs/heads/")) {
 		name := strings.TrimPrefix(b.name, "refs/heads/")
-		body = append(body, object{"name": name, "commit": object{"sha": b.commit, "url": s.commitURL(on, b.commit)}, "protected": false})
+		body = append(body,
+			object{"name": name, "commit": object{"sha": b.commit, "url": s.commitURL(on, b.commit)}, "protected": false})
 	}
 	reply(w, http.StatusOK, body)
 }
@@ -123,8 +126,10 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, on *repo) {
 	behind, _ := strconv.Atoi(left)
 	ahead, _ := strconv.Atoi(right)
 	reply(w, http.StatusOK, object{
-		"status": comparison(ahead, behind), "ahead_by": ahead, "behind_by": behind, "total_commits": ahead, "commits": []object{}, "files": []object{},
-		"base_commit": object{"sha": base}, "merge_base_commit": object{"sha": merge}, "html_url": s.URL + "/" + on.full() + "/compare/" + from + "..." + to,
+		"status": comparison(ahead, behind), "ahead_by": ahead, "behind_by": behind, "total_commits": ahead,
+		"commits": []object{}, "files": []object{},
+		"base_commit": object{"sha": base}, "merge_base_commit": object{"sha": merge},
+		"html_url": s.URL + "/" + on.full() + "/compare/" + from + "..." + to,
 	})
 }
 

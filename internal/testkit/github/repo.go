@@ -77,7 +77,8 @@ func (s *Server) Protect(full, branch string) error {
 	dir := s.repos[full].dir
 	s.mu.Unlock()
 	hook := "#!/bin/sh\nif [ \"$1\" = 'refs/heads/" + branch + "' ]; then\n" +
-		"  echo 'error: GH006: Protected branch update failed for '\"$1\". >&2\n  echo 'error: Changes must be made through a pull request.' >&2\n  exit 1\nfi\n"
+		"  echo 'error: GH006: Protected branch update failed for '\"$1\". >&2\n  echo 'error: Changes must be made " +
+		"through a pull request.' >&2\n  exit 1\nfi\n"
 	if err := os.MkdirAll(filepath.Join(dir, "hooks"), 0o750); err != nil {
 		return fmt.Errorf("make the folder of hooks: %w", err)
 	}
@@ -97,7 +98,8 @@ func gitIn(dir string, stdin []byte, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "git", args...) //nolint:gosec // G204: of tests
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(stdin), &out, &errs
-	cmd.Env = append(gitEnv(), "GIT_AUTHOR_NAME=GitHub", "GIT_AUTHOR_EMAIL=noreply@github.com", "GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com")
+	cmd.Env = append(gitEnv(), "GIT_AUTHOR_NAME=GitHub", "GIT_AUTHOR_EMAIL=noreply@github.com",
+		"GIT_COMMITTER_NAME=GitHub", "GIT_COMMITTER_EMAIL=noreply@github.com")
 	if err := cmd.Run(); err != nil {
 		return strings.TrimSpace(out.String()), fmt.Errorf("git %s: %w: %s", args[0], err, errs.String())
 	}
@@ -105,7 +107,9 @@ func gitIn(dir string, stdin []byte, args ...string) (string, error) {
 }
 
 func gitEnv() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C"}
+	return []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
+	}
 }
 
 // resolve answers the commit at a revision, "" if there is none.

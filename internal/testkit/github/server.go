@@ -41,7 +41,10 @@ func Start(dir string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	s := &Server{URL: "http://" + l.Addr().String(), dir: dir, mux: http.NewServeMux(), repos: map[string]*repo{}, tokens: map[string]map[string]string{}}
+	s := &Server{
+		URL: "http://" + l.Addr().String(), dir: dir, mux: http.NewServeMux(), repos: map[string]*repo{},
+		tokens: map[string]map[string]string{},
+	}
 	s.apps, s.ends, s.mays = map[int64]*app{}, map[string]time.Time{}, map[string]map[string]string{}
 	s.routes()
 	s.appRoutes()

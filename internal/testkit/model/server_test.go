@@ -16,7 +16,8 @@ const work = `{"model":"m","stream":true,"tools":[{"name":"Bash"}],"messages":[{
 
 func ask(t *testing.T, s *modeltest.Server, body string) (status int, text string, err error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/messages?beta=true", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		s.URL+"/v1/messages?beta=true", strings.NewReader(body))
 	require.NoError(t, err)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -30,7 +31,8 @@ func ask(t *testing.T, s *modeltest.Server, body string) (status int, text strin
 func TestTurnsAreStreamed(t *testing.T) {
 	t.Parallel()
 	s := modeltest.New(t, modeltest.Turn{
-		Thinking: "Hm.", Text: "It is {{last_tool_result}}.", Tools: []modeltest.Tool{{Name: "Bash", Input: map[string]any{"command": "true"}}},
+		Thinking: "Hm.", Text: "It is {{last_tool_result}}.",
+		Tools:  []modeltest.Tool{{Name: "Bash", Input: map[string]any{"command": "true"}}},
 		Expect: modeltest.Saying("42"),
 	})
 	status, text, err := ask(t, s, work)
@@ -58,7 +60,8 @@ func TestSideRequestsSpendNoTurn(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := modeltest.New(
-		t, modeltest.Turn{Status: 529}, modeltest.Turn{Cut: modeltest.CutBefore}, modeltest.Turn{Text: "half of it", Cut: modeltest.CutReset},
+		t, modeltest.Turn{Status: 529}, modeltest.Turn{Cut: modeltest.CutBefore},
+		modeltest.Turn{Text: "half of it", Cut: modeltest.CutReset},
 		modeltest.Turn{Text: "half of it", Cut: modeltest.CutEvent},
 	)
 	status, text, err := ask(t, s, work)

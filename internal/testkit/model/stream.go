@@ -49,7 +49,8 @@ func (s stream) begin(m message) {
 
 func (s stream) end(m message) {
 	s.event("message_delta", map[string]any{
-		"delta": map[string]any{"stop_reason": m.StopReason, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": m.Usage.Output},
+		"delta": map[string]any{"stop_reason": m.StopReason, "stop_sequence": nil},
+		"usage": map[string]any{"output_tokens": m.Usage.Output},
 	})
 	s.event("message_stop", map[string]any{})
 }
@@ -86,7 +87,9 @@ func parted(b block) (begin block, deltas []block) {
 		}
 	}
 	first, rest := halves(fmt.Sprint(b["text"]))
-	return block{"type": "text", "text": ""}, []block{{"type": "text_delta", "text": first}, {"type": "text_delta", "text": rest}}
+	return block{"type": "text", "text": ""}, []block{
+		{"type": "text_delta", "text": first}, {"type": "text_delta", "text": rest},
+	}
 }
 
 func halves(text string) (first, rest string) {

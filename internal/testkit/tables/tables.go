@@ -1,4 +1,5 @@
-// Package tables adds rows to the tables of agent runtimes and sandbox providers, for tests of what omoi derives from them.
+// Package tables adds rows to the tables of agent runtimes and sandbox providers, for tests of what omoi derives from
+// them.
 package tables
 
 import (
@@ -11,7 +12,8 @@ import (
 // Dummy is the name of the rows that [AddDummy] adds.
 const Dummy = "dummy"
 
-// AddDummy adds an agent runtime and a sandbox provider elsewhere, until the test ends. Such a test does not run in parallel.
+// AddDummy adds an agent runtime and a sandbox provider elsewhere, until the test ends. Such a test does not run in
+// parallel.
 func AddDummy(tb testing.TB) {
 	tb.Helper()
 	runtimes, providers := task.Runtimes, task.Providers

@@ -32,7 +32,9 @@ func newDaemon(cfg Config) *daemon {
 	if env == nil {
 		env = map[string]string{}
 	}
-	return &daemon{cfg: cfg, env: env, tree: &tree{own: map[int]bool{}}, sessions: map[string]*session{}, ptys: map[string]*terminal{}}
+	return &daemon{
+		cfg: cfg, env: env, tree: &tree{own: map[int]bool{}}, sessions: map[string]*session{}, ptys: map[string]*terminal{},
+	}
 }
 
 func (d *daemon) routes() http.Handler {
@@ -172,7 +174,9 @@ type errorBody struct {
 
 func describe(r *http.Request, err error) errorBody {
 	f := asFault(err)
-	return errorBody{f.status, f.message, f.code, time.Now().UTC().Format(time.RFC3339Nano), r.URL.Path, r.Method, "DAYTONA_DAEMON"}
+	return errorBody{
+		f.status, f.message, f.code, time.Now().UTC().Format(time.RFC3339Nano), r.URL.Path, r.Method, "DAYTONA_DAEMON",
+	}
 }
 
 func fail(w http.ResponseWriter, r *http.Request, err error) {

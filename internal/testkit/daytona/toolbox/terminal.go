@@ -47,7 +47,10 @@ func (d *daemon) openTerminal(id, cwd string, env map[string]string, size sandbo
 		_ = ours.Close()
 		return nil, fmt.Errorf("start a shell: %w", err)
 	}
-	t := &terminal{id: id, cwd: cwd, env: env, since: time.Now(), cmd: cmd, ours: ours, ended: make(chan struct{}), size: size, readers: map[chan []byte]bool{}}
+	t := &terminal{
+		id: id, cwd: cwd, env: env, since: time.Now(), cmd: cmd, ours: ours, ended: make(chan struct{}), size: size,
+		readers: map[chan []byte]bool{},
+	}
 	go t.watch(d)
 	return t, nil
 }

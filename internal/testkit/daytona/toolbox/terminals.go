@@ -87,7 +87,8 @@ func (d *daemon) createTerminal(w http.ResponseWriter, r *http.Request) error {
 	if err := d.claimTerminal(in.ID); err != nil {
 		return err
 	}
-	t, err := d.openTerminal(in.ID, cmp.Or(in.Cwd, d.cfg.Home), env, sandbox.Size{Rows: cmp.Or(in.Rows, 24), Columns: cmp.Or(in.Cols, 80)})
+	t, err := d.openTerminal(in.ID, cmp.Or(in.Cwd, d.cfg.Home), env,
+		sandbox.Size{Rows: cmp.Or(in.Rows, 24), Columns: cmp.Or(in.Cols, 80)})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -152,7 +153,8 @@ func (d *daemon) connectTerminal(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	t, err := d.terminal(r)
 	if err != nil {
-		_ = tell(ctx, conn, map[string]string{"type": "control", "status": "error", "error": "Failed to connect to PTY session: " + err.Error()})
+		_ = tell(ctx, conn,
+			map[string]string{"type": "control", "status": "error", "error": "Failed to connect to PTY session: " + err.Error()})
 		return nil
 	}
 	said := t.connect()
