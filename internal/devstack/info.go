@@ -49,10 +49,10 @@ func WriteInfo(home string, info Info) error { return writeJSON(InfoPath(home), 
 
 func readJSON(path string, into any) error {
 	content, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	if err == nil {
+		err = json.Unmarshal(content, into)
 	}
-	if err := json.Unmarshal(content, into); err != nil {
+	if err != nil {
 		return fmt.Errorf("read %s: %w", filepath.Base(path), err)
 	}
 	return nil
@@ -64,11 +64,11 @@ func writeJSON(path string, value any) error {
 	out := json.NewEncoder(&content)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false) // an address with & in it is for copying
-	if err := out.Encode(value); err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	temp, err := path+".new", out.Encode(value)
+	if err == nil {
+		err = os.WriteFile(temp, content.Bytes(), 0o600)
 	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, content.Bytes(), 0o600); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return os.Rename(temp, path)

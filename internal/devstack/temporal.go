@@ -94,10 +94,10 @@ func (t *temporal) metrics(ctx context.Context) []string {
 // ready asks for the namespace, the workflows, and the first page of the Web UI.
 func (t *temporal) ready(ctx context.Context) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address()) // says no at once, where the client below would back off
-	if err != nil {
-		return fmt.Errorf("connect to Temporal: %w", err)
+	if err == nil {
+		err = conn.Close()
 	}
-	if err := conn.Close(); err != nil {
+	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
 	if err := t.ask(ctx, t.namespace, t.workflows); err != nil {
@@ -118,49 +118,40 @@ func (t *temporal) ask(ctx context.Context, questions ...func(context.Context, c
 	defer c.Close()
 	for _, question := range questions {
 		if err := question(ctx, c); err != nil {
-			return err
+			return fmt.Errorf("ask Temporal for its namespace and workflows: %w", err)
 		}
 	}
 	return nil
 }
 
 func (t *temporal) namespace(ctx context.Context, c client.Client) error {
-	if _, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.cfg.Namespace}); err != nil {
-		return fmt.Errorf("ask Temporal for its namespace: %w", err)
-	}
-	return nil
+	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: t.cfg.Namespace})
+	return err
 }
 
 // describe writes the namespace's description, mostly as it is: no other write is as cheap.
 func (t *temporal) describe(ctx context.Context, c client.Client) error {
 	request := &workflowservice.UpdateNamespaceRequest{Namespace: t.cfg.Namespace, UpdateInfo: &namespace.UpdateNamespaceInfo{Description: "omoi dev"}}
-	if _, err := c.WorkflowService().UpdateNamespace(ctx, request); err != nil {
-		return fmt.Errorf("write to the namespace of Temporal: %w", err)
-	}
-	return nil
+	_, err := c.WorkflowService().UpdateNamespace(ctx, request)
+	return err
 }
 
 func (t *temporal) workflows(ctx context.Context, c client.Client) error {
-	if _, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.cfg.Namespace}); err != nil {
-		return fmt.Errorf("ask Temporal for its workflows: %w", err)
-	}
-	return nil
+	_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: t.cfg.Namespace})
+	return err
 }
 
 func (t *temporal) uiReady(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.web.url(), http.NoBody)
 	if err != nil {
-		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("ask the Temporal Web UI: %w", err)
 	}
-	if err := response.Body.Close(); err != nil {
-		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+	if err = response.Body.Close(); err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("ask the Temporal Web UI: %s", response.Status)
 	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask the Temporal Web UI: %s", response.Status)
-	}
-	return nil
+	return err
 }

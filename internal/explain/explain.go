@@ -104,7 +104,7 @@ func (f WhyFacts) begunAgain() bool {
 func (f WhyFacts) explain() Explanation {
 	t := f.Task
 	if f.begunAgain() {
-		return Explanation{State: StandsStarting, Why: sentence(whyAgain(t), shown(t)), Next: "omoi sandbox list"}
+		return Explanation{State: StandsStarting, Why: task.Sentence(whyAgain(t), shown(t)), Next: "omoi sandbox list"}
 	}
 	switch t.Status {
 	case task.StatusPending:
@@ -195,7 +195,7 @@ func (f WhyFacts) parked(why, reason, next string) Explanation {
 		why, reason = "It is "+Reason(f.Task.QueueReason), ""
 	}
 	shows := f.newest()
-	return Explanation{State: StandsParked, Why: withEvents(sentence(why, reason), shows), Next: next, Evidence: shows}
+	return Explanation{State: StandsParked, Why: withEvents(task.Sentence(why, reason), shows), Next: next, Evidence: shows}
 }
 
 func (f WhyFacts) dependency(why string) Explanation {
@@ -207,7 +207,7 @@ func (f WhyFacts) dependency(why string) Explanation {
 	if len(f.DependsOn) > 0 {
 		next = "omoi why " + f.DependsOn[0].ID
 	}
-	return Explanation{State: StandsWaiting, Why: sentence(why, strings.Join(names, ", ")), Next: next}
+	return Explanation{State: StandsWaiting, Why: task.Sentence(why, strings.Join(names, ", ")), Next: next}
 }
 
 // broken is the first task that it depends on and that will not be completed by itself.
@@ -226,7 +226,7 @@ func (f WhyFacts) failed() Explanation {
 	if t.FailureClass != task.ClassNone {
 		class = " (" + string(t.FailureClass) + ")"
 	}
-	why := sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
+	why := task.Sentence("Failed after "+counted(t.AttemptCount, "attempt")+class, shown(t))
 	shows, next := f.failures(), FailureNext(t, t.FailureClass, endReason(t), f.Same)
 	e := Explanation{State: StandsFailed, Why: withEvents(why, shows), Next: next, Evidence: shows}
 	if t.FailureClass == task.ClassPublish || t.FailureClass == task.ClassCredentials && t.Last().FailureClass == task.ClassPublish {

@@ -15,7 +15,7 @@ func (f WhyFacts) live() Explanation {
 	switch {
 	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
-		e.Why = sentence(begun+", and may be in trouble, which alone does not end it", Reason(t.WaitingFor))
+		e.Why = task.Sentence(begun+", and may be in trouble, which alone does not end it", Reason(t.WaitingFor))
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
@@ -89,6 +89,6 @@ func (f WhyFacts) steered(begun string) Explanation {
 		e.Evidence = append(e.Evidence, s)
 	}
 	why := fmt.Sprintf("%s; the guardian (%s, sure by %.1f) thinks that it has gone wrong", begun, o.SpokenBy, o.Confidence)
-	e.Why = withEvents(sentence(why, o.Summary), e.Evidence)
+	e.Why = withEvents(task.Sentence(why, o.Summary), e.Evidence)
 	return e
 }

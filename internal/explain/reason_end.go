@@ -9,7 +9,7 @@ import (
 
 // because joins what happened and the detail, if there is one.
 func because(what string) func(task.Reason) string {
-	return func(r task.Reason) string { return sentence(what, r.Detail) }
+	return func(r task.Reason) string { return task.Sentence(what, r.Detail) }
 }
 
 // detailOr returns the text of the agent's program, which knows more.

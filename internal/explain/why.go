@@ -22,7 +22,9 @@ func whyAgain(t task.Task) string {
 // Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
 type Outage struct{ What, Next string }
 
-func whyDown(down Outage) string { return sentence("Branch and sandbox cannot be made now", down.What) }
+func whyDown(down Outage) string {
+	return task.Sentence("Branch and sandbox cannot be made now", down.What)
+}
 
 // AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
 func AboutToStart(t task.Task) bool {
@@ -34,13 +36,13 @@ func AboutToStart(t task.Task) bool {
 func whyStatus(t task.Task) string {
 	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
-		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
 	case task.StatusRunning:
-		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, textOf(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
 	case task.StatusPendingValidation:
 		return "The work is done and on its branch; a validator is about to look at it (" + round(t) + ")."
 	case task.StatusValidating:
-		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, textOf(t.SandboxID), t.Provider, round(t))
+		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, task.Deref(t.SandboxID), t.Provider, round(t))
 	}
 	return "The task is " + string(t.Status) + "."
 }
@@ -52,9 +54,9 @@ func whyPending(t task.Task) string {
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return "It is " + Reason(t.QueueReason) + "."
 	case t.WaitingFor.Code != "":
-		return sentence("It has its turn and waits", Reason(t.WaitingFor))
+		return task.Sentence("It has its turn and waits", Reason(t.WaitingFor))
 	case t.AttemptCount > 0:
-		return sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
+		return task.Sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
 	case t.HoldsSlot:
 		return "It has its turn; branch and sandbox are being made."
 	}
@@ -73,9 +75,9 @@ func whyLimit(t task.Task) string {
 	case queuesForLimit(t):
 		return "It is " + Reason(t.QueueReason) + "."
 	case t.QueueReason.Code != "":
-		return sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
+		return task.Sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
 	}
-	return sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
+	return task.Sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
 }
 
 func whyPaused(t task.Task) string {
@@ -100,7 +102,7 @@ func whyCompleted(t task.Task) string {
 
 // shown is the reason of the end; what follows its first paragraph is for those who look into omoi.
 func shown(t task.Task) string {
-	reason, _, _ := strings.Cut(textOf(t.ErrorMessage), "\n\n")
+	reason, _, _ := strings.Cut(task.Deref(t.ErrorMessage), "\n\n")
 	if reason == "" {
 		reason = lastReason(t)
 	}
@@ -109,7 +111,7 @@ func shown(t task.Task) string {
 
 // whyCancelled says so in the words of the stored message, which names who or what cancelled it.
 func whyCancelled(t task.Task) string {
-	return sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "")
+	return task.Sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "")
 }
 
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
@@ -148,18 +150,8 @@ func lastReason(t task.Task) string { return t.Last().Reason }
 
 // endReason is the condition behind [shown].
 func endReason(t task.Task) task.Reason {
-	if t.EndReason.Code != "" || textOf(t.ErrorMessage) != "" {
+	if t.EndReason.Code != "" || task.Deref(t.ErrorMessage) != "" {
 		return t.EndReason
 	}
 	return t.Last().EndReason
 }
-
-func textOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// sentence joins a beginning and an optional reason, with one full stop at the end.
-func sentence(beginning, reason string) string { return task.Sentence(beginning, reason) }

@@ -49,9 +49,7 @@ func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionRece
 	r := DeletionReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, Visits: visits, Reviews: t.Reviews, Rounds: t.Rounds}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
-		if b.CostUSD != nil {
-			models += *b.CostUSD
-		}
+		models += task.Deref(b.CostUSD)
 		r.CostUnknown = r.CostUnknown || b.CostUnknown
 		if b.Machine() {
 			machines++

@@ -52,10 +52,10 @@ func (s SavedWork) Kept() bool { return s.Kind == Patch || s.Kind == Bundle }
 // comes before what it has beside it; of one that is at work only what is there already is told.
 func Of(t task.Task) []SavedWork {
 	var all []SavedWork
-	before := textOf(t.Base)
+	before := task.Deref(t.Base)
 	for _, a := range t.Attempts {
 		found := besideBranch(a)
-		if head := textOf(a.HeadCommit); head != "" && head != before && t.Branch != nil {
+		if head := task.Deref(a.HeadCommit); head != "" && head != before && t.Branch != nil {
 			found = append([]SavedWork{{Kind: Branch, Ref: *t.Branch, Head: head}}, found...)
 			before = head
 		}
@@ -95,7 +95,7 @@ func besideBranch(a task.Attempt) []SavedWork {
 	s := *a.Salvage
 	one := SavedWork{Head: s.Head, Files: s.Files, Bytes: s.Bytes, LostSince: s.LostSince, Notes: s.Notes}
 	switch {
-	case s.Kind == task.SalvageRef && s.Files == 0 && s.Head != "" && s.Head == textOf(a.HeadCommit):
+	case s.Kind == task.SalvageRef && s.Files == 0 && s.Head != "" && s.Head == task.Deref(a.HeadCommit):
 		return nil // it came to the branch later, and there is nothing else in it
 	case s.Kind == task.SalvageRef:
 		one.Kind, one.Ref = Rescue, s.Ref
@@ -109,11 +109,4 @@ func besideBranch(a task.Attempt) []SavedWork {
 		return nil
 	}
 	return []SavedWork{one}
-}
-
-func textOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

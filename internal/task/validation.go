@@ -150,3 +150,11 @@ func Sentence(beginning, reason string) string {
 	}
 	return beginning + ": " + reason + "."
 }
+
+// Deref returns what p points to, the zero value where it is nil.
+func Deref[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}

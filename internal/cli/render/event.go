@@ -82,7 +82,10 @@ func (l *Lines) describe(e event.Event) (what, text string, more []string) {
 	case event.AgentStarted:
 		return l.Bold("started"), d.started(), nil
 	case event.AgentHeartbeat, event.Heartbeat, event.SpecHeartbeat:
-		return l.heartbeat(d)
+		if !l.Heartbeats {
+			return "", "", nil
+		}
+		return l.Dim("heartbeat"), l.Dim(d.text("status")), nil
 	case event.AgentMessage:
 		first, more := l.block(d.text("content"))
 		return "message", first, more
@@ -151,13 +154,6 @@ func (l *Lines) rest(e event.Event, d data) (what, text string, more []string) {
 	return OneLine(e.Type, 40), l.Dim(d.pairs()), nil
 }
 
-func (l *Lines) heartbeat(d data) (what, text string, more []string) {
-	if !l.Heartbeats {
-		return "", "", nil
-	}
-	return l.Dim("heartbeat"), l.Dim(d.text("status")), nil
-}
-
 func (l *Lines) toolResult(d data) (what, text string, more []string) {
 	first, more := l.block(d.text("result"))
 	if first == "" {
@@ -187,19 +183,13 @@ func (l *Lines) fileEdited(d data) (what, text string, more []string) {
 // shortDiff keeps the changed lines of a diff, the first of them.
 func (l *Lines) shortDiff(diff string) []string {
 	var lines []string
-	hidden := 0
 	for line := range strings.Lines(diff) {
 		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "---") || strings.HasPrefix(line, "@@") || strings.TrimSpace(line) == "" {
-			continue
+		if !strings.HasPrefix(line, "+++") && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "@@") && strings.TrimSpace(line) != "" {
+			lines = append(lines, l.DiffLine(Cut(Clean(line), textWidth)))
 		}
-		if len(lines) == diffLines {
-			hidden++
-			continue
-		}
-		lines = append(lines, l.DiffLine(Cut(Clean(line), textWidth)))
 	}
-	return l.withHidden(lines, hidden)
+	return l.first(diffLines, lines)
 }
 
 // costText is the cost that an event tells, and that a part of it is unknown.
@@ -243,29 +233,27 @@ func passed(d data) string {
 
 // block is the first line of a text, and a few more.
 func (l *Lines) block(s string) (first string, more []string) {
-	lines := make([]string, 0, textLines)
-	hidden := 0
+	var lines []string
 	for line := range strings.Lines(strings.Trim(s, "\n")) {
-		if len(lines) == textLines {
-			hidden++
-			continue
-		}
 		lines = append(lines, Cut(Clean(strings.TrimRight(line, "\r\n")), textWidth))
 	}
 	if len(lines) == 0 {
 		return "", nil
 	}
-	return lines[0], l.withHidden(lines[1:], hidden)
+	lines = l.first(textLines, lines)
+	return lines[0], lines[1:]
 }
 
-func (l *Lines) withHidden(lines []string, hidden int) []string {
-	switch {
-	case hidden == 0:
+// first are the first n lines, and how many more there are.
+func (l *Lines) first(n int, lines []string) []string {
+	if len(lines) <= n {
 		return lines
-	case l.Task == "":
-		return append(lines, fmt.Sprintf("… %s more", Count(hidden, "line")))
 	}
-	return append(lines, fmt.Sprintf("… %s more. Next: omoi logs %s --json", Count(hidden, "line"), l.Task))
+	more := fmt.Sprintf("… %s more", Count(len(lines)-n, "line"))
+	if l.Task != "" {
+		more += fmt.Sprintf(". Next: omoi logs %s --json", l.Task)
+	}
+	return append(lines[:n], more)
 }
 
 func (l *Lines) waits() string {

@@ -154,12 +154,9 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 // said is what an error says, and what to do next by its own word, or by ours.
 func (k *kit) said(err error) (detail, next string) {
 	ours := k.next()
-	if k.fixed {
-		detail, next, _ = strings.Cut(exit.Message(err), " Next: ")
-		return detail, cmp.Or(next, ours)
-	}
-	err = exit.InFlags(err, func(flag string) bool { return flag == "repo" || flag == "sandbox" })
+	err = exit.InFlags(err, func(flag string) bool { return !k.fixed && (flag == "repo" || flag == "sandbox") })
 	switch e, ok := errors.AsType[*task.Error](err); {
+	case k.fixed:
 	case ok && e.Field == "repo":
 		ours = "omoi check " + k.name + " --repo <owner/name, or a path on the server's machine>"
 	case ok && e.Field == "sandbox":

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -185,9 +186,7 @@ func (r *run) addScript(config map[string]json.RawMessage, key, script string) (
 // asWritten is JSON whose text a person reads as it was: & stays &.
 func asWritten(v any) (json.RawMessage, error) {
 	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
+	err := render.JSONLine(&out, v)
 	return bytes.TrimSpace(out.Bytes()), err
 }
 

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,7 +84,7 @@ func BaseURL(flag string, env func(string) string) (string, error) {
 	if set := env("OMOI_API_URL"); set != "" {
 		return httpAddress("OMOI_API_URL", set)
 	}
-	path := filepath.Join(Home(env), "dev.json")
+	path := filepath.Join(cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi")), "dev.json")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", exit.With(exit.Unreachable,
@@ -120,14 +121,6 @@ func WithScheme(address string) string {
 		return address
 	}
 	return "http://" + address
-}
-
-// Home is the folder of a person's own installation: OMOI_HOME, else ~/.omoi.
-func Home(env func(string) string) string {
-	if home := env("OMOI_HOME"); home != "" {
-		return home
-	}
-	return filepath.Join(env("HOME"), ".omoi")
 }
 
 func (s *session) style() render.Style { return StyleOf(s.Stdout, s.Env) }

@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/supervise"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 var _ supervise.DiagnosisModel = (*Model)(nil)
@@ -73,7 +74,7 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 	t := c.Task
 	section(&b, "TASK", map[string]any{
 		"title": redact.Scrub(t.Title, nil), "description": short(redact.Scrub(t.Description, nil), 4000), "task_type": t.TaskType, "mode": t.Mode,
-		"status": t.Status, "error": short(redact.Scrub(textOf(t.ErrorMessage), nil), 1000), "failed_tasks_of_its_ticket": c.TicketFailures,
+		"status": t.Status, "error": short(redact.Scrub(task.Deref(t.ErrorMessage), nil), 1000), "failed_tasks_of_its_ticket": c.TicketFailures,
 	})
 	section(&b, "RULES", map[string]any{"what": rules.What, "cause": rules.Cause, "confidence": rules.Confidence})
 	b.WriteString("ATTEMPTS (untrusted, oldest first)\n")
@@ -91,13 +92,6 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 	}
 	b.WriteString("END OF ATTEMPTS\n")
 	return b.String()
-}
-
-func textOf(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // diagnosisAnswer is the tool's input. Pointers tell what is missing.
