@@ -1,7 +1,5 @@
 package metrics
 
-import "slices"
-
 // Names of the metrics that omoi itself exposes.
 const (
 	HTTPRequests   = "omoi_http_request_duration_seconds"
@@ -71,86 +69,54 @@ const (
 )
 
 // Catalogue lists every metric of ours; docs/METRICS.md is made of it.
-func Catalogue() []Metric {
-	return slices.Concat(requestMetrics(), intakeMetrics(), relayMetrics(), taskMetrics(), sandboxMetrics(), guardianMetrics(), conductorMetrics(), processMetrics())
-}
+func Catalogue() []Metric { return catalogue }
 
-func requestMetrics() []Metric {
-	return []Metric{
-		{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to serve a request, by route pattern and status class (2xx to 5xx). Long polls include their wait; streams count until they are open.", fromAPI},
-		{GitHubWebhooks, "counter", []string{"event", "outcome"}, "GitHub webhooks, by event and outcome: held (a message or a task follows), noted, repeated, ignored, refused (signature or content is invalid), failed.", fromAPI},
-		{StreamsOpen, "gauge", []string{"kind"}, "Open streams: sandbox and task (server-sent events), websocket.", fromAPI},
-	}
-}
+var catalogue = []Metric{ //nolint:gochecknoglobals // a constant table
+	{HTTPRequests, "histogram", []string{"method", "route", "status"}, "Time to serve a request, by route pattern and status class (2xx to 5xx). Long polls include their wait; streams count until they are open.", fromAPI},
+	{GitHubWebhooks, "counter", []string{"event", "outcome"}, "GitHub webhooks, by event and outcome: held (a message or a task follows), noted, repeated, ignored, refused (signature or content is invalid), failed.", fromAPI},
+	{StreamsOpen, "gauge", []string{"kind"}, "Open streams: sandbox and task (server-sent events), websocket.", fromAPI},
 
-func intakeMetrics() []Metric {
-	return []Metric{
-		{EventsStored, "counter", nil, "Stored events, without duplicates.", fromAPI},
-		{EventsDeduplicated, "counter", nil, "Events that were already stored.", fromAPI},
-		{EventBatches, "counter", nil, "Transactions that stored events. One transaction stores the events of many requests.", fromAPI},
-		{EventBatchSize, "histogram", nil, "Requests in one such transaction.", fromAPI},
-		{EventCommits, "histogram", nil, "Time of one such transaction.", fromAPI},
-		{EventsRejected, "counter", []string{"reason"}, "Rejected requests: queue (full or stopping), store (the transaction failed).", fromAPI},
-		{IngestWait, "histogram", nil, "Time from reading a request to its commit.", fromAPI},
-		{IngestQueue, "gauge", nil, "Requests that wait for a transaction.", fromAPI},
-	}
-}
+	{EventsStored, "counter", nil, "Stored events, without duplicates.", fromAPI},
+	{EventsDeduplicated, "counter", nil, "Events that were already stored.", fromAPI},
+	{EventBatches, "counter", nil, "Transactions that stored events. One transaction stores the events of many requests.", fromAPI},
+	{EventBatchSize, "histogram", nil, "Requests in one such transaction.", fromAPI},
+	{EventCommits, "histogram", nil, "Time of one such transaction.", fromAPI},
+	{EventsRejected, "counter", []string{"reason"}, "Rejected requests: queue (full or stopping), store (the transaction failed).", fromAPI},
+	{IngestWait, "histogram", nil, "Time from reading a request to its commit.", fromAPI},
+	{IngestQueue, "gauge", nil, "Requests that wait for a transaction.", fromAPI},
 
-func relayMetrics() []Metric {
-	return []Metric{
-		{RelaySent, "counter", []string{"what"}, "Messages that the relay sent to Temporal: start, command, admitted, digest.", fromAPI},
-		{RelayFailures, "counter", []string{"what"}, "Failed relay attempts, retried later: start, command, admitted, digest, store.", fromAPI},
-		{RelayDropped, "counter", []string{"what"}, "Messages that the relay gave up, each with an alert in the log: start, command, admitted, digest.", fromAPI},
-		{RelayLag, "gauge", nil, "Age of the oldest command or admission that is due. 0: none is due.", fromBoth},
-		{RelayEventLag, "gauge", nil, "Age of the oldest events that are due. 0: none are due.", fromBoth},
-	}
-}
+	{RelaySent, "counter", []string{"what"}, "Messages that the relay sent to Temporal: start, command, admitted, digest.", fromAPI},
+	{RelayFailures, "counter", []string{"what"}, "Failed relay attempts, retried later: start, command, admitted, digest, store.", fromAPI},
+	{RelayDropped, "counter", []string{"what"}, "Messages that the relay gave up, each with an alert in the log: start, command, admitted, digest.", fromAPI},
+	{RelayLag, "gauge", nil, "Age of the oldest command or admission that is due. 0: none is due.", fromBoth},
+	{RelayEventLag, "gauge", nil, "Age of the oldest events that are due. 0: none are due.", fromBoth},
 
-func taskMetrics() []Metric {
-	return []Metric{
-		{Tasks, "gauge", []string{"status"}, "Tasks that have not ended, by status.", fromBoth},
-		{TasksQueued, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
-		{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ended tasks: completed, failed, cancelled. failure_class is set for failed tasks only. A retried task ends again.", fromWorker},
-		{AttemptsStarted, "counter", []string{"kind"}, "Started attempts: first, retry, revision, replacement, resumed, validation.", fromWorker},
-		{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ended attempts.", fromWorker},
-		{SlotsUsed, "gauge", nil, "Slots in use.", fromBoth},
-		{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time or had timed them out. Each is retried.", fromWorker},
-	}
-}
+	{Tasks, "gauge", []string{"status"}, "Tasks that have not ended, by status.", fromBoth},
+	{TasksQueued, "gauge", nil, "Tasks that wait for a slot.", fromBoth},
+	{TaskCompletions, "counter", []string{"outcome", "failure_class"}, "Ended tasks: completed, failed, cancelled. failure_class is set for failed tasks only. A retried task ends again.", fromWorker},
+	{AttemptsStarted, "counter", []string{"kind"}, "Started attempts: first, retry, revision, replacement, resumed, validation.", fromWorker},
+	{AttemptsEnded, "counter", []string{"outcome", "failure_class"}, "Ended attempts.", fromWorker},
+	{SlotsUsed, "gauge", nil, "Slots in use.", fromBoth},
+	{ActivitiesCut, "counter", []string{"activity"}, "Activities that were cancelled because Temporal did not answer a heartbeat in time or had timed them out. Each is retried.", fromWorker},
 
-func sandboxMetrics() []Metric {
-	return []Metric{
-		{Sandboxes, "gauge", []string{"provider"}, "Sandboxes that are being created, run, or are being deleted.", fromBoth},
-		{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes of ended attempts whose deletion is not verified. The limit task.max_unverified_sandboxes counts those that may still exist.", fromBoth},
-		{ReaperSuccess, "gauge", nil, "Time of the last complete reaper pass in any worker, in seconds since 1970. Absent before the first pass. The reaper is paused while no task is open and no sandbox exists.", fromBoth},
-	}
-}
+	{Sandboxes, "gauge", []string{"provider"}, "Sandboxes that are being created, run, or are being deleted.", fromBoth},
+	{SandboxesUnverified, "gauge", []string{"provider"}, "Sandboxes of ended attempts whose deletion is not verified. The limit task.max_unverified_sandboxes counts those that may still exist.", fromBoth},
+	{ReaperSuccess, "gauge", nil, "Time of the last complete reaper pass in any worker, in seconds since 1970. Absent before the first pass. The reaper is paused while no task is open and no sandbox exists.", fromBoth},
 
-func guardianMetrics() []Metric {
-	return []Metric{
-		{GuardianSuccess, "gauge", nil, "Time of the last complete guardian cycle in any worker, in seconds since 1970. Absent before the first cycle. The guardian is paused with the reaper, or by a user.", fromBoth},
-		{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Analyses of attempts, by verdict: healthy, steer, unknown. spoken_by is rules, model or none.", fromBoth},
-		{Interventions, "counter", []string{"level", "mode"}, "Interventions of the guardian: observe, nudge, interrupt, replace. mode is live or shadow.", fromBoth},
-	}
-}
+	{GuardianSuccess, "gauge", nil, "Time of the last complete guardian cycle in any worker, in seconds since 1970. Absent before the first cycle. The guardian is paused with the reaper, or by a user.", fromBoth},
+	{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Analyses of attempts, by verdict: healthy, steer, unknown. spoken_by is rules, model or none.", fromBoth},
+	{Interventions, "counter", []string{"level", "mode"}, "Interventions of the guardian: observe, nudge, interrupt, replace. mode is live or shadow.", fromBoth},
 
-func conductorMetrics() []Metric {
-	return []Metric{
-		{ConductorSuccess, "gauge", nil, "Time of the last complete conductor cycle in any worker, in seconds since 1970. Absent before the first cycle. The conductor is paused with the reaper, or by a user.", fromBoth},
-		{ConductorAnalyses, "counter", []string{"status"}, "Analyses of all active agents of an organization: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
-		{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks with similar work, counted in each cycle that finds them. spoken_by is words or model.", fromWorker},
-	}
-}
+	{ConductorSuccess, "gauge", nil, "Time of the last complete conductor cycle in any worker, in seconds since 1970. Absent before the first cycle. The conductor is paused with the reaper, or by a user.", fromBoth},
+	{ConductorAnalyses, "counter", []string{"status"}, "Analyses of all active agents of an organization: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
+	{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks with similar work, counted in each cycle that finds them. spoken_by is words or model.", fromWorker},
 
-func processMetrics() []Metric {
-	return []Metric{
-		{PoolConnections, "gauge", []string{"state"}, "Database connections of this process: used, idle.", fromBoth},
-		{PoolMax, "gauge", nil, "Maximum number of database connections of this process: database.max_conns, and those of ingest after its first event.", fromBoth},
-		{PoolAcquires, "counter", nil, "Connections taken from the pool.", fromBoth},
-		{PoolWaits, "counter", nil, "Times that no connection was free.", fromBoth},
-		{PoolWaited, "counter", nil, "Time spent waiting for a connection.", fromBoth},
-		{DiskFull, "gauge", nil, "1 if the last write of this process found the disk of the database full (SQLSTATE 53100). Raise an alert: omoi cannot store one itself.", fromBoth},
-		{CollectionFailed, "gauge", nil, "1 if the gauges from the database could not be read. They are absent then.", fromBoth},
-		{BuildInfo, "gauge", []string{"version"}, "1, with the version of the binary.", fromBoth},
-	}
+	{PoolConnections, "gauge", []string{"state"}, "Database connections of this process: used, idle.", fromBoth},
+	{PoolMax, "gauge", nil, "Maximum number of database connections of this process: database.max_conns, and those of ingest after its first event.", fromBoth},
+	{PoolAcquires, "counter", nil, "Connections taken from the pool.", fromBoth},
+	{PoolWaits, "counter", nil, "Times that no connection was free.", fromBoth},
+	{PoolWaited, "counter", nil, "Time spent waiting for a connection.", fromBoth},
+	{DiskFull, "gauge", nil, "1 if the last write of this process found the disk of the database full (SQLSTATE 53100). Raise an alert: omoi cannot store one itself.", fromBoth},
+	{CollectionFailed, "gauge", nil, "1 if the gauges from the database could not be read. They are absent then.", fromBoth},
+	{BuildInfo, "gauge", []string{"version"}, "1, with the version of the binary.", fromBoth},
 }
