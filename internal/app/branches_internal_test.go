@@ -18,6 +18,10 @@ type oneToken string
 
 func (t oneToken) Token(context.Context, string, string) (string, error) { return string(t), nil }
 
+func (t oneToken) OwnToken(context.Context, string, string) (string, bool, error) {
+	return string(t), false, nil
+}
+
 // onGitHub is the branch workflow on an emulator with the repositories acme/app and acme/empty.
 func onGitHub(t *testing.T) (*githubtest.Server, branches) {
 	t.Helper()

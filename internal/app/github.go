@@ -12,7 +12,7 @@ import (
 )
 
 // gitHubApp is the GitHub App that is configured, nil if none is.
-func gitHubApp(cfg *config.Loaded, owners github.Owners) (*github.App, error) {
+func gitHubApp(cfg *config.Loaded) (*github.App, error) {
 	if cfg.GitHub.AppID == 0 {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -20,7 +20,7 @@ func gitHubApp(cfg *config.Loaded, owners github.Owners) (*github.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	return github.NewApp(github.AppConfig{ID: cfg.GitHub.AppID, Key: key, URL: cfg.GitHub.URL, Owners: owners})
+	return github.NewApp(github.AppConfig{ID: cfg.GitHub.AppID, Key: key, URL: cfg.GitHub.URL})
 }
 
 // gitHubKey is the App's private key; in a variable its lines may be written as one.
@@ -40,7 +40,7 @@ const gitHubTimeout = 5 * time.Second
 // checkGitHub says with what omoi works on GitHub where its users bring no token.
 func checkGitHub(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "github", Status: FindingOK}
-	app, err := gitHubApp(cfg, nil)
+	app, err := gitHubApp(cfg)
 	switch {
 	case err == nil && app != nil:
 		ctx, stop := context.WithTimeout(ctx, gitHubTimeout)

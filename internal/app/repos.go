@@ -13,7 +13,7 @@ import (
 
 // openHosts makes remote repositories reachable beside local ones.
 func (c *core) openHosts(context.Context) error {
-	app, err := gitHubApp(c.cfg, c.credentials)
+	app, err := gitHubApp(c.cfg)
 	if err != nil {
 		return err
 	}

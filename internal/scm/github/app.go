@@ -16,21 +16,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AppConfig is a GitHub App, and who may work with it.
+// AppConfig is a GitHub App.
 type AppConfig struct {
-	ID     int64
-	Key    []byte // its private key, as GitHub gives it (PEM)
-	URL    string // of the server; empty: [Web]
-	Owners Owners
+	ID  int64
+	Key []byte // its private key, as GitHub gives it (PEM)
+	URL string // of the server; empty: [Web]
 	// HTTP makes the requests; nil: a transport of its own.
 	HTTP http.RoundTripper
-}
-
-// Owners tells credentials that people have set from what the server is configured with.
-type Owners interface {
-	// OwnToken answers the token of the user, the project or their organization; empty: none of them has one. Ours says
-	// whether they may work with what the server is configured with.
-	OwnToken(ctx context.Context, userID, projectID string) (token string, ours bool, err error)
 }
 
 const (

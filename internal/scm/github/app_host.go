@@ -18,7 +18,7 @@ type pass struct {
 func (h *Host) pass(ctx context.Context, owner, name string) (pass, error) {
 	var missing error // of an App that is not installed there
 	if h.cfg.App != nil {
-		own, ours, err := h.cfg.App.cfg.Owners.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
+		own, ours, err := h.tokens.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
 		if err != nil || own != "" {
 			return pass{token: own}, err
 		}

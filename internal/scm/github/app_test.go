@@ -75,7 +75,7 @@ func withApp(t *testing.T, key *rsa.PrivateKey, owners people) *bench {
 
 func (b *bench) appHost(id int64, key *rsa.PrivateKey, owners people) *github.Host {
 	b.t.Helper()
-	app, err := github.NewApp(github.AppConfig{ID: id, Key: pemOf(key), URL: b.server.URL, Owners: owners})
+	app, err := github.NewApp(github.AppConfig{ID: id, Key: pemOf(key), URL: b.server.URL})
 	require.NoError(b.t, err)
 	hub, err := github.New(github.Config{URL: b.server.URL, Scratch: tempdir.Open(b.temp), App: app}, owners)
 	require.NoError(b.t, err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -62,7 +63,10 @@ func (c *clone) fill(ctx context.Context, pattern string, needs []string) (map[s
 	if err != nil {
 		return nil, err
 	}
-	specs := needed(needs)
+	var specs []string
+	for n, id := range needs { // refs hold them in the copy
+		specs = append(specs, "+"+id+":refs/omoi/needs/"+strconv.Itoa(n))
+	}
 	for ref := range found {
 		specs = append(specs, "+"+ref+":"+ref)
 	}

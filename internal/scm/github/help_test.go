@@ -44,6 +44,10 @@ func (u users) Token(_ context.Context, userID, _ string) (string, error) {
 	return u[userID], nil
 }
 
+func (u users) OwnToken(_ context.Context, userID, _ string) (string, bool, error) {
+	return u[userID], false, nil
+}
+
 func setup(t *testing.T) *bench {
 	t.Helper()
 	server, err := githubtest.Start(t.TempDir())

@@ -3,7 +3,6 @@ package github
 import (
 	"bufio"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -32,13 +31,4 @@ func needsOf(bundle io.Reader) ([]string, io.Reader) {
 		needs = nil
 	}
 	return needs, in
-}
-
-// needed are refspecs of commits, so that refs hold them in a copy.
-func needed(needs []string) []string {
-	var specs []string
-	for n, id := range needs {
-		specs = append(specs, "+"+id+":refs/omoi/needs/"+strconv.Itoa(n))
-	}
-	return specs
 }

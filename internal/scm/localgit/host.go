@@ -184,11 +184,6 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// branches lists every branch of the repository.
-func (r *repository) branches(ctx context.Context) ([]string, error) {
-	return r.refs(ctx, "refs/heads/", 2)
-}
-
 // refs lists the refs below prefix, with their first strip components cut.
 func (r *repository) refs(ctx context.Context, prefix string, strip int) ([]string, error) {
 	out, err := r.run(ctx, "for-each-ref", fmt.Sprintf("--format=%%(refname:lstrip=%d)", strip), prefix)
@@ -214,7 +209,7 @@ func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 // HEAD if it is a usual name or the repository is bare, else the first usual name, else HEAD.
 // A person's own feature branch is the last choice, since it is HEAD by accident.
 func (r *repository) defaultBranch(ctx context.Context) (string, error) {
-	branches, err := r.branches(ctx)
+	branches, err := r.refs(ctx, headsRefs, 2)
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +217,7 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 		return "", task.Invalid("repo", "Repository %s has no commits yet. Next: git -C %s commit --allow-empty -m \"Start\"",
 			r.path, scm.Quoted(r.path))
 	}
-	head, err := r.symbolic(ctx, "HEAD", "refs/heads/")
+	head, err := r.symbolic(ctx, "HEAD", headsRefs)
 	if err != nil {
 		return "", err
 	}
