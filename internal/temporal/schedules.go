@@ -106,7 +106,7 @@ func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 	defer cancel()
 	handle := c.sdk.ScheduleClient().GetHandle(ctx, id)
 	found, err := handle.Describe(ctx)
-	if err != nil || found.Schedule.State != nil && found.Schedule.State.Paused {
+	if err != nil || isPaused(found.Schedule) {
 		return coded("look at schedule "+id, err)
 	}
 	return coded("pause schedule "+id, handle.Pause(ctx, client.SchedulePauseOptions{Note: note}))
@@ -149,15 +149,12 @@ func periodic(period time.Duration, id string, action client.ScheduleWorkflowAct
 	action.TaskQueue, action.WorkflowExecutionTimeout = contract.QueueTasks, periods*period
 	return client.ScheduleOptions{
 		ID: id, Spec: client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: period}}},
-		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: catchup(period), Action: &action,
+		Overlap: enums.SCHEDULE_OVERLAP_POLICY_SKIP, CatchupWindow: max(period, leastCatchup), Action: &action,
 	}
 }
 
-// catchup is one period, or the least that the server takes.
-func catchup(period time.Duration) time.Duration {
-	const least = 10 * time.Second
-	return max(period, least)
-}
+// leastCatchup is the shortest catch-up window that the server takes.
+const leastCatchup = 10 * time.Second
 
 func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
 	handle := c.sdk.ScheduleClient().GetHandle(ctx, wanted.ID)
