@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/postgres"
@@ -42,20 +42,14 @@ func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
 	d.use(stack.Info())
-	end, err := d.emulator(ctx)
-	if err != nil {
-		return err
+	if opts.DaytonaEmulator {
+		end, err := d.startEmulator(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, end()) }()
 	}
-	defer func() { err = errors.Join(err, end()) }()
 	return d.run(ctx)
-}
-
-// emulator starts the Daytona emulator if the options ask for it.
-func (d *dev) emulator(ctx context.Context) (func() error, error) {
-	if !d.opts.DaytonaEmulator {
-		return func() error { return nil }, nil
-	}
-	return d.startEmulator(ctx)
 }
 
 func errNoEmulator() error {
@@ -235,13 +229,6 @@ func (d *dev) announce(ctx context.Context) error {
 func isReady(ctx context.Context, base string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", http.NoBody)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+	ready, err := client.New(base, "").Ready(ctx)
+	return err == nil && ready.Ready
 }

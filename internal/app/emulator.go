@@ -4,10 +4,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,11 +21,11 @@ const emulatorLinked = true
 // with it: the next start finds none.
 func (d *dev) startEmulator(ctx context.Context) (func() error, error) {
 	here := place(d.cfg)
+	if err := os.RemoveAll(here.PrivateDir("daytona-emulator")); err != nil { // the lock of home is ours, so what is there is of a start that was killed
+		return nil, fmt.Errorf("clear the folder of the Daytona emulator: %w", err)
+	}
 	dir, err := here.MakePrivateDir("daytona-emulator")
 	if err != nil {
-		return nil, err
-	}
-	if err := emptied(dir); err != nil { // the lock of home is ours, so what is there is of a start that was killed
 		return nil, err
 	}
 	s, err := daytonatest.Start(ctx, emulatorOptions(d.cfg, dir, d.opts))
@@ -58,17 +56,4 @@ func emulatorOptions(cfg *config.Loaded, dir string, opts Options) daytonatest.O
 		out.Regions = []string{cfg.Daytona.Target}
 	}
 	return out
-}
-
-// emptied removes what is in a folder.
-func emptied(dir string) error {
-	entries, err := os.ReadDir(dir)
-	errs := []error{err}
-	for _, entry := range entries {
-		errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("clear the folder of the Daytona emulator: %w", err)
-	}
-	return nil
 }

@@ -25,7 +25,7 @@ func TestDevUsesTheDaytonaEmulator(t *testing.T) {
 	dir, err := here.MakePrivateDir("daytona-emulator")
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "of a start that was killed"), 0o700))
-	end, err := d.emulator(t.Context())
+	end, err := d.startEmulator(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(said, "\n"), "daytona.api_key is not used")
 	require.NoDirExists(t, filepath.Join(dir, "of a start that was killed"))
@@ -45,10 +45,4 @@ func TestDevUsesTheDaytonaEmulator(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-
-	plain := &dev{cfg: fresh(t)}
-	end, err = plain.emulator(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, end())
-	require.Equal(t, "https://app.daytona.io/api", plain.cfg.Daytona.APIURL)
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -50,7 +51,7 @@ type winter struct {
 
 func newWinter(t *testing.T) *winter {
 	t.Helper()
-	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ready": true}`) }))
 	t.Cleanup(api.Close)
 	log, pool := slog.New(slog.NewTextHandler(t.Output(), nil)), pgtest.New(t)
 	w := &winter{dev: &dev{}, core: &core{log: log, store: postgres.New(pool, postgres.Config{})}, works: &chiller{}, fails: &chiller{}, pool: pool}
