@@ -7,7 +7,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
-	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 )
 
@@ -19,7 +18,7 @@ func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
 	cfg, m := c.cfg.Diagnostic, c.cfg.Monitoring
 	deps := diagnosis.Deps{
 		Store: c.store, Log: c.log, Period: m.GuardianInterval,
-		Budget: func() *supervise.Budget { return supervise.NewBudget(int64(m.ModelTokens), m.ModelUSD) },
+		Budget: c.modelBudget,
 		Wake:   func(sandboxID string) { c.bus.Wake(live.Messages(sandboxID)) },
 	}
 	if asked != nil {

@@ -37,7 +37,7 @@ func offersDocker(cfg *config.Loaded) bool {
 		return false
 	}
 	left, err := os.ReadDir(dockerDir(cfg))
-	return err == nil && len(left) > 0 || engineAnswers(cfg)
+	return err == nil && len(left) > 0 || reachEngine(cfg) == nil
 }
 
 // dockerNeedsSocket reports whether containers of this machine reach the API by its socket only.

@@ -28,8 +28,6 @@ func reachEngine(cfg *config.Loaded) error {
 	return conn.Close()
 }
 
-func engineAnswers(cfg *config.Loaded) bool { return reachEngine(cfg) == nil }
-
 // engineNext is what to do about an engine that cannot be reached.
 func engineNext(unreached error) string {
 	const again = ", and start omoi again; see docs/DOCKER.md"
