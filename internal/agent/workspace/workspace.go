@@ -5,7 +5,6 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,37 +65,14 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 		return err
 	}
 	in := gitcmd.Git{Dir: half}
-	if _, err := in.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
+	if _, err := in.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "+refs/heads/*:refs/heads/*"); err != nil {
 		return fmt.Errorf("read the repository's bundle: %w", err)
-	}
-	if err := ensureBranch(ctx, in, bundle, repo); err != nil {
-		return err
 	}
 	if _, err := in.Run(ctx, "symbolic-ref", "HEAD", "refs/heads/"+repo.Branch); err != nil {
 		return err
 	}
 	if err := os.Rename(half, origin); err != nil {
 		return fmt.Errorf("place origin: %w", err)
-	}
-	return nil
-}
-
-// ensureBranch makes the task's branch at its base where the bundle does not name it.
-func ensureBranch(ctx context.Context, git gitcmd.Git, bundle string, repo *agentconfig.Repo) error {
-	ref := "refs/heads/" + repo.Branch
-	if _, err := git.Run(ctx, "rev-parse", "--verify", "--quiet", ref); err == nil {
-		return nil
-	}
-	if repo.Base == "" {
-		return fmt.Errorf("the bundle does not hold the branch %q", repo.Branch)
-	}
-	if _, err := git.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "HEAD"); err != nil {
-		if _, refused := errors.AsType[*gitcmd.Error](err); !refused {
-			return err
-		} // a bundle without HEAD is fine if it has the base
-	}
-	if _, err := git.Run(ctx, "update-ref", ref, repo.Base); err != nil {
-		return fmt.Errorf("the bundle holds neither the branch %q nor its base: %w", repo.Branch, err)
 	}
 	return nil
 }
