@@ -26,8 +26,7 @@ func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bo
 		wait = behindWait
 	}
 	t.prog.In.Close()
-	timer, heard := time.NewTimer(wait), t.Receiver.Heard
-	defer timer.Stop()
+	late, heard := time.After(wait), t.Receiver.Heard
 	for !end.ended {
 		select {
 		case <-ctx.Done():
@@ -37,7 +36,7 @@ func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bo
 			if !ok || t.heardLate(end, m) {
 				heard = nil
 			}
-		case <-timer.C:
+		case <-late:
 			t.prog.stop()
 		case l := <-t.prog.notices:
 			t.noticed(end, l)

@@ -277,15 +277,14 @@ func (t *talk) sayAgain() {
 
 // Next waits for a message. What the program says meanwhile, about tasks in its background, is only recorded.
 func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	ended, past := t.prog.Drained, &turn{late: timer.C} // nothing of it is to be stopped
+	late := time.After(patience)
+	ended, past := t.prog.Drained, &turn{late: late} // nothing of it is to be stopped
 	for {
 		select {
 		case <-ctx.Done():
 			t.halt()
 			return m, false, ctx.Err()
-		case <-timer.C:
+		case <-late:
 			return m, false, nil
 		case m, ok = <-t.Receiver.Heard:
 			return m, ok, ctx.Err()
