@@ -61,8 +61,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, task.Invalid("api_url", "the API's address cannot be read").WithCause(err)
 	}
-	c := &Client{token: cfg.Token, timeout: cfg.Timeout}
-	c.timeout = cmp.Or(max(c.timeout, 0), 30*time.Second)
+	c := &Client{token: cfg.Token, timeout: cmp.Or(cfg.Timeout, 30*time.Second)}
 	if err := c.connect(target); err != nil {
 		return nil, err
 	}
@@ -78,11 +77,13 @@ func (c *Client) connect(target *url.URL) error {
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
-	c.http = &http.Client{Transport: transport, CheckRedirect: noRedirects}
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.base, c.local = "http://omoi", true
 	switch {
 	case target.Scheme == "unix" && target.Path != "":
-		transport.Proxy, transport.DialContext = nil, dialSocket(target.Path)
+		transport.Proxy, transport.DialContext = nil, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", target.Path)
+		}
 	case target.Scheme == mailbox.Scheme && target.Path != "":
 		transport, err := mailbox.Open(target.Path)
 		if err != nil {
@@ -104,15 +105,6 @@ func (c *Client) Local() http.RoundTripper {
 	}
 	return c.http.Transport
 }
-
-func dialSocket(path string) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", path)
-	}
-}
-
-func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Post sends a JSON body to a path below the sandbox's own, compressed if asked.
 func (c *Client) Post(ctx context.Context, path string, body []byte, compress bool) (Answer, error) {

@@ -61,7 +61,7 @@ func (r *recorder) take(e *eventLine) {
 		id, _ := e.Data["tool_use_id"].(string)
 		r.look(id)
 	}
-	if r.speaks() {
+	if r.first(&r.spoke) {
 		r.recall()
 	}
 	r.begin()
@@ -84,20 +84,13 @@ func (r *recorder) recall() {
 	r.env.Keep(r.log.Path, r.env.SessionID)
 }
 
-// speaks notes that the program speaks, and reports whether it has not before.
-func (r *recorder) speaks() (first bool) {
+// first sets a flag, and reports whether it was not set before.
+func (r *recorder) first(flag *bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first, r.spoke = !r.spoke, true
-	return first
-}
-
-// begins notes that the run is an iteration, and reports whether it was not before.
-func (r *recorder) begins() (first bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first, r.begun = !r.begun, true
-	return first
+	before := *flag
+	*flag = true
+	return !before
 }
 
 // know takes in what a line says; false: it is not told on, or not yet.

@@ -110,7 +110,7 @@ func (r *run) Once() bool {
 
 // begin begins an iteration of continuous mode, once a run.
 func (r *run) begin() {
-	if r.Env.Config.Continuous && r.rec.begins() {
+	if r.Env.Config.Continuous && r.rec.first(&r.rec.begun) {
 		r.Begin(cmp.Or(r.feedback, r.Env.Config.Description))
 	}
 }

@@ -69,10 +69,8 @@ func (g Git) Commit(ctx context.Context, name string) string {
 
 // Stream runs a git command between in and out; either may be nil.
 func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
-	limit := g.Timeout
-	limit = cmp.Or(max(limit, 0), 2*time.Minute)
 	whole := ctx
-	ctx, cancel := context.WithTimeout(whole, limit)
+	ctx, cancel := context.WithTimeout(whole, cmp.Or(g.Timeout, 2*time.Minute))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append(g.settings(), args...)...) //nolint:gosec // the arguments are ours
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = g.Dir, g.environ(), in, out

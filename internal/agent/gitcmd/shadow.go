@@ -376,8 +376,5 @@ func (s *Shadow) Borrow(objects string) error {
 		return fmt.Errorf("point at more objects: %w", err)
 	}
 	_, err = f.WriteString(Alternate(objects))
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, f.Close())
 }

@@ -120,15 +120,11 @@ func reduced(body json.RawMessage, reason string) json.RawMessage {
 	}
 	const names = 20
 	whole.EventData["dropped"] = map[string]any{"reason": reason, "bytes": len(body), "fields": gone[:min(len(gone), names)]}
-	return marshaled(whole, body)
-}
-
-func marshaled(whole wireEvent, or json.RawMessage) json.RawMessage {
-	body, err := json.Marshal(whole)
+	less, err := json.Marshal(whole)
 	if err != nil {
-		return or
+		return body
 	}
-	return body
+	return less
 }
 
 // note says that an event was there.

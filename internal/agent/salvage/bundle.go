@@ -3,6 +3,7 @@ package salvage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,8 +81,7 @@ func (c *collector) patch(ctx context.Context, before string) {
 		return
 	}
 	path := c.out(agentconfig.OutPatch)
-	err := c.writePatch(ctx, path, before)
-	if err != nil {
+	if err := c.writePatch(ctx, path, before); err != nil {
 		_ = os.Remove(path)
 		c.note("No patch could be made: %s", err)
 		return
@@ -95,10 +95,7 @@ func (c *collector) writePatch(ctx context.Context, path, before string) error {
 		return fmt.Errorf("open patch: %w", err)
 	}
 	err = c.git.Stream(ctx, nil, f, "diff-tree", "-r", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", before, c.snap.Tree)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, f.Close())
 }
 
 // bundle packs branch and rescue. What the base has is left out, since the other side has it, or where the base is not here
