@@ -115,12 +115,10 @@ func (d *Driver) TooLate(ctx context.Context) {
 
 // Receive waits for a message: [Agent.Next] of an agent that has nothing else to do meanwhile.
 func (d *Driver) Receive(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
 	select {
 	case m, ok = <-d.Receiver.Heard:
 		return m, ok, ctx.Err()
-	case <-timer.C:
+	case <-time.After(patience):
 		return m, false, nil
 	case <-ctx.Done():
 		return m, false, ctx.Err()

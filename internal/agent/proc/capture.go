@@ -13,8 +13,7 @@ import (
 const settleTime = 200 * time.Millisecond
 
 func newCapture(limit int, also io.Writer) *capture {
-	limit = cmp.Or(max(limit, 0), 256<<10)
-	return &capture{half: limit / 2, also: also, drain: make(chan struct{})}
+	return &capture{half: cmp.Or(limit, 256<<10) / 2, also: also, drain: make(chan struct{})}
 }
 
 // pipe returns the end for the child; the other one is read until nobody holds it any more.
@@ -35,11 +34,9 @@ func (c *capture) pipe() (*os.File, error) {
 // settle waits a moment for the rest of the output, once.
 func (c *capture) settle() {
 	c.once.Do(func() {
-		timer := time.NewTimer(settleTime)
-		defer timer.Stop()
 		select {
 		case <-c.drain:
-		case <-timer.C:
+		case <-time.After(settleTime):
 		}
 	})
 }

@@ -1,11 +1,11 @@
 package proc
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,44 +43,29 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 
 // oomKills counts the kills at our memory limit, -1 if that cannot be read.
 func oomKills() int64 {
-	if n := groupKills(); n >= 0 {
-		return n
-	}
-	if n, ok := oomCount(sandbox.MemoryKills); ok {
-		return n
-	}
-	return -1
-}
-
-func groupKills() int64 {
-	f, err := os.Open("/proc/self/cgroup")
-	if err != nil {
-		return -1
-	}
-	defer func() { _ = f.Close() }()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		parts := strings.SplitN(lines.Text(), ":", 3)
-		if len(parts) != 3 {
-			continue
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	var files []string
+	for line := range strings.Lines(string(groups)) {
+		if parts := strings.SplitN(strings.TrimSpace(line), ":", 3); len(parts) == 3 {
+			files = append(files, memoryFile(parts[1], parts[2]))
 		}
-		if path := memoryFile(parts[1], parts[2]); path != "" {
-			if n, ok := oomCount(path); ok {
-				return n
-			}
+	}
+	for _, path := range append(files, sandbox.MemoryKills) {
+		if n, ok := oomCount(path); ok {
+			return n
 		}
 	}
 	return -1
 }
 
+// memoryFile is where a group's kills are counted; empty: not in this one.
 func memoryFile(controllers, group string) string {
 	const root = "/sys/fs/cgroup"
-	if controllers == "" {
+	switch {
+	case controllers == "":
 		return filepath.Join(root, group, "memory.events")
-	}
-	for name := range strings.SplitSeq(controllers, ",") {
-		if name == "memory" {
-			return filepath.Join(root, "memory", group, "memory.oom_control")
-		}
+	case slices.Contains(strings.Split(controllers, ","), "memory"):
+		return filepath.Join(root, "memory", group, "memory.oom_control")
 	}
 	return ""
 }

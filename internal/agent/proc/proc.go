@@ -125,12 +125,10 @@ func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscal
 		}
 		res.Killed, res.Survivors = r.end(pid, c.Grace, done)
 	}
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
 	select {
 	case status = <-done:
 		return status, true
-	case <-timer.C:
+	case <-time.After(5 * time.Second):
 		return status, false
 	}
 }
@@ -201,13 +199,11 @@ const interruptWait = 2 * time.Second
 func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
 	family := r.family(pid)
 	_ = syscall.Kill(-pid, syscall.SIGINT)
-	timer := time.NewTimer(interruptWait)
-	defer timer.Stop()
 	select {
 	case status := <-done:
 		done <- status
 		return r.killTree(pid, family)
-	case <-timer.C:
+	case <-time.After(interruptWait):
 	case <-ctx.Done():
 	}
 	return r.end(pid, min(grace, time.Second), done)
@@ -215,18 +211,15 @@ func (r *Runner) interrupt(ctx context.Context, pid int, grace time.Duration, do
 
 // end asks the tree to end, waits for its root, then makes sure.
 func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus) (killed, left int) {
-	grace = cmp.Or(max(grace, 0), 2*time.Second)
 	family := r.family(pid)
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
 	for _, p := range family {
 		signal(p, syscall.SIGTERM)
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case status := <-done:
 		done <- status
-	case <-timer.C:
+	case <-time.After(cmp.Or(grace, 2*time.Second)):
 	}
 	return r.killTree(pid, family)
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // snapshot reads the process table; empty where it cannot be read.
-func snapshot() map[int]process {
-	all := map[int]process{}
+func snapshot() map[int]proctable.Process {
+	all := map[int]proctable.Process{}
 	for _, pid := range proctable.IDs() {
 		if p, ok := proctable.Read(pid); ok {
 			all[pid] = p
@@ -19,19 +19,17 @@ func snapshot() map[int]process {
 	return all
 }
 
-type process = proctable.Process
-
 // family lists what descends from root, and the orphans that were handed to this process.
 // Root zero means everything below this process.
-func (r *Runner) family(root int) map[int]process {
+func (r *Runner) family(root int) map[int]proctable.Process {
 	all := snapshot()
-	kids := map[int][]process{}
+	kids := map[int][]proctable.Process{}
 	for _, p := range all {
 		kids[p.Parent] = append(kids[p.Parent], p)
 	}
-	found := map[int]process{}
-	var add func(p process)
-	add = func(p process) {
+	found := map[int]proctable.Process{}
+	var add func(p proctable.Process)
+	add = func(p proctable.Process) {
 		if _, seen := found[p.PID]; seen {
 			return
 		}
@@ -57,7 +55,7 @@ func (r *Runner) family(root int) map[int]process {
 
 // killTree kills root's family until looking finds nobody alive. The members known from
 // before are ended too: one whose parent died early may have left the tree.
-func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
+func (r *Runner) killTree(root int, before map[int]proctable.Process) (killed, left int) {
 	ended := map[int]uint64{}
 	limit := time.Now().Add(10 * time.Second)
 	for {
@@ -65,7 +63,13 @@ func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
 		if root > 0 {
 			_ = syscall.Kill(-root, syscall.SIGKILL)
 		}
-		for _, p := range merge(r.family(root), before) {
+		family := r.family(root)
+		for pid, p := range before {
+			if _, there := family[pid]; !there {
+				family[pid] = p
+			}
+		}
+		for _, p := range family {
 			now, ok := proctable.Read(p.PID)
 			if !ok || now.Start != p.Start {
 				continue
@@ -88,7 +92,7 @@ func (r *Runner) killTree(root int, before map[int]process) (killed, left int) {
 
 // reap takes the zombie of an orphan off the process table; children that a command waits
 // for are left to it.
-func (r *Runner) reap(p process) {
+func (r *Runner) reap(p proctable.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.Parent == os.Getpid() && r.own[p.PID] == nil {
@@ -111,17 +115,8 @@ func (r *Runner) KillAll() (killed, left int) {
 	return r.killTree(0, nil)
 }
 
-func merge(a, b map[int]process) map[int]process {
-	for pid, p := range b {
-		if _, ok := a[pid]; !ok {
-			a[pid] = p
-		}
-	}
-	return a
-}
-
 // signal sends to the very process that was seen, not to a later one of the same number.
-func signal(p process, sig syscall.Signal) {
+func signal(p proctable.Process, sig syscall.Signal) {
 	if now, ok := proctable.Read(p.PID); ok && now.Start == p.Start {
 		_ = syscall.Kill(p.PID, sig)
 	}

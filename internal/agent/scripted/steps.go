@@ -162,12 +162,10 @@ func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
 	if err := syscall.Kill(os.Getpid(), sig); err != nil {
 		return fmt.Errorf("crash with %s: %w", sig, err)
 	}
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(5 * time.Second):
 		return task.Invalid("script", "the signal %s does not end the agent", sig)
 	}
 }
