@@ -24,7 +24,9 @@ func (r *run) step(ctx context.Context, s Step) error {
 	case "say":
 		r.say(s.Text)
 	case "think":
-		r.think(s.Text)
+		r.env.Report.Emit(event.AgentThinking, map[string]any{
+			"turn": r.place.Turn, "content": s.Text, "thinking_type": "extended_thinking",
+		})
 	case "write", "edit":
 		r.file(s)
 	case "bash":
@@ -93,12 +95,6 @@ func (r *run) say(text string) {
 	r.assistant("end_turn", 1)
 	r.env.Report.Emit(event.AgentMessage, map[string]any{
 		"turn": r.place.Turn, "content": text, "content_length": len(text),
-	})
-}
-
-func (r *run) think(text string) {
-	r.env.Report.Emit(event.AgentThinking, map[string]any{
-		"turn": r.place.Turn, "content": text, "thinking_type": "extended_thinking",
 	})
 }
 

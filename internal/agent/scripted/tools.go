@@ -85,17 +85,9 @@ func (r *run) file(s Step) {
 			return toolResult{text: err.Error(), failed: true, response: map[string]any{"error": err.Error()}}
 		}
 		response := map[string]any{"file_path": change.Path, "change_type": change.Kind}
-		return toolResult{text: sentence(change), response: response, changes: []diff.Change{change}, total: 1}
+		text := fmt.Sprintf("%s: %s, lines added: %d, removed: %d.", change.Path, change.Kind, change.Added, change.Removed)
+		return toolResult{text: text, response: response, changes: []diff.Change{change}, total: 1}
 	})
-}
-
-// sentence says what became of a file.
-func sentence(c diff.Change) string {
-	noun := "lines"
-	if c.Added == 1 {
-		noun = "line"
-	}
-	return fmt.Sprintf("%s: %s, %d %s added, %d removed.", c.Path, c.Kind, c.Added, noun, c.Removed)
 }
 
 func (r *run) change(s Step) (diff.Change, error) {
