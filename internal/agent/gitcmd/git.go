@@ -20,11 +20,10 @@ import (
 
 // Git runs git in one folder. The zero value of each field is its default.
 type Git struct {
-	Dir      string // working directory
-	GitDir   string // GIT_DIR; empty lets git look for it
-	WorkTree string // GIT_WORK_TREE
-	Index    string // GIT_INDEX_FILE
-	Config   []string
+	Dir      string   // working directory
+	GitDir   string   // GIT_DIR; empty lets git look for it
+	WorkTree string   // GIT_WORK_TREE
+	Index    string   // GIT_INDEX_FILE
 	Env      []string // beyond the clean environment
 	// Timeout of one command; zero is 2 minutes.
 	Timeout time.Duration
@@ -72,7 +71,7 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 	whole := ctx
 	ctx, cancel := context.WithTimeout(whole, cmp.Or(g.Timeout, 2*time.Minute))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append(g.settings(), args...)...) //nolint:gosec // the arguments are ours
+	cmd := exec.CommandContext(ctx, "git", append(settings(), args...)...) //nolint:gosec // the arguments are ours
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = g.Dir, g.environ(), in, out
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -95,14 +94,14 @@ func (g Git) Stream(ctx context.Context, in io.Reader, out io.Writer, args ...st
 }
 
 // settings come by the command line, which a planted configuration file cannot override.
-func (g Git) settings() []string {
+func settings() []string {
 	args := []string{}
-	for _, s := range append([]string{
+	for _, s := range []string{
 		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.quotePath=false", "core.pager=cat",
 		"gc.auto=0", "maintenance.auto=false", "protocol.ext.allow=never", "safe.directory=*",
 		"core.alternateRefsCommand=true", "core.attributesFile=/dev/null", "commit.gpgSign=false",
 		"core.untrackedCache=false", "advice.detachedHead=false", "init.defaultBranch=main",
-	}, g.Config...) {
+	} {
 		args = append(args, "-c", s)
 	}
 	return args
