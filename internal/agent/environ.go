@@ -19,7 +19,7 @@ import (
 // The agent's own token is not in it.
 func environ(cfg agentconfig.Config, resume *Resume) []string {
 	env := map[string]string{
-		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": home(cfg),
+		"PATH": cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"), "HOME": cmp.Or(os.Getenv("HOME"), filepath.Join(cfg.Dir, "home")),
 		"SANDBOX_ID": cfg.SandboxID, "TASK_ID": cfg.TaskID, "AGENT_ID": agentID(cfg), "IS_SANDBOX": "1",
 		"WORKSPACE_PATH": cfg.Workspace, "CWD": cfg.Workspace, "EXECUTION_MODE": cmp.Or(cfg.Mode, "implementation"),
 		"CONTINUOUS_MODE": strconv.FormatBool(cfg.Continuous), "TICKET_TITLE": cfg.Title, "TICKET_DESCRIPTION": cfg.Description,
@@ -78,11 +78,4 @@ func resumeEnv(cfg agentconfig.Config, resume *Resume) map[string]string {
 		env["SESSION_TRANSCRIPT_B64"] = base64.StdEncoding.EncodeToString(text)
 	}
 	return env
-}
-
-func home(cfg agentconfig.Config) string {
-	if h := os.Getenv("HOME"); h != "" {
-		return h
-	}
-	return filepath.Join(cfg.Dir, "home")
 }

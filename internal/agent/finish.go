@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -199,14 +198,7 @@ type marks struct {
 	SetUp     bool   `json:"set_up"`
 	Done      bool   `json:"done"` // the outcome was reported
 
-	path    string
-	resumed bool
-}
-
-func readMarks(dir string) *marks {
-	m := &marks{path: filepath.Join(dir, "run.json")}
-	m.resumed = statefile.Load(m.path, m) && m.Began
-	return m
+	path string
 }
 
 func (m *marks) save(log *slog.Logger) {

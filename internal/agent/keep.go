@@ -38,11 +38,6 @@ func (s *session) resumed(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) newKeeper() *transcript.Keeper {
-	cfg := transcript.Config{RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets}
-	return transcript.New(cfg, s.line, s.deps.Log)
-}
-
 // keepTranscript sends what is left of the transcript, for a bounded time. It also works
 // after the program was asked to stop, whose grace time it leaves most of.
 func (s *session) keepTranscript(ctx context.Context) {

@@ -20,6 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/agent/statefile"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
@@ -120,9 +121,10 @@ func (s *session) run(ctx context.Context) int {
 			stop(err)
 		}
 	})
-	s.marks = readMarks(s.cfg.Dir)
+	s.marks = &marks{path: filepath.Join(s.cfg.Dir, "run.json")}
+	_ = statefile.Load(s.marks.path, s.marks) // without it the work begins
 	s.started(s.resumed(ctx))
-	s.keep = s.newKeeper()
+	s.keep = transcript.New(transcript.Config{RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets}, s.line, s.deps.Log)
 	beating, still := context.WithCancel(sending)
 	defer still()
 	wg.Go(func() { s.report.Beat(beating, s.cfg.Heartbeat, s.doing) })
@@ -170,7 +172,6 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent's program failed: %v", p), trace: string(debug.Stack())}
 		}
 	}()
-	resumed := s.marks.SessionID != "" && s.marks.resumed
 	s.marks.save(s.deps.Log)
 	if s.marks.Done && !s.cfg.WaitForMessages {
 		return Result{}, nil
@@ -189,7 +190,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	}
 	s.box = box
 	env := Env{
-		Config: s.cfg, SessionID: s.marks.SessionID, Resumed: resumed, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
+		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
 		Resume: s.resume, Keep: s.keep.Follow,
 		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
 		Shadow: shadow, Log: s.deps.Log,

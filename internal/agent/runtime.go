@@ -41,7 +41,6 @@ type Messages interface {
 type Env struct {
 	Config    agentconfig.Config
 	SessionID string // stable over restarts in the same folder
-	Resumed   bool   // an earlier process has begun this work
 	Done      bool   // its outcome was reported; only messages may be left
 	// Resume is what an earlier attempt left; nil: there is nothing to go on from.
 	Resume *Resume

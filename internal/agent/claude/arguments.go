@@ -31,7 +31,7 @@ func (t *talk) arguments() []string {
 	for _, flag := range [][2]string{
 		{"--model", cmp.Or(vars["MODEL"], vars["ANTHROPIC_MODEL"])},
 		{"--max-turns", t.turnsLeft()},
-		{"--max-budget-usd", t.budgetLeft()},
+		{"--max-budget-usd", strconv.FormatFloat(t.Limits.Cost-t.rec.now().cost, 'f', 4, 64)}, // left of the attempt's
 	} {
 		if flag[1] != "" {
 			args = append(args, flag[0], flag[1])
@@ -51,11 +51,6 @@ func (t *talk) turnsLeft() string {
 		return strconv.Itoa(t.Limits.Turns)
 	}
 	return strconv.Itoa(t.Limits.Turns - t.rec.now().used)
-}
-
-// budgetLeft is what one process of the program may cost: what is left of the attempt's budget.
-func (t *talk) budgetLeft() string {
-	return strconv.FormatFloat(t.Limits.Cost-t.rec.now().cost, 'f', 4, 64)
 }
 
 // tools are those that may be used without a question, and those that are not offered. There

@@ -63,7 +63,7 @@ func (t *talk) words(end *turn) string {
 		parts = append(parts, textcut.Last(tail, 2000))
 	}
 	if unread := t.rec.now().unread; unread != "" && end.result == nil {
-		parts = append(parts, "It printed what omoi cannot read: "+clip(unread, 500))
+		parts = append(parts, "It printed what omoi cannot read: "+textcut.First(unread, 500))
 	}
 	if len(parts) == 0 {
 		parts = []string{"Claude Code did not say what went wrong."}

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -70,19 +70,11 @@ func VersionOf(path string, res proc.Result) (string, error) {
 	found := versionForm.FindStringSubmatch(said)
 	switch {
 	case res.Outcome != proc.Exited || res.ExitCode != 0:
-		return "", task.Invalid("agent", "%s --version ended with exit code %d (%s), so this is no Claude Code that works: %s", path, res.ExitCode, res.Outcome, clip(said, 300))
+		return "", task.Invalid("agent", "%s --version ended with exit code %d (%s), so this is no Claude Code that works: %s", path, res.ExitCode, res.Outcome, textcut.First(said, 300))
 	case found == nil:
-		return "", task.Invalid("agent", "%s --version says %q, which is no version of Claude Code.", path, clip(said, 300))
+		return "", task.Invalid("agent", "%s --version says %q, which is no version of Claude Code.", path, textcut.First(said, 300))
 	case found[1] != "2":
 		return "", task.Invalid("agent", "%s is Claude Code %s, which this version of omoi does not know; it works with 2.x (checked: 2.1.197 and 2.1.328). Install one of those.", path, found[0])
 	}
 	return found[0], nil
-}
-
-// clip shortens a text for a message.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return fmt.Sprintf("%s ...", strings.ToValidUTF8(text[:n], ""))
 }

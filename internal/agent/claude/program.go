@@ -56,18 +56,13 @@ func (p *program) read(out io.Reader, take func(*line)) {
 		}
 		if l != nil && (l.Type != lineUnread || unread <= mostUnread) {
 			take(l)
-			p.notice(l)
+			if l.Type == "result" || l.Type == "user" {
+				p.notices <- l
+			}
 		}
 		if err != nil {
 			return
 		}
-	}
-}
-
-// notice passes on what steers.
-func (p *program) notice(l *line) {
-	if l.Type == "result" || l.Type == "user" {
-		p.notices <- l
 	}
 }
 

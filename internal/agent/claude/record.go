@@ -105,17 +105,12 @@ func (r *recorder) take(l *line) {
 	}
 }
 
-// quiet are the lines of which there are many and which say nothing to people.
-func quiet(l *line) bool {
-	return l.Type == "system" && (l.Subtype == "status" || l.Subtype == "thinking_tokens" || l.Subtype == "background_tasks_changed")
-}
-
 const maxMetadata = 16 << 10
 
 // system passes on what the program says of itself, and what is not known.
 func (r *recorder) system(l *line) {
-	if quiet(l) {
-		return
+	if l.Type == "system" && (l.Subtype == "status" || l.Subtype == "thinking_tokens" || l.Subtype == "background_tasks_changed") {
+		return // there are many, which say nothing to people
 	}
 	switch l.Subtype {
 	case "init":

@@ -3,8 +3,6 @@ package claude
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"log/slog"
 	"time"
 
@@ -297,8 +295,4 @@ func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Messag
 }
 
 // newUUID makes an id in the form that the program asks for.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return sessionID(hex.EncodeToString(b[:]))
-}
+func newUUID() string { return sessionID(task.NewID()) }

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
+
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
 const (
@@ -27,7 +30,7 @@ func lineOf(raw []byte, full int) *line {
 	if l := parse(raw); l != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return l
 	}
-	return made(map[string]any{"type": lineUnread, "omoi_text": clip(string(raw), resultBytes)})
+	return made(map[string]any{"type": lineUnread, "omoi_text": textcut.First(strings.ToValidUTF8(string(raw), "?"), resultBytes)})
 }
 
 var resultForm = regexp.MustCompile(`"tool_use_id": ?"([^"\\]+)"`)

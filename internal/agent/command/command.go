@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
-	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -22,7 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Runtime runs [agentconfig.Config.Command].
+// Runtime runs the command of the configuration.
 type Runtime struct {
 	// Output gets the program's output as it comes; nil is standard error, which the
 	// provider keeps as the log.
@@ -117,6 +116,3 @@ func withAddress(environ []string, address string) []string {
 	vars["CALLBACK_URL"], vars["OMOIOS_API_URL"], vars["MCP_SERVER_URL"] = address, address, address+"/mcp"
 	return agent.Environ(vars)
 }
-
-// mine is the only part of the API that the relay opens.
-func mine(cfg agentconfig.Config) string { return "/api/v1/sandboxes/" + cfg.SandboxID }

@@ -69,7 +69,7 @@ func (p *program) tell(m inbox.Message) error {
 // heard are the messages that the program has read to their ends, and those that it has not, once it has ended.
 func (p *program) heard() (read, unread []inbox.Message) {
 	for _, t := range p.told {
-		if t.end <= p.Heard() {
+		if t.end <= p.Heard {
 			read = append(read, t.message)
 		} else {
 			unread = append(unread, t.message)

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-// relay listens on loopback inside the sandbox and passes this sandbox's own routes on by the
+// relay listens on loopback inside the sandbox and passes this sandbox's own routes, and no others, on by the
 // given way. It adds the token, so that the program need not know one. What the address ends in keeps others of this
 // machine out, with whom a sandbox may share the network.
 func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done func(), err error) {
@@ -35,7 +35,7 @@ func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done 
 	}
 	prefix := "/" + rand.Text()
 	server := &http.Server{ReadHeaderTimeout: 30 * time.Second, Handler: http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/health" && !strings.HasPrefix(r.URL.Path, mine(cfg)+"/") {
+		if r.URL.Path != "/health" && !strings.HasPrefix(r.URL.Path, "/api/v1/sandboxes/"+cfg.SandboxID+"/") {
 			http.NotFound(w, r)
 			return
 		}

@@ -153,17 +153,13 @@ func (b *Inbox) arrived(list []Message) (had []string) {
 		switch {
 		case b.used.ids[m.ID] || b.used.handedOut(m.ID):
 			had = append(had, m.ID)
-		case !b.known(m.ID):
+		case !b.asked[m.ID] && !slices.ContainsFunc(b.waiting, func(w Message) bool { return w.ID == m.ID }):
 			b.insert(m, false)
 		}
 	}
 	close(b.changed)
 	b.changed = make(chan struct{})
 	return had
-}
-
-func (b *Inbox) known(id string) bool {
-	return b.asked[id] || slices.ContainsFunc(b.waiting, func(m Message) bool { return m.ID == id })
 }
 
 // insert queues a message: interrupts before the rest, and one that is put back before its like.

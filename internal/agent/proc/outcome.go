@@ -21,7 +21,7 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 	r.ExitCode = status.ExitStatus()
 	if status.Signaled() {
 		r.ExitCode = 128 + int(status.Signal())
-		r.Signal = signalName(status.Signal())
+		r.Signal = cmp.Or(unix.SignalName(status.Signal()), "signal "+strconv.Itoa(int(status.Signal())))
 	}
 	if r.Outcome != Exited {
 		return
@@ -82,10 +82,6 @@ func oomCount(path string) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-func signalName(sig syscall.Signal) string {
-	return cmp.Or(unix.SignalName(sig), "signal "+strconv.Itoa(int(sig)))
 }
 
 // ParseSignal reads a name with or without SIG, or a number. Zero means that it is none.

@@ -77,17 +77,11 @@ func (s *sender) idle(ctx context.Context) error {
 		return nil
 	case <-s.wake:
 	}
-	rest := s.cfg.Linger - time.Since(s.sent)
-	if rest <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.urgent:
-	case <-timer.C:
+	case <-time.After(s.cfg.Linger - time.Since(s.sent)):
 	}
 	return nil
 }

@@ -21,8 +21,9 @@ type Process struct {
 	Result proc.Result
 	Err    error // it could not be started
 
+	Heard int64 // bytes of its input that it has read, once Drained is closed
+
 	stdin *os.File
-	heard int64
 }
 
 // Start starts a program and passes what it prints to take, which reads to the end. The program ends with ctx.
@@ -65,8 +66,5 @@ func (p *Process) hangUp() {
 	written := p.In.Written()
 	left, _ := io.Copy(io.Discard, p.stdin)
 	_ = p.stdin.Close()
-	p.heard = written - left
+	p.Heard = written - left
 }
-
-// Heard returns how many bytes of its input the program has read, once Drained is closed.
-func (p *Process) Heard() int64 { return p.heard }

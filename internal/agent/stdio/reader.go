@@ -19,24 +19,16 @@ type Reader struct {
 
 // Read reads what there is.
 func (r *Reader) Read(b []byte) (int, error) {
-	for {
-		n, err := r.File.Read(b)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		<-r.Ended
-		_ = r.File.SetReadDeadline(time.Now().Add(settleWait))
-		if n, err = r.File.Read(b); n > 0 || err != nil {
-			return n, endOf(err)
-		}
+	n, err := r.File.Read(b)
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
 	}
-}
-
-func endOf(err error) error {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return io.EOF
+	<-r.Ended
+	_ = r.File.SetReadDeadline(time.Now().Add(settleWait))
+	if n, err = r.File.Read(b); errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
 	}
-	return err
+	return n, err
 }
 
 // Drain lets what the program has left behind write on: it would die of a closed pipe.
