@@ -82,7 +82,7 @@ func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn
 		end, err := t.take(ctx, t.Prompt(text), step.Of)
 		t.end = end
 		if err != nil || !t.unresumed(end) {
-			return &continuous.Turn{Stop: end.stop, Interrupted: end.interrupted}, err
+			return &continuous.Turn{Said: end.said(), Stop: end.stop, Interrupted: end.interrupted}, err
 		}
 		step = continuous.Step{}
 	}

@@ -42,6 +42,14 @@ type turn struct {
 	late        <-chan time.Time
 }
 
+// said is the text that ended the turn. What a task in the background says after it is no part of it.
+func (e *turn) said() string {
+	if e.result == nil {
+		return ""
+	}
+	return e.result.Result
+}
+
 // take lets the program take a turn on a text, and brings to it what is said meanwhile. The
 // error is of ctx, or of a program that cannot be started.
 func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, error) {

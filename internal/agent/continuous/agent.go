@@ -45,6 +45,7 @@ func (s Step) FromMessage() bool { return s.Of.ID != "" || s.Of.Content != "" }
 
 // Turn is how a turn ended.
 type Turn struct {
+	Said        string // the text that the agent ended it with, of an agent that is prompted
 	Stop        string // the limit at which it was stopped
 	Interrupted bool   // by a message
 }

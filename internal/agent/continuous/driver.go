@@ -68,7 +68,7 @@ func (d *Driver) after(ctx context.Context, end *Turn) (*Step, agent.Result, err
 	case f != nil:
 		return nil, d.fail(f), nil
 	}
-	if next, err := d.verdict(ctx); next != nil || err != nil {
+	if next, err := d.verdict(ctx, end); next != nil || err != nil {
 		return next, agent.Result{}, err
 	}
 	next, f, err := d.addition(ctx, end, d.Env.Patience())

@@ -36,7 +36,7 @@ func (d *Driver) judge(ctx context.Context, end *Turn, f *Failure) (*Step, agent
 		return nil, d.fail(f), nil
 	case f != nil && !turns:
 		return d.failed(f)
-	case turns, d.Prompted && !strings.Contains(d.Now().Said, d.Limits.Signal):
+	case turns, d.Prompted && !strings.Contains(end.Said, d.Limits.Signal):
 		d.State.Failed = 0
 		return d.another(Work{}, "Go on with what is left of the task.")
 	}

@@ -17,13 +17,13 @@ const reminders = 2
 
 var verdictLine = regexp.MustCompile(`(?i)^[\s*_#>` + "`" + `]*VERDICT:?[\s*_` + "`" + `]*(PASSED|FAILED)[\s*_.` + "`" + `]*$`)
 
-// verdict gives the verdict that ends the agent's last message, if it is to give one. Where there is
+// verdict gives the verdict that ends the turn's last message, if it is to give one. Where there is
 // none the agent is asked for it; nothing that it says otherwise is taken for one.
-func (d *Driver) verdict(ctx context.Context) (*Step, error) {
+func (d *Driver) verdict(ctx context.Context, end *Turn) (*Step, error) {
 	if d.Env.Config.Validation == nil || !d.Prompted {
 		return nil, nil //nolint:nilnil // it has none to give
 	}
-	if v, ok := verdictOf(d.Now().Said); ok {
+	if v, ok := verdictOf(end.Said); ok {
 		return nil, d.Env.Give(ctx, v)
 	}
 	if d.reminded >= reminders {
