@@ -49,7 +49,7 @@ func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn,
 	if step.FromMessage() {
 		r.Later = slices.Insert(r.Later, 0, step.Of)
 	}
-	if r.Env.Config.ReadsMessages {
+	if !r.Once() {
 		r.begin()
 	}
 	p, err := start(ctx, r.Env, r.withFeedback(), r.log, r.rec.take)

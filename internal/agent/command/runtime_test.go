@@ -102,3 +102,17 @@ func TestAQuietProgramIsLookedAt(t *testing.T) {
 	require.Equal(t, 0, wait())
 	require.Len(t, server.Of("agent.file_edited"), 1)
 }
+
+// A program that has spoken once goes round as often as it may, silent or not.
+func TestASilentRoundOfASpeakerCounts(t *testing.T) {
+	server := agenttest.New(t)
+	wait := start(t, server, `
+[ -e begun ] || { touch begun; echo '{"omoi":"event","event_type":"agent.message","event_data":{}}'; }
+exit 0`, func(cfg *agentconfig.Config) {
+		cfg.Continuous, cfg.TestCommand, cfg.ReadsMessages = true, "false", false
+		cfg.Env = map[string]string{"MAX_ITERATIONS": "2", "MAX_DURATION_SECONDS": "20"}
+	})
+	require.Equal(t, 1, wait())
+	require.Equal(t, "max_iterations_reached", server.Of("continuous.completed")[0].Data["stop_reason"])
+	require.Len(t, server.Of("iteration.started"), 2)
+}
