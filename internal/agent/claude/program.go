@@ -32,6 +32,7 @@ func start(ctx context.Context, env agent.Env, command proc.Command, take func(*
 		return nil, err
 	}
 	p.Process = process
+	go func() { <-process.Over; stop() }() // a process that has ended keeps nothing
 	return p, nil
 }
 
