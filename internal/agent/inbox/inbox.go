@@ -116,7 +116,7 @@ func (b *Inbox) Run(ctx context.Context) {
 			continue
 		}
 		for _, id := range b.arrived(list) {
-			_, _ = b.win(ctx, Message{ID: id}) // its receipt was lost on the way
+			_, _ = b.ask(ctx, id) // its receipt was lost on the way; the API gives it again until one arrives
 		}
 		backoff, name = b.cfg.MinBackoff, task.NewID() // an answer that was lost is asked for by the same name
 		// A server that does not hold polls is asked twice a second, not in a circle.
