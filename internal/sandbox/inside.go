@@ -111,6 +111,13 @@ func (o *Output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// Full reports whether all that is still to come is discarded.
+func (o *Output) Full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.kept) == MaxExecOutput
+}
+
 // Bytes are those that were kept.
 func (o *Output) Bytes() []byte {
 	o.mu.Lock()

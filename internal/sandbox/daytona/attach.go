@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -34,19 +35,14 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 	if err != nil {
 		return -1, err
 	}
-	within, cancel := context.WithTimeout(ctx, cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout))
-	defer cancel()
 	id := "omoi-exec-" + rand.Text()
 	e := execution{
-		tb: tb, id: id, dir: dirExec + "/" + id, streams: streams, begins: startPatience,
+		tb: tb, id: id, dir: dirExec + "/" + id, streams: streams, begins: startPatience, time: cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout),
 		there: func(ctx context.Context) error { return p.running(ctx, labels) },
 	}
-	code, err := e.run(within, envFile(cmd))
-	switch {
-	case ctx.Err() != nil:
+	code, err := e.run(ctx, envFile(cmd))
+	if ctx.Err() != nil {
 		err = fmt.Errorf("run a command in the sandbox: %w", ctx.Err())
-	case within.Err() != nil:
-		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
 	}
 	return code, err
 }
@@ -59,17 +55,24 @@ type execution struct {
 	there   func(ctx context.Context) error // says why the sandbox does not run any more
 	streams sandbox.Streams
 	begins  time.Duration // in which a command at a terminal has to
+	time    time.Duration // of the command, from its start to its end
 }
 
 func (e execution) run(ctx context.Context, env string) (int, error) {
 	defer e.finish(ctx)
+	follow := e.follow
 	if e.streams.Terminal != nil {
-		return e.terminal(ctx, env)
-	}
-	if err := e.begin(ctx, env); err != nil {
+		follow = func(ctx context.Context) (int, error) { return e.terminal(ctx, env) }
+	} else if err := e.begin(ctx, env); err != nil {
 		return -1, err
 	}
-	return e.follow(ctx)
+	within, cancel := context.WithTimeout(ctx, e.time)
+	defer cancel()
+	code, err := follow(within)
+	if within.Err() != nil {
+		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
+	}
+	return code, err
 }
 
 // begin runs a script of ours in a session of its own, which runs the command.
@@ -124,11 +127,22 @@ func (e execution) follow(ctx context.Context) (int, error) {
 		if err := got.show(e.streams); err != nil {
 			return -1, err
 		}
-		out, errs = out+int64(len(got.out)), errs+int64(len(got.errs))
+		out, errs = after(out, got.out, e.streams.Stdout), after(errs, got.errs, e.streams.Stderr)
 		if got.ended && len(got.out) < chunk && len(got.errs) < chunk {
 			return got.code, nil
 		}
 	}
+}
+
+// beyond is an offset behind all that a command may say: nothing is asked for from there.
+const beyond = 1 << 50
+
+// after is the offset of what to ask for next. A writer that discards the rest is sent no more of it.
+func after(offset int64, got []byte, to io.Writer) int64 {
+	if out, bounded := to.(*sandbox.Output); bounded && out.Full() {
+		return beyond
+	}
+	return offset + int64(len(got))
 }
 
 // news is what a command said since the last look.

@@ -37,7 +37,7 @@ func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
 	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
 	require.NoError(t, err)
 	e := execution{
-		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond,
+		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond, time: time.Minute,
 		streams: sandbox.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard, Terminal: &sandbox.Terminal{Size: sandbox.Size{Rows: 24, Columns: 80}}},
 	}
 	_, err = e.run(t.Context(), "")
