@@ -36,7 +36,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
 	items, err := p.client.list(ctx, labels.Pairs(labelPrefix))
 	if err != nil {
-		return nil, unasked(err)
+		return nil, unanswered(err)
 	}
 	for _, item := range items {
 		if !agree(item.Labels, labels) {
@@ -44,7 +44,7 @@ func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apicli
 		}
 		box, err := p.client.get(ctx, item.Id)
 		if err != nil && task.CodeOf(err) != task.CodeNotFound {
-			return nil, unasked(err)
+			return nil, unanswered(err)
 		}
 		if err == nil && stateOf(box) != apiclient.SANDBOXSTATE_DESTROYED {
 			return box, nil

@@ -62,6 +62,16 @@ func unasked(err error) error {
 	return err
 }
 
+// unanswered is the error of a call whose refusal says nothing about one sandbox: that a list was not found, for instance.
+func unanswered(err error) error {
+	switch task.CodeOf(err) {
+	case task.CodeNotFound, task.CodeConflict, task.CodeInvalid:
+		return task.Errorf(task.CodeUnavailable, "Daytona gave no answer: %s", task.MessageOf(err)).WithCause(err)
+	default:
+		return unasked(err)
+	}
+}
+
 // find reads the sandbox of these labels. It answers [task.CodeNotFound] where there is none,
 // [sandbox.ErrNameTaken] where it is another's.
 func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.Sandbox, error) {
@@ -73,6 +83,8 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 	}
 	box, err := p.client.get(ctx, task.SandboxName(labels.SandboxID))
 	switch {
+	case task.CodeOf(err) == task.CodeConflict: // the name is another's only where its labels say so
+		return nil, unanswered(err)
 	case err != nil:
 		return nil, err
 	case !agree(box.Labels, labels):
