@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Phases say who works in each phase of a ticket, with which tools, and what the agent is told besides the task.
 type Phases struct {
@@ -38,9 +41,7 @@ func (p Phases) Table() map[string]Phase {
 
 // by returns the row with an agent type, where none is configured.
 func (p Phase) by(agentType string) Phase {
-	if p.AgentType == "" {
-		p.AgentType = agentType
-	}
+	p.AgentType = cmp.Or(p.AgentType, agentType)
 	return p
 }
 

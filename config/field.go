@@ -123,13 +123,13 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 	tag := sf.Tag
 	key := prefix + tag.Get("key")
 	f := Field{
-		Key: key, YAML: append([]string{key}, words(tag.Get("also"))...),
+		Key: key, YAML: append([]string{key}, strings.Fields(tag.Get("also"))...),
 		Env: []string{"OMOI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))}, Type: typeName(sf.Type),
 		Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: choices(tag.Get("oneof")),
 		Unit: tag.Get("unit"), Zero: tag.Get("zero"), Doc: tag.Get("doc"),
 		Secret: sf.Type == reflect.TypeFor[Secret](), scale: map[string]time.Duration{}, index: index,
 	}
-	for _, older := range words(tag.Get("env")) {
+	for _, older := range strings.Fields(tag.Get("env")) {
 		name, scale := scaled(older)
 		if scale > 0 {
 			f.scale[name] = scale
@@ -147,10 +147,8 @@ func choices(tag string) []string {
 	case "runtimes":
 		return task.RuntimeNames()
 	}
-	return words(tag)
+	return strings.Fields(tag)
 }
-
-func words(tag string) []string { return strings.Fields(tag) }
 
 // scaled splits NAME(m) into the name and one minute.
 func scaled(name string) (string, time.Duration) {

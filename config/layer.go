@@ -56,8 +56,6 @@ func (l layer) find(f Field) (raw, origin string, ok bool) {
 	return "", "", false
 }
 
-func params(given map[string]string) layer { return layer{name: originParameter, values: given} }
-
 func environment(environ []string) layer {
 	l := layer{name: originEnvironment, vars: true, values: map[string]string{}}
 	for _, pair := range environ {

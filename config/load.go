@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -56,7 +57,7 @@ func (l *Loaded) Secrets() []string {
 // line each, naming the key, where the value came from, and the bound.
 func Load(src Source) (*Loaded, error) {
 	env := environment(src.Environ)
-	layers := []layer{params(src.Params), env}
+	layers := []layer{{name: originParameter, values: src.Params}, env}
 	dots, err := dotenv(src.WorkDir)
 	if err != nil {
 		return nil, err
@@ -107,27 +108,15 @@ func lookup(layers []layer, f Field) (raw, origin string) {
 
 // places finds out where YAML files are, which must be known before they are read.
 func places(layers []layer) (home, dir, name string) {
+	found := map[string]string{}
 	for _, f := range Groups()[0].Fields {
-		raw, _ := lookup(layers, f)
-		switch f.Key {
-		case "home":
-			home = raw
-		case "config_dir":
-			dir = raw
-		case "env":
-			name = raw
-		}
+		found[f.Key], _ = lookup(layers, f)
 	}
-	if home == "" {
-		home = defaultHome(layers)
-	}
+	home = cmp.Or(found["home"], defaultHome(layers))
 	if abs, err := filepath.Abs(home); err == nil {
 		home = abs
 	}
-	if dir == "" {
-		dir = filepath.Join(home, "config")
-	}
-	return home, dir, name
+	return home, cmp.Or(found["config_dir"], filepath.Join(home, "config")), found["env"]
 }
 
 // defaultHome is ~/.omoi; a process without a home directory gets a folder below the
