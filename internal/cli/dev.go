@@ -51,6 +51,17 @@ them to begin anew.`
 }
 
 func printReady(g *globals, loaded *config.Loaded, info devstack.Info, leave bool) {
+	stop, emulator := "agents are frozen until the next start", ""
+	login := "Every request needs an API key: OMOI_API_KEY, or one made by omoi keys create."
+	if leave {
+		stop = "agents keep running"
+	}
+	if info.DaytonaURL != "" {
+		emulator = "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
+	}
+	if loaded.API.AuthDisabled {
+		login = "No login is asked of this machine's users and programs; other machines and web pages are refused."
+	}
 	fmt.Fprintf(g.stdout, `
 omoi is running.
 
@@ -64,23 +75,7 @@ omoi is running.
   Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
   Stop it: Ctrl-C (%s)
 
-`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulatorText(info), loginWords(loaded), stopWords(leave))
-}
-
-// stopWords describe what a stop does to running agents.
-func stopWords(leave bool) string {
-	if leave {
-		return "agents keep running"
-	}
-	return "agents are frozen until the next start"
-}
-
-// emulatorText are empty without an emulator.
-func emulatorText(info devstack.Info) string {
-	if info.DaytonaURL == "" {
-		return ""
-	}
-	return "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
+`, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulator, login, stop)
 }
 
 // keptIn names the folders that hold all of an installation.
@@ -90,11 +85,4 @@ func keptIn(loaded *config.Loaded) string {
 		return loaded.Home + " and " + other
 	}
 	return loaded.Home
-}
-
-func loginWords(loaded *config.Loaded) string {
-	if loaded.API.AuthDisabled {
-		return "No login is asked of this machine's users and programs; other machines and web pages are refused."
-	}
-	return "Every request needs an API key: OMOI_API_KEY, or one made by omoi keys create."
 }

@@ -98,11 +98,3 @@ func stateWords(state string) string {
 	}
 	return strings.ReplaceAll(state, "_", " ")
 }
-
-// showSteps is the part of omoi show about the guardian; without interventions it is empty.
-func (s *session) showSteps(steps []client.Intervention) {
-	if len(steps) > 0 {
-		s.say("")
-		s.showInterventions(steps)
-	}
-}

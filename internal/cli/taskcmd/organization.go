@@ -27,7 +27,12 @@ func (s *session) organizationUpdate() *cobra.Command {
 		func(ctx context.Context, api *client.Client, args []string) error {
 			found, err := api.Organizations(ctx)
 			if err == nil && len(args) > 0 {
-				found, err = namedOrganization(found, args[0])
+				var one client.Organization
+				one, err = kind[client.Organization]{
+					noun: "organization", list: "omoi organization list",
+					id: func(o client.Organization) string { return o.ID }, name: func(o client.Organization) string { return o.Name },
+				}.pick(found, args[0])
+				found = []client.Organization{one}
 			}
 			switch {
 			case err != nil:
@@ -57,14 +62,6 @@ which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. Fo
 	cmd.Flags().StringVar(&plan, "plan", "", "its new `plan`")
 	cmd.Flags().IntVar(&limit, "max-concurrent-tasks", 0, "how many of its tasks may run at a time, whatever its plan says")
 	return cmd
-}
-
-func namedOrganization(all []client.Organization, name string) ([]client.Organization, error) {
-	found, err := kind[client.Organization]{
-		noun: "organization", list: "omoi organization list",
-		id: func(o client.Organization) string { return o.ID }, name: func(o client.Organization) string { return o.Name },
-	}.pick(all, name)
-	return []client.Organization{found}, err
 }
 
 func (s *session) organizationTable(all []client.Organization) {

@@ -12,10 +12,18 @@ import (
 // repository is what the server is told: a path made absolute, of the repository around it where it is a folder
 // of one; what cannot be a path as it is. Nothing given: the repository around the current folder.
 func (r *run) repository() (string, error) {
-	if r.repo == "" {
-		return r.around()
+	if r.repo != "" {
+		return r.named(r.repo)
 	}
-	return r.named(r.repo)
+	dir, err := r.path(".")
+	if err != nil {
+		return "", exit.With(exit.Usage, err)
+	}
+	top := enclosing(dir)
+	if top == "" {
+		return "", exit.Usagef("the current folder is in no git repository: give one with --repo <path>")
+	}
+	return top, nil
 }
 
 // named is the repository that a person names, as the server takes it.
@@ -38,18 +46,6 @@ func (s *session) named(repo string) (string, error) {
 		return repo, nil
 	}
 	return "", exit.Usagef("--repo: there is no folder %s here (%s); give the path of a git repository", repo, path)
-}
-
-func (r *run) around() (string, error) {
-	dir, err := r.path(".")
-	if err != nil {
-		return "", exit.With(exit.Usage, err)
-	}
-	top := enclosing(dir)
-	if top == "" {
-		return "", exit.Usagef("the current folder is in no git repository: give one with --repo <path>")
-	}
-	return top, nil
 }
 
 func isFolder(path string) bool {

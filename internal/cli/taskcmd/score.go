@@ -42,9 +42,11 @@ func (s *session) score(ctx context.Context, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := pairsFor(dir)
-	if err != nil {
-		return err
+	var pairs []corpus.Pair // those that omoi was built with; a folder of one's own has none
+	if dir == "" {
+		if pairs, err = corpus.LoadPairs(); err != nil {
+			return err
+		}
 	}
 	settings := supervise.DefaultSettings()
 	if name == "" {
@@ -59,14 +61,6 @@ func (s *session) score(ctx context.Context, dir, name string) error {
 	score := corpus.Model(ctx, name, list, settings, asked)
 	score.Understood(ctx, pairs, settings, asked)
 	return s.printScore(score)
-}
-
-// pairsFor are the pairs of tasks that omoi was built with; a folder of one's own has none.
-func pairsFor(dir string) ([]corpus.Pair, error) {
-	if dir != "" {
-		return nil, nil
-	}
-	return corpus.LoadPairs()
 }
 
 func (s *session) trajectories(dir string) ([]corpus.Trajectory, error) {

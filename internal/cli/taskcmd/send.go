@@ -66,8 +66,12 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 		box = *t.SandboxID
 	case t.Status.Final() && n > 0:
 		box = t.Attempts[n-1].SandboxID
+	case t.Status.Final():
+		return client.QueuedMessage{}, task.Errorf(task.CodeConflict,
+			"Message rejected: the task is %s. Next: omoi show %s", t.Status, render.Short(t.ID))
 	default:
-		return client.QueuedMessage{}, nobodyHears(t)
+		return client.QueuedMessage{}, task.Errorf(task.CodeConflict,
+			"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, render.Short(t.ID))
 	}
 	queued, err := api.SendMessage(ctx, box, in, key)
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
@@ -77,13 +81,4 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 		s.hint("Receipt: omoi message %s", id)
 	}
 	return queued, err
-}
-
-func nobodyHears(t client.Task) error {
-	id := render.Short(t.ID)
-	if t.Status.Final() {
-		return task.Errorf(task.CodeConflict, "Message rejected: the task is %s. Next: omoi show %s", t.Status, id)
-	}
-	return task.Errorf(task.CodeConflict,
-		"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, id)
 }

@@ -51,7 +51,10 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	s.showTask(out, waits)
 	s.showAttempts(t)
 	s.showReviews(t)
-	s.showSteps(steps.Items)
+	if len(steps.Items) > 0 {
+		s.say("")
+		s.showInterventions(steps.Items)
+	}
 	s.showFeedback(out.Feedback, t.ID)
 	s.showResult(t)
 	if len(boxes) > 0 {

@@ -36,8 +36,11 @@ func (s *session) transcript(ctx context.Context, api *client.Client, t client.T
 		return err
 	}
 	found, ok := transcriptOf(known, attempt)
-	if !ok {
-		return noTranscript(t, attempt)
+	switch {
+	case !ok && attempt > 0:
+		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Short(t.ID))
+	case !ok:
+		return task.Errorf(task.CodeNotFound, "The task is %s and has no transcript. Next: omoi logs %s", t.Status, render.Short(t.ID))
 	}
 	var content strings.Builder
 	if err := api.WriteTranscript(ctx, t.ID, found.RunID, &content); err != nil {
@@ -61,13 +64,6 @@ func transcriptOf(known []client.TranscriptInfo, attempt int) (found client.Tran
 		}
 	}
 	return found, ok
-}
-
-func noTranscript(t client.Task, attempt int) error {
-	if attempt > 0 {
-		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Short(t.ID))
-	}
-	return task.Errorf(task.CodeNotFound, "The task is %s and has no transcript. Next: omoi logs %s", t.Status, render.Short(t.ID))
 }
 
 func (s *session) printTranscript(info client.TranscriptInfo, content string) error {

@@ -66,9 +66,11 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 	list(s, found, none, "ATTEMPT|KIND|FILES|BYTES|WHERE", func(one client.SavedWork) []string {
 		return []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)}
 	})
-	s.notes(found)
 	var next [][2]string
 	for _, one := range found {
+		for _, note := range one.Notes {
+			s.say("Attempt %d: %s", one.Attempt, render.OneLine(note, 250))
+		}
 		if one.Next != "" {
 			next = append(next, [2]string{render.Clean(render.ShortIDs(one.Next, t.ID)), purpose(t, one)})
 		}
@@ -103,14 +105,6 @@ func where(one client.SavedWork) string {
 		return render.Clean(one.Ref) + " at " + render.Clean(one.Head[:min(12, len(one.Head))])
 	}
 	return render.Clean(one.Ref)
-}
-
-func (s *session) notes(found []client.SavedWork) {
-	for _, one := range found {
-		for _, note := range one.Notes {
-			s.say("Attempt %d: %s", one.Attempt, render.OneLine(note, 250))
-		}
-	}
 }
 
 // purpose says what a command gets, and where it is to be typed.
