@@ -103,18 +103,13 @@ func show(v reflect.Value) string {
 	case float64:
 		return strconv.FormatFloat(value, 'f', -1, 64)
 	case string:
-		return withoutPassword(value)
+		if u, err := url.Parse(value); err == nil && u.User != nil { // a password in an address that is no secret otherwise
+			return u.Redacted()
+		}
+		return value
 	default:
 		return fmt.Sprint(value)
 	}
-}
-
-// withoutPassword masks what somebody wrote into an address that is no secret otherwise.
-func withoutPassword(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return text
 }
 
 // short drops the zero units that time.Duration prints.

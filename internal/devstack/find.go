@@ -12,11 +12,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// postgresGlobs are where packages put PostgreSQL beside PATH.
-func postgresGlobs() []string {
-	return []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"}
-}
-
 // Download in place of a directory of PostgreSQL's programs: those of the machine are
 // left alone, and ours are fetched.
 const Download = "download"
@@ -45,7 +40,10 @@ func pathAndPackages() []string {
 		}
 	}
 	var packages []string
-	for _, glob := range postgresGlobs() {
+	for _, glob := range []string{ // where packages put PostgreSQL beside PATH
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin",
+		"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
+	} {
 		dirs, _ := filepath.Glob(glob) // the patterns are ours and well formed
 		packages = append(packages, dirs...)
 	}

@@ -2,6 +2,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -120,7 +121,8 @@ func (f WhyFacts) explain() Explanation {
 	case task.StatusFailed:
 		return f.failed()
 	case task.StatusCancelled:
-		return Explanation{State: StandsCancelled, Why: whyCancelled(t), Next: "omoi retry " + t.ID}
+		why := task.Sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "") // the message names who did it
+		return Explanation{State: StandsCancelled, Why: why, Next: "omoi retry " + t.ID}
 	}
 	return Explanation{State: StandsUnknown, Why: whyStatus(t), Next: "omoi show " + t.ID}
 }
@@ -131,7 +133,8 @@ func (f WhyFacts) pending() Explanation {
 	case t.Blocked != task.BlockedNone:
 		return f.blocked()
 	case f.Down.What != "" && AboutToStart(t):
-		return Explanation{State: StandsWaiting, Why: whyDown(f.Down), Next: f.Down.Next}
+		why := task.Sentence("Branch and sandbox cannot be made now", f.Down.What)
+		return Explanation{State: StandsWaiting, Why: why, Next: f.Down.Next}
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
 	case t.WaitingFor.Code != "":

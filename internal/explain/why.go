@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,10 +20,6 @@ func whyAgain(t task.Task) string {
 
 // Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
 type Outage struct{ What, Next string }
-
-func whyDown(down Outage) string {
-	return task.Sentence("Branch and sandbox cannot be made now", down.What)
-}
 
 // AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
 func AboutToStart(t task.Task) bool {
@@ -66,13 +61,10 @@ func whyPending(t task.Task) string {
 // needsReview introduces why a validator gave no verdict.
 const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
 
-// queuesForLimit reports whether the gate holds a task for a limit that another one may have met.
-func queuesForLimit(t task.Task) bool { return t.QueuedAt != nil && t.QueueReason.Code != "" }
-
 // whyLimit says until when, where that is known.
 func whyLimit(t task.Task) string {
 	switch {
-	case queuesForLimit(t):
+	case t.QueuedAt != nil && t.QueueReason.Code != "": // another task may have met the limit
 		return "It is " + Reason(t.QueueReason) + "."
 	case t.QueueReason.Code != "":
 		return task.Sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
@@ -107,11 +99,6 @@ func shown(t task.Task) string {
 		reason = lastReason(t)
 	}
 	return reason
-}
-
-// whyCancelled says so in the words of the stored message, which names who or what cancelled it.
-func whyCancelled(t task.Task) string {
-	return task.Sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "")
 }
 
 // whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody

@@ -82,10 +82,15 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 		}
 		rows = append(rows, row)
 	}
-	if err := s.showCancelled(rows); err != nil {
-		return err
-	}
+	err := s.answer(rows, nil, func() {
+		none := "No open task matches; ended tasks are never changed."
+		list(s, rows, none, "TASK|STATUS|TITLE|OUTCOME", func(r cancelled) []string {
+			return []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)}
+		})
+	})
 	switch {
+	case err != nil:
+		return err
 	case failed > 0:
 		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled; run the same command again", render.Count(failed, "task")))
 	case len(rows) > 0 && !b.yes:
@@ -93,15 +98,6 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 			render.Count(len(rows), "task"), cmp.Or(b.next, "repeat the command with --yes")))
 	}
 	return nil
-}
-
-func (s *session) showCancelled(rows []cancelled) error {
-	return s.answer(rows, nil, func() {
-		none := "No open task matches; ended tasks are never changed."
-		list(s, rows, none, "TASK|STATUS|TITLE|OUTCOME", func(r cancelled) []string {
-			return []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)}
-		})
-	})
 }
 
 func (s *session) sandboxesCleanup() *cobra.Command {

@@ -72,7 +72,8 @@ func enclosing(dir string) string {
 	}
 	for {
 		git := filepath.Join(dir, ".git")
-		if info, err := os.Stat(git); err == nil && (!info.IsDir() || exists(filepath.Join(git, "HEAD"))) || isBare(dir) {
+		bare := exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
+		if info, err := os.Stat(git); bare || err == nil && (!info.IsDir() || exists(filepath.Join(git, "HEAD"))) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -81,9 +82,4 @@ func enclosing(dir string) string {
 		}
 		dir = parent
 	}
-}
-
-// isBare tells a git folder by what git itself looks for.
-func isBare(dir string) bool {
-	return exists(filepath.Join(dir, "HEAD")) && exists(filepath.Join(dir, "objects")) && exists(filepath.Join(dir, "refs"))
 }

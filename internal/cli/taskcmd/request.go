@@ -168,7 +168,9 @@ func (r *run) executionConfig() (json.RawMessage, error) {
 	if len(config) == 0 {
 		return nil, nil
 	}
-	return asWritten(config)
+	var out bytes.Buffer
+	err := render.JSONLine(&out, config) // as a person reads it: & stays &
+	return bytes.TrimSpace(out.Bytes()), err
 }
 
 // addScript reads a script into a key of an execution config that does not have the key yet.
@@ -181,13 +183,6 @@ func (r *run) addScript(config map[string]json.RawMessage, key, script string) (
 	}
 	config[key], err = r.readScript(script)
 	return err
-}
-
-// asWritten is JSON whose text a person reads as it was: & stays &.
-func asWritten(v any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	err := render.JSONLine(&out, v)
-	return bytes.TrimSpace(out.Bytes()), err
 }
 
 func (r *run) readJSON(what, file string, into any) error {

@@ -82,7 +82,12 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 	case len(ref) == uuidLength:
 		found.ID = ref
 	default:
-		found, err = taskOfFragment(ctx, api, ref)
+		var page client.Page[client.Task]
+		page, err = api.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 6})
+		if err == nil || task.CodeOf(err) == task.CodeInvalid { // invalid: ref cannot be a part of an ID
+			id := func(t client.Task) string { return t.ID }
+			found, err = kind[client.Task]{noun: "task", list: "omoi ps", id: id}.pick(page.Items, ref)
+		}
 	}
 	if err != nil {
 		return found, err
@@ -91,15 +96,6 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 		err = task.Errorf(task.CodeNotFound, "No task has the ID %s. Next: omoi ps; for the tasks of a ticket, omoi ticket show", ref).WithCause(err)
 	}
 	return found, err
-}
-
-func taskOfFragment(ctx context.Context, api *client.Client, ref string) (client.Task, error) {
-	page, err := api.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 6})
-	if err != nil && task.CodeOf(err) != task.CodeInvalid { // invalid: ref cannot be a part of an ID
-		return client.Task{}, err
-	}
-	id := func(t client.Task) string { return t.ID }
-	return kind[client.Task]{noun: "task", list: "omoi ps", id: id}.pick(page.Items, ref)
 }
 
 func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {

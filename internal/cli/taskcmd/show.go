@@ -212,12 +212,9 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 		_, err := fmt.Fprint(s.Stdout, diff.String())
 		return err
 	}
-	s.lineByLine(diff.String(), s.diffLine)
+	s.lineByLine(diff.String(), func(line string) string { return s.style().DiffLine(render.Clean(line)) })
 	return nil
 }
-
-// diffLine is a line of a diff for a terminal.
-func (s *session) diffLine(line string) string { return s.style().DiffLine(render.Clean(line)) }
 
 // lineByLine prints a text as form makes each of its lines.
 func (s *session) lineByLine(text string, form func(string) string) {
