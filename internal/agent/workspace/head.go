@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
@@ -36,15 +34,4 @@ func headOf(ctx context.Context, git gitcmd.Git, bundle string) (head, error) {
 		}
 	}
 	return h, nil
-}
-
-// cut tells a new repository at which commits its history is cut, so that git misses nothing in front of them.
-func (h *head) cut(repository string) error {
-	if h.cuts == "" {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(repository, "shallow"), []byte(h.cuts), 0o644); err != nil { //nolint:gosec // as git writes it
-		return fmt.Errorf("note where the history is cut: %w", err)
-	}
-	return nil
 }

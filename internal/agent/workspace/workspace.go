@@ -61,8 +61,10 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
 		return err
 	}
-	if err := says.cut(half); err != nil {
-		return err
+	if says.cuts != "" { // so that git misses nothing in front of them
+		if err := os.WriteFile(filepath.Join(half, "shallow"), []byte(says.cuts), 0o644); err != nil { //nolint:gosec // as git writes it
+			return fmt.Errorf("note where the history is cut: %w", err)
+		}
 	}
 	in := gitcmd.Git{Dir: half}
 	if _, err := in.Run(ctx, "fetch", "--quiet", "--no-write-fetch-head", bundle, "+refs/heads/*:refs/heads/*"); err != nil {
