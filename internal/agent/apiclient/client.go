@@ -126,7 +126,7 @@ func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, e
 func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
 		answer, err := ask()
-		if err == nil && !later(answer.Status) {
+		if err == nil && !answer.Later() {
 			return answer, nil
 		}
 		if err := wait.For(ctx, max(wait.Jitter(delay), answer.RetryAfter)); err != nil {
@@ -135,8 +135,9 @@ func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
 	}
 }
 
-// later reports whether an answer says nothing of the request itself.
-func later(status int) bool {
+// Later reports whether an answer says nothing of the request itself.
+func (a Answer) Later() bool {
+	status := a.Status
 	return status >= http.StatusInternalServerError || status/100 == 3 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
 }
 

@@ -18,8 +18,8 @@ const lastWord = 2 * time.Second
 // then it is not known who has it.
 func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	for backoff := b.cfg.MinBackoff; ; {
-		status, won := b.ask(ctx, m.ID)
-		if !undecided(status) {
+		won, decided := b.ask(ctx, m.ID)
+		if decided {
 			return won, nil
 		}
 		backoff = b.rest(ctx, 0, backoff)
@@ -29,29 +29,23 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 	}
 }
 
-// undecided reports whether the same question may have another answer.
-func undecided(status int) bool {
-	return status == 0 || status >= http.StatusInternalServerError ||
-		status == http.StatusTooManyRequests || status == http.StatusRequestTimeout
-}
-
-// ask posts the plain receipt under this taker's name. Status 0: omoi has not answered; a
-// refusal without its code, or what cannot be read, is of something on the way.
-func (b *Inbox) ask(ctx context.Context, id string) (status int, won bool) {
+// ask posts the plain receipt under this taker's name. Where it is not decided the same question may have another answer: omoi
+// has not answered, or cannot now; a refusal without its code, or what cannot be read, is of something on the way.
+func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
 	ctx, cancel := wait.Outlast(ctx, lastWord)
 	defer cancel()
 	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
 	switch {
-	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "":
-		return 0, false
+	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "", answer.Later():
+		return false, false
 	case answer.Status >= http.StatusMultipleChoices:
-		return answer.Status, false // what it does not know, or does not give, is not used
+		return false, true // what it does not know, or does not give, is not used
 	}
 	var said struct {
 		Settled *bool `json:"settled"`
 	}
 	if json.Unmarshal(answer.Body, &said) != nil {
-		return 0, false
+		return false, false
 	}
-	return answer.Status, said.Settled == nil || *said.Settled
+	return said.Settled == nil || *said.Settled, true
 }

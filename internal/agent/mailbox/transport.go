@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +66,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
 	if wire.Len() > maxRequests {
-		return tooLong(req), nil
+		return tooLong(req)
 	}
 	select {
 	case t.room <- struct{}{}:
@@ -98,13 +97,14 @@ func (t *Transport) put(ask Ask) error {
 }
 
 // tooLong is what the API says to a request that it does not take: whoever asked may divide it.
-func tooLong(req *http.Request) *http.Response {
+func tooLong(req *http.Request) (*http.Response, error) {
 	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
-	return &http.Response{
-		StatusCode: http.StatusRequestEntityTooLarge, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {"application/problem+json"}}, ContentLength: int64(len(body)),
-		Body: io.NopCloser(strings.NewReader(body)),
+	header := http.Header{"Content-Type": {"application/problem+json"}}
+	text, err := written(http.StatusRequestEntityTooLarge, header, []byte(body))
+	if err != nil {
+		return nil, err
 	}
+	return http.ReadResponse(bufio.NewReader(bytes.NewReader(text)), req)
 }
 
 // drop takes an ask out of the outbox, and then its answer away: so nobody sees one without

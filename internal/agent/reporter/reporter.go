@@ -34,8 +34,6 @@ type Config struct {
 	Secrets *redact.Hider
 
 	BatchEvents int           // most events in a batch; 200
-	BatchBytes  int           // about as many bytes before compression; 512 KiB
-	GzipFrom    int           // compress bodies from this size; 8 KiB
 	Linger      time.Duration // shortest time between two batches without a milestone; 20 ms
 	MinBackoff  time.Duration // first wait after a failure; 200 ms
 	MaxBackoff  time.Duration // longest wait after failures in a row; 15 s
@@ -46,8 +44,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.BatchEvents = cmp.Or(max(c.BatchEvents, 0), 200)
-	c.BatchBytes = cmp.Or(max(c.BatchBytes, 0), 512<<10)
-	c.GzipFrom = cmp.Or(max(c.GzipFrom, 0), 8<<10)
 	c.Linger = cmp.Or(max(c.Linger, 0), 20*time.Millisecond)
 	c.MinBackoff = cmp.Or(max(c.MinBackoff, 0), 200*time.Millisecond)
 	c.MaxBackoff = cmp.Or(max(c.MaxBackoff, 0), 15*time.Second)

@@ -35,7 +35,7 @@ const (
 func (r *Reporter) Run(ctx context.Context) error {
 	s := sender{Reporter: r, limit: r.cfg.BatchEvents}
 	for {
-		records, err := r.spool.Read(r.spool.Acked()+1, s.limit, r.cfg.BatchBytes)
+		records, err := r.spool.Read(r.spool.Acked()+1, s.limit, batchBytes)
 		switch {
 		case err != nil:
 			r.log.ErrorContext(ctx, "spool cannot be read", slog.Any("error", err))
@@ -64,8 +64,10 @@ type sender struct {
 }
 
 const (
-	plainBodies = 100 // sent before compression is tried again
-	mostLost    = 3   // batches in a row before smaller ones are tried: some ways let no large one through, and a busy API has more room for small ones
+	batchBytes  = 512 << 10 // about as many before compression
+	gzipFrom    = 8 << 10   // bytes of a body that is compressed
+	plainBodies = 100       // sent before compression is tried again
+	mostLost    = 3         // batches in a row before smaller ones are tried: some ways let no large one through, and a busy API has more room for small ones
 )
 
 // idle waits for something to send, then gives it company unless it is urgent.
@@ -118,7 +120,7 @@ func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, tim
 	}
 	id, base := s.spool.ID()
 	body := batch(id, records[0].N-base, records)
-	compress := len(body) >= s.cfg.GzipFrom && s.plain == 0
+	compress := len(body) >= gzipFrom && s.plain == 0
 	s.plain = max(s.plain-1, 0)
 	answer, err := s.post.Post(ctx, batchPath, body, compress)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -176,16 +177,8 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.M
 	return mark, fmt.Errorf("the API answered %d", answer.Status)
 }
 
-// final are the refusals of omoi itself that no repeat changes. A token that is not known yet
-// is none.
+// final reports a refusal of omoi itself that no repeat changes. A token that is not known yet is none.
 func final(answer apiclient.Answer) bool {
-	if answer.Code == "" {
-		return false
-	}
-	switch answer.Status {
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict,
-		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
+	passing := []int{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}
+	return answer.Code != "" && answer.Status/100 == 4 && !slices.Contains(passing, answer.Status)
 }
