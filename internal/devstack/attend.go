@@ -29,7 +29,10 @@ func (p part) attend(life context.Context, c *child) (reason string) {
 		case <-life.Done():
 			return ""
 		case <-c.done:
-			return ending(c.err)
+			if c.err == nil {
+				return "exit status 0"
+			}
+			return c.err.Error()
 		case <-tick.C:
 		}
 		if err := boundLog(c.log, p.cfg.LogLimit); err != nil {
@@ -43,14 +46,6 @@ func (p part) attend(life context.Context, c *child) (reason string) {
 			return "omoi stopped the part: no answer for " + silent.Round(time.Second).String()
 		}
 	}
-}
-
-// ending is how a program that omoi did not stop has ended.
-func ending(err error) string {
-	if err == nil {
-		return "exit status 0"
-	}
-	return err.Error()
 }
 
 // silence is how long a part has not answered by now, of the time in which omoi itself ran: a look

@@ -110,17 +110,15 @@ func unsafePort(ctx context.Context, taken int) int {
 	ports := []int{1719, 1720, 1723, 3659, 4045, 4190, 5060, 5061, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 	var b [1]byte
 	_, _ = rand.Read(b[:])
+	var lc net.ListenConfig
 	first := int(b[0]) % len(ports) // several stacks that start at once seldom choose the same one
 	for _, port := range slices.Concat(ports[first:], ports[:first]) {
-		if port != taken && isFree(ctx, port) {
+		if port == taken {
+			continue
+		}
+		if l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port))); err == nil && l.Close() == nil {
 			return port
 		}
 	}
 	return 0
-}
-
-func isFree(ctx context.Context, port int) bool {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
-	return err == nil && l.Close() == nil
 }

@@ -9,7 +9,13 @@ func OutOfBudget(t task.Task) bool {
 }
 
 // RaiseBudget is the command that raises the budget, of a task or of its project, for which the task waits.
-func RaiseBudget(t task.Task) string { return budgetNext(t) + " " + spentFlag(t) + " <more>" }
+func RaiseBudget(t task.Task) string {
+	of := t.ID
+	if spent(t).Code == task.ReasonProjectBudget {
+		of = "--project " + t.ProjectID
+	}
+	return "omoi budget " + of + " " + spentFlag(t) + " <more>"
+}
 
 // spent is the condition of the budget that is used up.
 func spent(t task.Task) task.Reason {

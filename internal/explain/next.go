@@ -34,14 +34,6 @@ func troubleNext(r task.Reason) string {
 	return "omoi doctor"
 }
 
-// budgetNext names the budget that is spent.
-func budgetNext(t task.Task) string {
-	if spent(t).Code == task.ReasonProjectBudget {
-		return "omoi budget --project " + t.ProjectID
-	}
-	return "omoi budget " + t.ID
-}
-
 // FailureNext is what to type after a task, or its newest attempts, failed in a class for a reason; same: several
 // attempts in a row said the same.
 func FailureNext(t task.Task, class task.FailureClass, reason task.Reason, same bool) string {
@@ -79,19 +71,15 @@ func credentialsNext(reason task.Reason) string {
 
 // setupNext names the setting. A task that brought a setup step of its own is made anew.
 func setupNext(t task.Task, reason task.Reason) string {
-	switch {
-	case reason.Code == task.ReasonSetupTimeout:
-		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
-	case ownSetup(t):
-		return "omoi show " + t.ID
-	}
-	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
-}
-
-// ownSetup reports whether a task brought a setup step of its own.
-func ownSetup(t task.Task) bool {
 	var own struct {
 		Setup *string `json:"setup"`
 	}
-	return json.Unmarshal(t.Execution, &own) == nil && own.Setup != nil // checked when the task was accepted
+	_ = json.Unmarshal(t.Execution, &own) // checked when the task was accepted
+	switch {
+	case reason.Code == task.ReasonSetupTimeout:
+		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
+	case own.Setup != nil:
+		return "omoi show " + t.ID
+	}
+	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
 }

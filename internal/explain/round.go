@@ -8,16 +8,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// round counts the round that a task is in.
-func round(t task.Task) string { return task.RoundWords(verdicts(t)+1, t.Rounds) }
-
-// verdicts counts those so far; lists know them by the result only.
-func verdicts(t task.Task) int {
+// round counts the round that a task is in; lists know the verdicts so far by the result only.
+func round(t task.Task) string {
 	var result struct {
 		Iteration int `json:"validation_iteration"`
 	}
 	_ = json.Unmarshal(t.Result, &result) // none yet
-	return max(result.Iteration, len(t.Reviews))
+	return task.RoundWords(max(result.Iteration, len(t.Reviews))+1, t.Rounds)
 }
 
 func whyRevision(t task.Task) string {

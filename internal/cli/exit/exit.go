@@ -73,7 +73,8 @@ func Code(err error) int {
 // A Ctrl-C and errors that said everything already are silent.
 func Report(w io.Writer, err error, asJSON bool) int {
 	code := Code(err)
-	if err == nil || silent(err) || errors.Is(err, context.Canceled) {
+	e, ok := errors.AsType[*Error](err)
+	if err == nil || ok && e.Err == nil || errors.Is(err, context.Canceled) {
 		return code
 	}
 	if asJSON {
@@ -82,11 +83,6 @@ func Report(w io.Writer, err error, asJSON bool) int {
 	}
 	_, _ = fmt.Fprintln(w, "omoi: "+Message(err))
 	return code
-}
-
-func silent(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Err == nil
 }
 
 // Message is what a person should read: the public sentence where there is one, since the cause behind

@@ -16,21 +16,13 @@ func e2e() Scenario {
 	return Scenario{Name: "e2e", Title: "a ticket leads to a pull request", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the API answers", do: k.ready},
-			{name: "its project is found or made", do: k.projectOfRepo},
+			{name: "its project is found or made", do: k.place},
 			{name: "a ticket is made, with its task", do: k.mathTicket},
 			{name: "the task is dispatched", do: k.dispatched},
 			{name: "its sandbox is spawned", do: k.started},
 			{name: "the task is completed", do: k.rightNumber},
 		}
 	}}
-}
-
-func (k *kit) projectOfRepo(ctx context.Context) (string, error) {
-	repo, err := k.place(ctx)
-	if err != nil {
-		return "", err
-	}
-	return "The repository is " + repo + ".", nil
 }
 
 func (k *kit) mathTicket(ctx context.Context) (string, error) {

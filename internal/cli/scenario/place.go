@@ -58,7 +58,7 @@ type repository struct {
 	own  bool // it is the checks' own, and what was made there can be taken back
 }
 
-// place finds or makes it, and its project.
+// place finds or makes the repository, and its project.
 func (k *kit) place(ctx context.Context) (string, error) {
 	k.repo = &repository{name: k.Repo}
 	project := client.NewProject{Repo: k.Repo}
@@ -73,7 +73,7 @@ func (k *kit) place(ctx context.Context) (string, error) {
 	if task.CodeOf(err) == task.CodeConflict { // it was there
 		err = nil
 	}
-	return k.repo.name, k.refused(err)
+	return "The repository is " + k.repo.name + ".", k.refused(err)
 }
 
 // makeRepository makes a bare repository with one commit where there is none. It appears whole or not at all.
