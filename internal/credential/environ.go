@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"strings"
 
@@ -26,10 +25,7 @@ func (r *Ring) SealEnv(organizationID, name, value string) string {
 	if _, err := r.OpenEnv(organizationID, name, value); err == nil && strings.HasPrefix(value, sealedMark+r.first+":") {
 		return value
 	}
-	key := r.keys[r.first]
-	nonce := make([]byte, key.NonceSize(), key.NonceSize()+len(value)+key.Overhead())
-	_, _ = rand.Read(nonce) // never fails
-	sealed := key.Seal(nonce, nonce, []byte(value), envBound(organizationID, name, r.first))
+	sealed := r.keys[r.first].Seal(nil, nil, []byte(value), envBound(organizationID, name, r.first))
 	return sealedMark + r.first + ":" + base64.StdEncoding.EncodeToString(sealed)
 }
 
@@ -46,11 +42,11 @@ func (r *Ring) OpenEnv(organizationID, name, value string) (string, error) {
 			"Next: put that key into OMOI_CREDENTIAL_KEYS", name)
 	}
 	raw, err := base64.StdEncoding.DecodeString(encoded)
-	if size := key.NonceSize(); err == nil && len(raw) >= size {
-		var text []byte
-		if text, err = key.Open(nil, raw[:size], raw[size:], envBound(organizationID, name, keyID)); err == nil {
-			return string(text), nil
-		}
+	if err == nil {
+		raw, err = key.Open(nil, nil, raw, envBound(organizationID, name, keyID))
+	}
+	if err == nil {
+		return string(raw), nil
 	}
 	return "", task.Errorf(task.CodeNotFound, "The variable %s of the task's env cannot be decrypted: it was changed in the database.", name).WithCause(err)
 }

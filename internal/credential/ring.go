@@ -21,7 +21,7 @@ var keyIDForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 // Ring encrypts with its first key and decrypts with any. It is safe for concurrent use.
 type Ring struct {
 	first string
-	keys  map[string]cipher.AEAD
+	keys  map[string]cipher.AEAD // with a random nonce in front of each ciphertext
 }
 
 // NewKey makes a key of its own, in the form that [ParseRing] reads.
@@ -68,7 +68,7 @@ func parseKey(text string) (id string, key cipher.AEAD, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	key, err = cipher.NewGCM(block)
+	key, err = cipher.NewGCMWithRandomNonce(block)
 	return id, key, err
 }
 
@@ -81,10 +81,7 @@ func (r *Ring) seal(p Place, v Value) (sealed []byte, keyID string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("encode credential: %w", err)
 	}
-	key := r.keys[r.first]
-	nonce := make([]byte, key.NonceSize(), key.NonceSize()+len(text)+key.Overhead())
-	_, _ = rand.Read(nonce) // never fails
-	return key.Seal(nonce, nonce, text, p.bound(r.first)), r.first, nil
+	return r.keys[r.first].Seal(nil, nil, text, p.bound(r.first)), r.first, nil
 }
 
 // open decrypts a row.
@@ -94,11 +91,7 @@ func (r *Ring) open(row Row) (v Value, err error) {
 		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or omoi credentials set %s",
 			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 	}
-	size := key.NonceSize()
-	if len(row.Sealed) < size {
-		return v, spoiled(row)
-	}
-	text, err := key.Open(nil, row.Sealed[:size], row.Sealed[size:], row.bound(row.KeyID))
+	text, err := key.Open(nil, nil, row.Sealed, row.bound(row.KeyID))
 	if err != nil || json.Unmarshal(text, &v) != nil {
 		return v, spoiled(row)
 	}
