@@ -178,14 +178,7 @@ func (q *quarantine) keep(ctx context.Context, r *repository, name, commit strin
 // Ahead counts the commits of the branch that are neither in base nor older than the task. Base is a branch or a commit; empty is
 // the default branch.
 func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
-	r, err := h.open(ctx, repo)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.mustExist(ctx, branch); err != nil {
-		return 0, err
-	}
-	from, err := r.point(ctx, base)
+	r, from, err := h.compare(ctx, repo, base, branch)
 	if err != nil {
 		return 0, err
 	}
@@ -204,14 +197,7 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 // Diff writes what branch changed since it left base, as a unified diff. Base is a branch or a commit;
 // empty is the default branch.
 func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w io.Writer) error {
-	r, err := h.open(ctx, repo)
-	if err != nil {
-		return err
-	}
-	if err := r.mustExist(ctx, branch); err != nil {
-		return err
-	}
-	from, err := r.point(ctx, base)
+	r, from, err := h.compare(ctx, repo, base, branch)
 	if err != nil {
 		return err
 	}
@@ -220,6 +206,19 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 		return fmt.Errorf("compare %s with %s: %w", branch, base, err)
 	}
 	return nil
+}
+
+// compare opens a repository that has the branch, and answers the commit of base.
+func (h *Host) compare(ctx context.Context, repo scm.Repo, base, branch string) (*repository, string, error) {
+	r, err := h.open(ctx, repo)
+	if err == nil {
+		err = r.mustExist(ctx, branch)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	from, err := r.point(ctx, base)
+	return r, from, err
 }
 
 // point answers the commit of a branch or commit, [task.CodeInvalid] if there is none; of the default branch if name is empty.
