@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -45,7 +44,7 @@ func dockerNeedsSocket(cfg *config.Loaded) bool {
 	if runtime.GOOS != "linux" || cfg.Docker.Network == docker.NetworkHost || !offersDocker(cfg) {
 		return false
 	}
-	return cfg.Docker.Network == docker.NetworkNone || sandbox.Loopback(cmp.Or(cfg.API.CallbackURL, apiURL(cfg)))
+	return cfg.Docker.Network == docker.NetworkNone || sandbox.Loopback(callback(cfg))
 }
 
 // openDocker opens the Docker provider if this machine offers it.

@@ -25,13 +25,10 @@ func pulls(cfg *config.Loaded) (names []string) {
 func callback(cfg *config.Loaded) string { return cmp.Or(cfg.API.CallbackURL, apiURL(cfg)) }
 
 // daytonaReports reports whether an agent at Daytona reaches the API. A Daytona on this machine
-// has its sandboxes here.
+// has its sandboxes here. Without network they reach nothing but a socket, which only this machine's have.
 func daytonaReports(cfg *config.Loaded) bool {
-	return !offline(cfg) && (remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL))
+	return cfg.Sandbox.Network != string(sandbox.NetworkNone) && (remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL))
 }
-
-// offline reports whether sandboxes reach nothing but a socket, which only this machine's have.
-func offline(cfg *config.Loaded) bool { return cfg.Sandbox.Network == string(sandbox.NetworkNone) }
 
 // remotelyReached reports whether an address may be one that other networks reach. A name says
 // nothing, unless it can only be one of this network.
