@@ -10,6 +10,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -244,14 +245,7 @@ func (k *kit) unplaced(t client.Task) error {
 
 // events are all that the newest task has reported so far.
 func (k *kit) events(ctx context.Context) ([]client.Event, error) {
-	var all []client.Event
-	for after := ""; ; {
-		page, err := k.API.Events(ctx, k.newest(), after, 0)
-		if err != nil || len(page.Events) == 0 {
-			return all, err
-		}
-		all, after = append(all, page.Events...), page.Next
-	}
+	return taskcmd.AllEvents(ctx, k.API, k.newest())
 }
 
 // history is what a task has reported.

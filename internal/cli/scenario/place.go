@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -20,18 +21,13 @@ const projectName = "omoi-check"
 
 // project finds or makes it. The guardian may act there: a check looks whether it does.
 func (k *kit) project(ctx context.Context) (string, error) {
-	for cursor := ""; ; {
-		page, err := k.API.Projects(ctx, cursor)
-		if err != nil {
-			return "", err
-		}
-		for _, p := range page.Items {
-			if p.Name == projectName && p.Repo == "" {
-				return k.usable(ctx, p)
-			}
-		}
-		if cursor = page.NextCursor; cursor == "" {
-			break
+	projects, err := taskcmd.AllProjects(k.API, ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range projects {
+		if p.Name == projectName && p.Repo == "" {
+			return k.usable(ctx, p)
 		}
 	}
 	made, err := k.API.CreateProject(ctx, client.NewProject{Name: projectName, Description: "Tasks of omoi check."})

@@ -64,7 +64,7 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	if err != nil {
 		return err
 	}
-	events, err := allEvents(ctx, api, t.ID)
+	events, err := AllEvents(ctx, api, t.ID)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	})
 }
 
-// allEvents are those that a task has now.
-func allEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
+// AllEvents returns the events that a task has now, the oldest first.
+func AllEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
 	var events []client.Event
 	next := ""
 	for {

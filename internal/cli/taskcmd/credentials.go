@@ -54,7 +54,11 @@ func (s *session) credentialTable(all []client.Credential) {
 		if c.UpdatedAt != nil {
 			set, used = moment(c.UpdatedAt), moment(c.UsedAt)
 		}
-		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, credentialState(c), set, used}
+		state := c.State
+		if state == credential.StateUnreadable {
+			state = "unreadable: no key " + c.KeyID
+		}
+		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, state, set, used}
 	})
 }
 
@@ -73,11 +77,4 @@ func owned(c client.Credential) string {
 		return "the server's"
 	}
 	return "the organization's"
-}
-
-func credentialState(c client.Credential) string {
-	if c.State == credential.StateUnreadable {
-		return "unreadable: no key " + c.KeyID
-	}
-	return c.State
 }

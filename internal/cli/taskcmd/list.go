@@ -59,7 +59,8 @@ func newestTickets(ctx context.Context, api *client.Client, most int, checks boo
 	return collect(most, skip, func(_ int, cursor string) (client.Page[client.Ticket], error) { return api.Tickets(ctx, "", cursor) })
 }
 
-func allProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
+// AllProjects returns the projects of the caller's organization, the newest first.
+func AllProjects(api *client.Client, ctx context.Context) ([]client.Project, error) { //nolint:revive // the order of method expressions
 	all, err := collect(0, nil, func(_ int, cursor string) (client.Page[client.Project], error) { return api.Projects(ctx, cursor) })
 	return all.Items, err
 }

@@ -16,7 +16,7 @@ import (
 
 func newProject(s *session) *cobra.Command {
 	cmd := noun("project", "List, create, update, pause, resume and delete projects",
-		listVerb(s, "List the projects of your organization, newest first", allProjects, s.projectTable),
+		listVerb(s, "List the projects of your organization, newest first", AllProjects, s.projectTable),
 		s.projectCreate(), s.projectUpdate(), s.projectPause(), s.projectResume(), s.projectDelete())
 	cmd.Aliases = []string{"projects"}
 	cmd.Long = "List, create, update, pause, resume and delete projects. " + makesProject + "\nomoi project create makes one with its settings before that."
@@ -54,7 +54,7 @@ func (s *session) projectVerb(use, short string, do func(context.Context, *clien
 const projectArg = "the name of a project, its id, or 4 or more characters of the id's beginning or end"
 
 func projectOf(ctx context.Context, api *client.Client, ref string) (client.Project, error) {
-	projects, err := allProjects(api, ctx)
+	projects, err := AllProjects(api, ctx)
 	if err != nil {
 		return client.Project{}, err
 	}

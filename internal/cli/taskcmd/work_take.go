@@ -27,7 +27,11 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		return task.Errorf(task.CodeNotFound, "omoi keeps no patch of this task. Where its work is: omoi work %s", render.Short(t.ID))
 	}
 	if asked.patch == "-" {
-		return s.printWork(ctx, api, t.ID, one)
+		if isTerminal(s.Stdout) { // a terminal would obey control characters
+			return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Short(t.ID), one.Attempt, one.Kind)
+		}
+		_, err := api.WriteWork(ctx, t.ID, one.Attempt, s.Stdout)
+		return err
 	}
 	file, err := s.path(asked.patch)
 	if err != nil {
@@ -46,15 +50,6 @@ func takes(one client.SavedWork, file string) [2]string {
 		return [2]string{fmt.Sprintf("git fetch %s '+refs/*:refs/saved/*'", scm.Quoted(file)), "in a clone of the repository, then git log --all"}
 	}
 	return [2]string{"git apply " + scm.Quoted(file), "in a working copy of the task's branch"}
-}
-
-// printWork writes to standard output, byte for byte; a terminal would obey its control characters.
-func (s *session) printWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork) error {
-	if isTerminal(s.Stdout) {
-		return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Short(taskID), one.Attempt, one.Kind)
-	}
-	_, err := api.WriteWork(ctx, taskID, one.Attempt, s.Stdout)
-	return err
 }
 
 // writeWork writes a file as a whole or not at all.
