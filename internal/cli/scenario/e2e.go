@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -74,9 +75,4 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 		number, edits, text(t.Branch), *t.PullURL), err
 }
 
-func text(s *string) string {
-	if s == nil {
-		return "none"
-	}
-	return *s
-}
+func text(s *string) string { return cmp.Or(task.Deref(s), "none") }

@@ -136,12 +136,7 @@ func (s *session) row(name, value string) {
 	}
 }
 
-func text(v *string) string {
-	if v == nil {
-		return ""
-	}
-	return render.Clean(*v)
-}
+func text(v *string) string { return render.Clean(task.Deref(v)) }
 
 func moment(t *time.Time) string {
 	if t == nil {
