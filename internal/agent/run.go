@@ -158,8 +158,8 @@ func (s *session) started(notResumed error) {
 			"session_id": s.cfg.Resume.SessionID, "attempt": s.cfg.Resume.Attempt, "error": notResumed.Error(),
 		})
 	}
-	if found := s.spool.Recovery(); found.Damaged > 0 {
-		s.report.Emit(event.AgentEventsDropped, map[string]any{"count": found.Damaged, "reason": "spool_damaged"})
+	if damaged := s.spool.Damaged(); damaged > 0 {
+		s.report.Emit(event.AgentEventsDropped, map[string]any{"count": damaged, "reason": "spool_damaged"})
 	}
 }
 

@@ -14,7 +14,6 @@ const (
 	InBundle   = "/omoi/in.bundle"    // the repository, as a git bundle
 	OutBundle  = "/omoi/out.bundle"   // the work, as a git bundle made by `omoi-agent collect`
 	OutPatch   = "/omoi/out.patch"    // uncommitted changes, binary-safe, made by `omoi-agent collect`
-	SpoolDir   = "/omoi/spool"        // the reporter's disk spool
 	SocketPath = "/run/omoi/api.sock" // the API, where the network is off
 )
 

@@ -27,7 +27,7 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 	full := make(map[string]any, len(data)+3)
 	maps.Copy(full, r.cfg.Secrets.Map(data))
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
-	whole := wireEvent{EventType: eventType, Source: event.SourceOf(eventType), OccurredAt: r.cfg.now().UTC(), EventData: full}
+	whole := wireEvent{EventType: eventType, Source: event.SourceOf(eventType), OccurredAt: r.cfg.Now().UTC(), EventData: full}
 	body, err := json.Marshal(whole)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", eventType, err)

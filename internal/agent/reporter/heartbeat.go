@@ -85,7 +85,7 @@ func (r *Reporter) Beat(ctx context.Context, every time.Duration, doing *Activit
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for last := time.Now(); ; last = time.Now() {
-		data := doing.data(r.cfg.now())
+		data := doing.data(r.cfg.Now())
 		data["event_count"] = r.Count()
 		r.Emit(event.AgentHeartbeat, data)
 		select {

@@ -48,14 +48,10 @@ func (c Config) withDefaults() Config {
 	c.MinBackoff = cmp.Or(max(c.MinBackoff, 0), 200*time.Millisecond)
 	c.MaxBackoff = cmp.Or(max(c.MaxBackoff, 0), 15*time.Second)
 	c.SlowBackoff = cmp.Or(max(c.SlowBackoff, 0), 30*time.Second)
-	return c
-}
-
-func (c Config) now() time.Time {
-	if c.Now != nil {
-		return c.Now()
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	return time.Now()
+	return c
 }
 
 // Reporter takes events from any goroutine. [Reporter.Run] sends them.
@@ -103,7 +99,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 func (r *Reporter) append(eventType string, body []byte) {
 	needed := event.Is(eventType, event.MustArrive)
 	if _, err := r.spool.Append(body, needed); err != nil {
-		r.spool.Drop(r.cfg.now())
+		r.spool.Drop(r.cfg.Now())
 		r.log.Warn("event left out", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}

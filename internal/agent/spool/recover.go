@@ -23,7 +23,6 @@ func (s *Spool) recover() error {
 		return err
 	}
 	s.state = known
-	s.found.Fresh = !ok && len(segs) == 0
 	if err := s.scanAll(segs); err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func (s *Spool) settle(known bool) {
 		s.state.acked = max(s.state.acked, s.segs[0].first-1)
 	}
 	s.next, s.synced = last+1, 0
-	if !known || s.state.volatile || s.found.Damaged > 0 {
+	if !known || s.state.volatile || s.damaged > 0 {
 		s.rename()
 		s.state.volatile = false
 	}
@@ -92,7 +91,7 @@ func (s *Spool) scanAll(segs []segment) error {
 			broken = seg.first <= before || (seg.first > before+1 && seg.first-1 > s.state.acked)
 		}
 		if broken {
-			s.found.Damaged += countLines(seg.path)
+			s.damaged += countLines(seg.path)
 			_ = os.Remove(seg.path)
 			continue
 		}
@@ -100,7 +99,7 @@ func (s *Spool) scanAll(segs []segment) error {
 		if err != nil {
 			return err
 		}
-		s.found.Damaged += bad
+		s.damaged += bad
 		broken = bad > 0
 		s.segs = append(s.segs, *seg)
 	}

@@ -61,13 +61,7 @@ type Spool struct {
 	retryAt  time.Time
 	diskErr  error
 	cur      cursor
-	found    Recovery
-}
-
-// Recovery tells what opening found.
-type Recovery struct {
-	Damaged int64 // lines that were cut off because they or one before them were unreadable
-	Fresh   bool  // there was no spool before
+	damaged  int64
 }
 
 // Open makes or recovers the spool in dir and locks it against other processes.
@@ -112,8 +106,8 @@ func (s *Spool) takeLock() error {
 	return nil
 }
 
-// Recovery tells what opening found.
-func (s *Spool) Recovery() Recovery { return s.found }
+// Damaged returns how many lines were cut off by opening, because they or one before them were unreadable.
+func (s *Spool) Damaged() int64 { return s.damaged }
 
 // ID returns the spool's present name on the wire and the number that stands before its first.
 func (s *Spool) ID() (id string, base int64) {

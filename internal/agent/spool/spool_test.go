@@ -56,7 +56,6 @@ func TestNumbersGoOnAfterARestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, dir, spool.Config{})
-	require.True(t, s.Recovery().Fresh)
 	fill(t, s, 1, 10)
 	require.NoError(t, s.Ack(4))
 	id, base := s.ID()
@@ -258,8 +257,8 @@ func TestDamageInTheMiddle(t *testing.T) {
 	now, base := s.ID()
 	require.NotEqual(t, id, now)
 	require.EqualValues(t, 2, base)
-	require.Positive(t, s.Recovery().Damaged)
-	require.EqualValues(t, 12, s.Last()+s.Recovery().Damaged)
+	require.Positive(t, s.Damaged())
+	require.EqualValues(t, 12, s.Last()+s.Damaged())
 	requireRun(t, read(t, s, 3), 3, int(s.Last()))
 }
 
