@@ -12,8 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Driver decides what follows each turn of an agent: another one, or the end. It holds the limits, waits for messages, has the
-// work judged, and goes through the iterations of continuous mode. It is the same for every runtime.
+// Driver decides what follows each turn of an agent: another one, or the end. It is the same for every runtime.
 type Driver struct {
 	Loop
 
