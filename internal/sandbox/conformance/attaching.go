@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-func attachCarriesStreams(s *suite) {
-	t := s.t
+func attachCarriesStreams(s *suite, t T) {
 	labels := s.start(t, "echo mine > mine; echo up; sleep 600")
 	s.says(t, labels, "up")
 	var out, complaints bytes.Buffer
@@ -34,11 +33,10 @@ func attachCarriesStreams(s *suite) {
 }
 
 // attachGivesTerminal types at a shell: Ctrl-C ends what runs in it, and not the shell.
-func attachGivesTerminal(s *suite) {
-	t := s.t
+func attachGivesTerminal(s *suite, t T) {
 	labels := s.ensure(t)
 	keys, typed := io.Pipe()
-	shown, resized := &screen{}, make(chan sandbox.Size, 1)
+	shown, resized := &sandbox.Output{}, make(chan sandbox.Size, 1)
 	ended, cmd := make(chan int, 1), sandbox.Command{Args: sandbox.ShellArgs(), Env: map[string]string{"TERM": "xterm"}, Timeout: 4 * patience}
 	go func() {
 		code, _ := s.p.Attach(t.Context(), labels, cmd, sandbox.Streams{
@@ -55,7 +53,7 @@ func attachGivesTerminal(s *suite) {
 		{"echo be''gun; sleep 600; echo int''errupted\n", "begun"},
 	} {
 		press(step.typed)
-		s.eventually(t, step.shows+" is shown", func() bool { return strings.Contains(shown.String(), step.shows) })
+		s.eventually(t, step.shows+" is shown", func() bool { return strings.Contains(string(shown.Bytes()), step.shows) })
 	}
 	// A shell that has not begun the sleep yet forgets a Ctrl-C, and each throws away what was typed and not read yet:
 	// as a person does, it is pressed again where no answer comes, and waited longer for.
@@ -63,44 +61,26 @@ func attachGivesTerminal(s *suite) {
 	s.eventually(t, "Ctrl-C ends the sleep and not the shell", func() bool {
 		for _, keys := range []string{"\x03", "echo st''ill here\n"} {
 			press(keys)
-			wait(t.Context(), patient)
+			_ = wait.For(t.Context(), patient)
 		}
 		patient *= 2
-		return strings.Contains(shown.String(), "still here")
+		return strings.Contains(string(shown.Bytes()), "still here")
 	})
-	require.Contains(t, shown.String(), "^C")
-	require.Contains(t, shown.String(), "33 77")
-	require.NotContains(t, shown.String(), "interrupted")
+	require.Contains(t, string(shown.Bytes()), "^C")
+	require.Contains(t, string(shown.Bytes()), "33 77")
+	require.NotContains(t, string(shown.Bytes()), "interrupted")
 	resized <- sandbox.Size{Rows: 44, Columns: 88}
 	s.eventually(t, "the terminal has its new size", func() bool {
 		press("stty size\n")
-		wait(t.Context(), 10*tick)
-		return strings.Contains(shown.String(), "44 88")
+		_ = wait.For(t.Context(), 10*tick)
+		return strings.Contains(string(shown.Bytes()), "44 88")
 	})
 	press("exit 3\n")
 	select {
 	case code := <-ended:
 		require.Equal(t, 3, code)
 	case <-time.After(patience):
-		require.FailNow(t, "the shell did not end", shown.String())
+		require.FailNow(t, "the shell did not end", string(shown.Bytes()))
 	}
 	require.NoError(t, typed.Close())
-}
-
-// screen remembers what was shown.
-type screen struct {
-	mu  sync.Mutex
-	all strings.Builder
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all.String()
 }

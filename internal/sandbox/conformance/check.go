@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Outcome is what became of a promise.
@@ -96,8 +97,8 @@ func (o Options) try(ctx context.Context, one named) Result {
 	if err != nil {
 		return Result{Name: one.name, Outcome: Broken, Detail: task.MessageOf(err)}
 	}
-	s := &suite{Bed: o.bed(t, provider), p: provider, t: t, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
-	t.run(func() { one.check(s) })
+	s := &suite{Bed: o.bed(t, provider), p: provider, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
+	t.run(func() { one.check(s, t) })
 	t.stopped(ctx)
 	stop()
 	if err := s.clear(context.WithoutCancel(ctx)); err != nil {
@@ -140,7 +141,7 @@ func (s *suite) clearOne(ctx context.Context, labels sandbox.Labels) error {
 		if err == nil && seen.State == sandbox.StateGone {
 			return nil
 		}
-		if wait(ctx, time.Second); ctx.Err() != nil {
+		if wait.For(ctx, time.Second) != nil {
 			return task.Errorf(task.CodeInternal, "%s is left behind: it was deleted, and is not gone", name)
 		}
 	}

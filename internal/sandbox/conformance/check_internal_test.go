@@ -11,26 +11,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func trialOf(t *testing.T, check func(s *suite)) *trial {
+func trialOf(t *testing.T, check func(t T)) *trial {
 	t.Helper()
 	out := &trial{ctx: t.Context()}
-	out.run(func() { check(&suite{t: out}) })
+	out.run(func() { check(out) })
 	return out
 }
 
 func TestTrialSaysHowACheckEnded(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Kept, trialOf(t, func(*suite) {}).outcome())
+	require.Equal(t, Kept, trialOf(t, func(T) {}).outcome())
 
-	skipped := trialOf(t, func(s *suite) { need(s.t, false, "look"); panic("not reached") })
+	skipped := trialOf(t, func(on T) { need(on, false, "look"); panic("not reached") })
 	require.Equal(t, Skipped, skipped.outcome())
 	require.Equal(t, "there is no way here to look", skipped.detail())
 
-	broken := trialOf(t, func(s *suite) { require.Equal(s.t, 1, 2, "that was the hope"); panic("not reached") })
+	broken := trialOf(t, func(on T) { require.Equal(on, 1, 2, "that was the hope"); panic("not reached") })
 	require.Equal(t, Broken, broken.outcome())
 	require.Equal(t, "Not equal: expected: 1 actual : 2 - that was the hope", broken.detail())
 
-	require.Contains(t, trialOf(t, func(*suite) { panic("help") }).detail(), "help")
+	require.Contains(t, trialOf(t, func(T) { panic("help") }).detail(), "help")
 }
 
 // A check that leaves a sandbox behind is broken, however well it went.
@@ -57,7 +57,7 @@ func TestAnInterruptedCheckIsNotJudged(t *testing.T) {
 	require.Positive(t, p.deleted)
 
 	waiting := &trial{ctx: ctx}
-	waiting.run(func() { (&suite{t: waiting}).eventually(waiting, "it comes", func() bool { return false }) })
+	waiting.run(func() { (&suite{}).eventually(waiting, "it comes", func() bool { return false }) })
 	require.Len(t, waiting.errs, 1, "nobody waits on for what cannot come")
 }
 

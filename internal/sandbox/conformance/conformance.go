@@ -17,6 +17,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // PlantedEnv is a variable that the caller of [Run] sets in its own environment, to any
@@ -41,7 +42,6 @@ const (
 type suite struct {
 	Bed
 	p sandbox.Provider // the value in use: the place's, or a reopened one
-	t T
 
 	installation, another string // labels of what it makes
 
@@ -117,16 +117,7 @@ func (s *suite) eventually(t T, what string, fact func() bool) {
 		if t.Context().Err() != nil || time.Now().After(deadline) {
 			require.FailNow(t, "it never came true that "+what)
 		}
-		wait(t.Context(), tick)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		_ = wait.For(t.Context(), tick) // the next look sees its end
 	}
 }
 
@@ -157,8 +148,10 @@ func (s *suite) seenRunning(t T, tag string) bool {
 	return slices.ContainsFunc(s.CommandLines(), func(line string) bool { return strings.Contains(line, tag) })
 }
 
-// tagged is a number of seconds that no other process sleeps for.
-func tagged() string {
+// tagged is a number of seconds that no other process sleeps for, where those of the host can be seen.
+func (s *suite) tagged(t T) string {
+	t.Helper()
+	need(t, s.CommandLines != nil, "see the host's processes")
 	digits := bytes.Map(func(r rune) rune { return '0' + r%10 }, []byte(task.NewSandboxID()))
 	return "9999." + string(digits)
 }
@@ -179,7 +172,7 @@ func need(t T, there bool, what string) {
 // named is one promise and the check of it.
 type named struct {
 	name  string
-	check func(s *suite)
+	check func(s *suite, t T)
 }
 
 // all are the promises, in the order in which they are shown.

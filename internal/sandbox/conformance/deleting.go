@@ -13,8 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func deleteTwice(s *suite) {
-	t := s.t
+func deleteTwice(s *suite, t T) {
 	labels := s.start(t, "sleep 600")
 	errs := make([]error, 4)
 	together(len(errs), func(i int) { errs[i] = s.p.Delete(t.Context(), labels) })
@@ -36,8 +35,7 @@ func (s *suite) isGone(t T, labels sandbox.Labels) {
 	})
 }
 
-func deleteFences(s *suite) {
-	t := s.t
+func deleteFences(s *suite, t T) {
 	late := s.isLate(t)
 	for _, labels := range []sandbox.Labels{s.ensure(t), s.newLabels()} { // one that was made, and one that never was
 		require.NoError(t, s.p.Delete(t.Context(), labels))
@@ -56,10 +54,9 @@ func deleteFences(s *suite) {
 	}
 }
 
-func deleteWhileCreating(s *suite) {
-	t := s.t
+func deleteWhileCreating(s *suite, t T) {
 	if s.isLate(t) {
-		s.deleteWhileLate()
+		s.deleteWhileLate(t)
 		return
 	}
 	for range 20 {
@@ -80,11 +77,9 @@ func deleteWhileCreating(s *suite) {
 	}
 }
 
-func deleteWhileStarting(s *suite) {
-	t := s.t
-	need(t, s.CommandLines != nil, "see the host's processes")
+func deleteWhileStarting(s *suite, t T) {
 	for range 10 {
-		labels, tag := s.ensure(t), tagged()
+		tag, labels := s.tagged(t), s.ensure(t)
 		var deleted error
 		together(3, func(i int) {
 			switch i {
@@ -106,8 +101,7 @@ func deleteWhileStarting(s *suite) {
 	}
 }
 
-func deleteHostileTree(s *suite) {
-	t := s.t
+func deleteHostileTree(s *suite, t T) {
 	folder, err := os.MkdirTemp("", "omoi-check-")
 	require.NoError(t, err)
 	defer os.RemoveAll(folder) //nolint:errcheck // one file

@@ -27,8 +27,7 @@ func (s *suite) frozen(t T) (sandbox.Labels, sandbox.Freezer, sandbox.Provider) 
 	return labels, f, next
 }
 
-func freezeStopsAll(s *suite) {
-	t := s.t
+func freezeStopsAll(s *suite, t T) {
 	labels, f, next := s.frozen(t)
 	before := s.read(t, labels, "/workspace/beats")
 	late := s.ensure(t)
@@ -53,15 +52,13 @@ func freezeStopsAll(s *suite) {
 	require.NoError(t, next.Start(t.Context(), late, shell("sleep 600")))
 }
 
-func frozenHearsStop(s *suite) {
-	t := s.t
+func frozenHearsStop(s *suite, t T) {
 	labels, _, next := s.frozen(t)
 	require.NoError(t, next.Stop(t.Context(), labels, 10*time.Second))
 	require.Contains(t, s.log(t, labels, 0), "heard")
 }
 
-func frozenIsDeleted(s *suite) {
-	t := s.t
+func frozenIsDeleted(s *suite, t T) {
 	labels, _, next := s.frozen(t)
 	require.NoError(t, next.Delete(t.Context(), labels))
 	s.isGone(t, labels)

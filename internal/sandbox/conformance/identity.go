@@ -12,8 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func ensureTwice(s *suite) {
-	t := s.t
+func ensureTwice(s *suite, t T) {
 	labels := s.newLabels()
 	boxes := make([]sandbox.Sandbox, 8)
 	errs := make([]error, len(boxes))
@@ -61,8 +60,7 @@ func together(n int, call func(i int)) {
 	group.Wait()
 }
 
-func adoptAfterLostAnswer(s *suite) {
-	t := s.t
+func adoptAfterLostAnswer(s *suite, t T) {
 	need(t, s.Reopen != nil, "open the place again")
 	labels := s.start(t, "echo before; while [ ! -e go ]; do sleep 0.01; done; echo after")
 	s.says(t, labels, "before")
@@ -89,8 +87,7 @@ func (s *suite) strangers(l sandbox.Labels) []sandbox.Labels {
 	return []sandbox.Labels{a, b, c}
 }
 
-func foreignLabels(s *suite) {
-	t := s.t
+func foreignLabels(s *suite, t T) {
 	labels := s.start(t, "echo up; sleep 600")
 	s.says(t, labels, "up")
 	for _, other := range s.strangers(labels) {
@@ -114,8 +111,7 @@ func foreignLabels(s *suite) {
 	require.NoError(t, err, "a stranger's delete fences nothing")
 }
 
-func badSpec(s *suite) {
-	t := s.t
+func badSpec(s *suite, t T) {
 	for name, change := range map[string]func(*sandbox.Spec){
 		"no id":               func(c *sandbox.Spec) { c.Labels.SandboxID = "" },
 		"id leads out":        func(c *sandbox.Spec) { c.Labels.SandboxID = "../../etc" },
@@ -139,8 +135,7 @@ func badSpec(s *suite) {
 	require.Empty(t, listed, "nothing half-made")
 }
 
-func inspectStates(s *suite) {
-	t := s.t
+func inspectStates(s *suite, t T) {
 	seen := s.inspect(t, s.newLabels())
 	require.Equal(t, sandbox.StateGone, seen.State)
 	require.Equal(t, sandbox.StateGone, seen.Agent)
@@ -173,8 +168,7 @@ func inspectStates(s *suite) {
 	require.Equal(t, sandbox.StateGone, seen.Agent)
 }
 
-func inspectUnknown(s *suite) {
-	t := s.t
+func inspectUnknown(s *suite, t T) {
 	need(t, s.Break != nil, "make it unreachable")
 	labels := s.start(t, "sleep 600")
 	s.Break()
@@ -190,8 +184,7 @@ func inspectUnknown(s *suite) {
 	code(t, task.CodeUnavailable, err)
 }
 
-func listByInstallation(s *suite) {
-	t := s.t
+func listByInstallation(s *suite, t T) {
 	first, second := s.ensure(t), s.ensure(t)
 	other := s.newLabels()
 	other.Installation = s.another

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,8 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func execAnswers(s *suite) {
-	t := s.t
+func execAnswers(s *suite, t T) {
 	labels := s.ensure(t)
 	cmd := shell(`read -r line; echo "out $line $WISH"; echo err >&2; pwd; exit 11`)
 	cmd.Stdin, cmd.Env, cmd.Dir = strings.NewReader("in\n"), map[string]string{"WISH": "granted"}, sandbox.Home
@@ -41,8 +41,7 @@ func execAnswers(s *suite) {
 	require.Equal(t, "by path", string(res.Stdout), "a whole argument may be a place inside")
 }
 
-func execBounded(s *suite) {
-	t := s.t
+func execBounded(s *suite, t T) {
 	labels := s.ensure(t)
 	res := s.sh(t, labels, "head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; exit 6")
 	require.Equal(t, 6, res.ExitCode, "a command that says too much is not held up")
@@ -50,10 +49,8 @@ func execBounded(s *suite) {
 	require.Len(t, res.Stderr, sandbox.MaxExecOutput)
 }
 
-func execEndsInTime(s *suite) {
-	t := s.t
-	need(t, s.CommandLines != nil, "see the host's processes")
-	labels, tag := s.ensure(t), tagged()
+func execEndsInTime(s *suite, t T) {
+	tag, labels := s.tagged(t), s.ensure(t)
 	cmd := shell("echo early; " + tree(tag, "sleep 600"))
 	cmd.Timeout = time.Second
 	res, err := sandbox.Exec(t.Context(), s.p, labels, cmd)
@@ -64,10 +61,8 @@ func execEndsInTime(s *suite) {
 	require.False(t, s.seenRunning(t, tag), "what a command leaves behind ends with it")
 }
 
-func execCancelled(s *suite) {
-	t := s.t
-	need(t, s.CommandLines != nil, "see the host's processes")
-	labels, tag := s.ensure(t), tagged()
+func execCancelled(s *suite, t T) {
+	tag, labels := s.tagged(t), s.ensure(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
@@ -80,8 +75,7 @@ func execCancelled(s *suite) {
 	require.False(t, s.seenRunning(t, tag), "all that it began ends with it")
 }
 
-func execBesideAndAfter(s *suite) {
-	t := s.t
+func execBesideAndAfter(s *suite, t T) {
 	labels := s.start(t, "echo mine > mine; echo up; while [ ! -e go ]; do sleep 0.01; done")
 	s.says(t, labels, "up")
 	require.Equal(t, "mine\n", string(s.sh(t, labels, "cat mine; touch go").Stdout))
@@ -89,10 +83,8 @@ func execBesideAndAfter(s *suite) {
 	require.Equal(t, "mine\n", string(s.sh(t, labels, "cat mine").Stdout))
 }
 
-func deleteEndsExec(s *suite) {
-	t := s.t
-	need(t, s.CommandLines != nil, "see the host's processes")
-	labels, tag := s.ensure(t), tagged()
+func deleteEndsExec(s *suite, t T) {
+	tag, labels := s.tagged(t), s.ensure(t)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -106,8 +98,7 @@ func deleteEndsExec(s *suite) {
 	code(t, task.CodeNotFound, err)
 }
 
-func filesRoundTrip(s *suite) {
-	t := s.t
+func filesRoundTrip(s *suite, t T) {
 	labels := s.ensure(t)
 	large := bytes.Repeat([]byte("0123456789abcdef"), 5<<16)
 	require.NoError(t, s.p.WriteFile(t.Context(), labels, "/omoi/deep/down/large", 0o600, bytes.NewReader(large)))
@@ -127,8 +118,7 @@ func filesRoundTrip(s *suite) {
 	require.Equal(t, "inside", s.read(t, labels, s.p.Paths(labels).Workspace+"/made"), "by the path that the inside sees")
 }
 
-func filesRefused(s *suite) {
-	t := s.t
+func filesRefused(s *suite, t T) {
 	labels := s.ensure(t)
 	for _, path := range []string{"", "/", "/etc/passwd", "workspace/x", "/workspace", "/workspace/../etc/passwd", "/workspacex/y", "/omoi/../../x"} {
 		code(t, task.CodeInvalid, s.p.WriteFile(t.Context(), labels, path, 0o644, strings.NewReader("x")))
@@ -139,7 +129,7 @@ func filesRefused(s *suite) {
 	code(t, task.CodeNotFound, err)
 	code(t, task.CodeNotFound, s.p.WriteFile(t.Context(), s.newLabels(), "/workspace/x", 0o644, strings.NewReader("x")))
 	for _, failure := range []error{io.ErrUnexpectedEOF, syscall.EPERM, syscall.EDQUOT, fs.ErrNotExist, fs.ErrPermission} {
-		broken := io.MultiReader(strings.NewReader("half"), failing{failure})
+		broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(failure))
 		err = s.p.WriteFile(t.Context(), labels, "/workspace/half", 0o644, broken)
 		require.ErrorIs(t, err, failure)
 		require.Contains(t, []task.Code{task.CodeInternal, task.CodeUnavailable}, task.CodeOf(err), "what is given cannot be read, which is not the sandbox's fault")
@@ -147,12 +137,7 @@ func filesRefused(s *suite) {
 	require.Empty(t, string(s.sh(t, labels, "ls -A").Stdout), "nothing half-written")
 }
 
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
-func filesHostile(s *suite) {
-	t := s.t
+func filesHostile(s *suite, t T) {
 	labels := s.ensure(t)
 	res := s.sh(t, labels, `ln -s /etc/passwd out; ln -s /etc dirout; ln -s loop loop; mkfifo pipe; mkdir folder
 		ln -s ../../../../../../etc/passwd up; ln -s folder indir; echo fine > folder/file; echo old > victim; ln -s victim inlink`)
@@ -170,8 +155,7 @@ func filesHostile(s *suite) {
 	require.Equal(t, "no pipe now", s.read(t, labels, "/workspace/pipe"))
 }
 
-func memoryLimit(s *suite) {
-	t := s.t
+func memoryLimit(s *suite, t T) {
 	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 64 << 20}})
 	require.NoError(t, err)
@@ -182,8 +166,7 @@ func memoryLimit(s *suite) {
 	require.NotContains(t, s.log(t, labels, 0), "code 0")
 }
 
-func processLimit(s *suite) {
-	t := s.t
+func processLimit(s *suite, t T) {
 	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{Processes: 20}})
 	require.NoError(t, err)

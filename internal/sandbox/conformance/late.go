@@ -22,8 +22,7 @@ func (s *suite) isLate(t T) bool {
 
 // deleteWhileLate deletes while a create is under way that nobody waits for any more. Whatever that makes
 // within the declared time is found then, and deleted for good.
-func (s *suite) deleteWhileLate() {
-	t := s.t
+func (s *suite) deleteWhileLate(t T) {
 	for _, part := range []time.Duration{2, 1} {
 		labels := s.newLabels()
 		s.isFoundLate(t, labels, func() {

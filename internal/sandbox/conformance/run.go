@@ -46,7 +46,7 @@ func Run(t *testing.T, factory Factory) {
 			t.Parallel()
 			bed := factory(t)
 			names := cmp.Or(bed.Installations, [2]string{"conformance", "another"})
-			one.check(&suite{Bed: bed, p: bed.Provider, t: t, installation: names[0], another: names[1]})
+			one.check(&suite{Bed: bed, p: bed.Provider, installation: names[0], another: names[1]}, t)
 		})
 	}
 }

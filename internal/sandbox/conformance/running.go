@@ -11,8 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-func startTwice(s *suite) {
-	t := s.t
+func startTwice(s *suite, t T) {
 	labels := s.ensure(t)
 	others := []sandbox.Provider{s.p, s.p}
 	if s.Reopen != nil {
@@ -30,8 +29,7 @@ func startTwice(s *suite) {
 	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"))
 }
 
-func environment(s *suite) {
-	t := s.t
+func environment(s *suite, t T) {
 	require.NotEmpty(t, os.Getenv(PlantedEnv), "the caller of Run plants a variable")
 	labels := s.ensure(t)
 	cmd := shell("env; pwd; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n'")
@@ -50,8 +48,7 @@ func environment(s *suite) {
 	require.Zero(t, res.ExitCode, string(res.Stderr))
 }
 
-func logFromTheStart(s *suite) {
-	t := s.t
+func logFromTheStart(s *suite, t T) {
 	labels := s.ensure(t)
 	require.Empty(t, s.log(t, labels, 0), "before the start it is empty")
 	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo one; echo two >&2; echo three")))
@@ -62,8 +59,7 @@ func logFromTheStart(s *suite) {
 	require.Empty(t, s.log(t, labels, 10_000))
 }
 
-func stopAsks(s *suite) {
-	t := s.t
+func stopAsks(s *suite, t T) {
 	require.NoError(t, s.p.Stop(t.Context(), s.ensure(t), time.Second), "nothing was started")
 	labels := s.start(t, "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
@@ -76,8 +72,7 @@ func stopAsks(s *suite) {
 	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).State, "files stay")
 }
 
-func stopForces(s *suite) {
-	t := s.t
+func stopForces(s *suite, t T) {
 	labels := s.start(t, "trap '' TERM INT HUP; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
 	require.NoError(t, s.p.Stop(t.Context(), labels, 20*time.Millisecond))
@@ -86,8 +81,7 @@ func stopForces(s *suite) {
 	require.Equal(t, -1, seen.ExitCode)
 }
 
-func adoptFromDeadWorker(s *suite) {
-	t := s.t
+func adoptFromDeadWorker(s *suite, t T) {
 	need(t, s.Orphan != nil, "start from another process")
 	labels := s.newLabels()
 	cmd := shell("echo before; while [ ! -e go ]; do sleep 0.01; done; echo after; exit 9")
@@ -103,8 +97,7 @@ func adoptFromDeadWorker(s *suite) {
 	require.Equal(t, "before\nafter\n", s.log(t, labels, 0), "started once")
 }
 
-func killFromOutside(s *suite) {
-	t := s.t
+func killFromOutside(s *suite, t T) {
 	need(t, s.Kill != nil, "kill from outside")
 	labels := s.start(t, "echo run >> runs; echo up; sleep 600")
 	s.says(t, labels, "up")
@@ -132,22 +125,19 @@ func tree(tag, then string) string {
 
 func (s *suite) planted(t T, then string) (sandbox.Labels, string) {
 	t.Helper()
-	need(t, s.CommandLines != nil, "see the host's processes")
-	tag := tagged()
+	tag := s.tagged(t)
 	labels := s.start(t, tree(tag, then))
 	s.says(t, labels, "planted")
 	return labels, tag
 }
 
-func orphansDie(s *suite) {
-	t := s.t
+func orphansDie(s *suite, t T) {
 	labels, tag := s.planted(t, "exit 0")
 	require.Zero(t, s.ended(t, labels).ExitCode)
 	require.False(t, s.seenRunning(t, tag), "once the command is seen as ended its tree is dead")
 }
 
-func stopEndsTree(s *suite) {
-	t := s.t
+func stopEndsTree(s *suite, t T) {
 	labels, tag := s.planted(t, "sleep 600")
 	for i := range 4 {
 		s.eventually(t, "the whole tree runs", func() bool { return s.seenRunning(t, fmt.Sprint(tag, i+1)) })
@@ -156,8 +146,7 @@ func stopEndsTree(s *suite) {
 	require.False(t, s.seenRunning(t, tag))
 }
 
-func deleteEndsTree(s *suite) {
-	t := s.t
+func deleteEndsTree(s *suite, t T) {
 	labels, tag := s.planted(t, "sleep 600")
 	require.NoError(t, s.p.Delete(t.Context(), labels))
 	require.False(t, s.seenRunning(t, tag))
@@ -168,8 +157,7 @@ func listing(name string) string {
 	return `for file in /proc/[0-9]*/cmdline; do tr '\000' ' ' < "$file"; echo; done > ` + name + ` 2>/dev/null; `
 }
 
-func secretsInvisible(s *suite) {
-	t := s.t
+func secretsInvisible(s *suite, t T) {
 	const secret = "hunter2-planted-secret"
 	labels := s.ensure(t)
 	cmd := shell(listing("lines") + `test -n "$TOKEN" && echo got; sleep 600`)
