@@ -1,6 +1,10 @@
 package live
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/wait"
+)
 
 // Local is a bus inside one process. The zero value is not usable; see [New].
 type Local struct {
@@ -21,7 +25,7 @@ func (l *Local) Wake(topic string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for subscriber := range l.topics[topic] {
-		nudge(subscriber)
+		wait.Notify(subscriber)
 	}
 	for watch := range l.watches {
 		watch.add(topic)
@@ -34,7 +38,7 @@ func (l *Local) WakeAll() {
 	defer l.mu.Unlock()
 	for _, subscribers := range l.topics {
 		for subscriber := range subscribers {
-			nudge(subscriber)
+			wait.Notify(subscriber)
 		}
 	}
 	for watch := range l.watches {
@@ -73,13 +77,5 @@ func (l *Local) leave(topic string, subscriber chan struct{}) {
 	delete(l.topics[topic], subscriber)
 	if len(l.topics[topic]) == 0 {
 		delete(l.topics, topic)
-	}
-}
-
-// nudge makes a channel of one ready; one that is ready already stays so.
-func nudge(subscriber chan struct{}) {
-	select {
-	case subscriber <- struct{}{}:
-	default:
 	}
 }

@@ -1,6 +1,10 @@
 package live
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/omoi-dev/omoi/internal/wait"
+)
 
 // maxWatched is how many topics a watch remembers; of more it knows only that there are more.
 const maxWatched = 4096
@@ -52,12 +56,12 @@ func (w *Watch) add(topic string) {
 		w.missed = true
 	}
 	w.mu.Unlock()
-	nudge(w.ready)
+	wait.Notify(w.ready)
 }
 
 func (w *Watch) addAll() {
 	w.mu.Lock()
 	w.missed = true
 	w.mu.Unlock()
-	nudge(w.ready)
+	wait.Notify(w.ready)
 }
