@@ -37,12 +37,8 @@ type client struct {
 }
 
 func newClient(cfg Config) *client {
-	base := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
-		base = usual.Clone()
-	}
 	c := &client{
-		http: &http.Client{Transport: transport{base}},
+		http: &http.Client{Transport: transport{http.DefaultTransport}},
 		head: map[string]string{"Authorization": "Bearer " + cfg.APIKey, headerVersion: sdkVersion, headerSource: source},
 	}
 	conf := apiclient.NewConfiguration()

@@ -22,8 +22,6 @@ func TestTheLongestWaitThatALimitNamesCounts(t *testing.T) {
 		"of a kind":      {map[string]string{"Retry-After-Sandbox-Create": "9"}, 9 * time.Second},
 		"the longest":    {map[string]string{"Retry-After": "3", "Retry-After-Authenticated": "12", "Retry-After-Sandbox-Create": "5"}, 12 * time.Second},
 		"a date":         {map[string]string{"Retry-After": "Sun, 22 Nov 2026 02:00:30 GMT"}, 30 * time.Second},
-		"a reset":        {map[string]string{"X-RateLimit-Remaining-Authenticated": "0", "X-RateLimit-Reset-Authenticated": "20"}, 20 * time.Second},
-		"one with room":  {map[string]string{"X-RateLimit-Remaining-Authenticated": "8", "X-RateLimit-Reset-Authenticated": "20"}, time.Second},
 		"nothing":        {nil, time.Second},
 		"nonsense":       {map[string]string{"Retry-After": "soon"}, time.Second},
 		"less than none": {map[string]string{"Retry-After": "-4"}, time.Second},

@@ -17,7 +17,6 @@ import (
 
 // toolbox speaks to the daemon inside one sandbox.
 type toolbox struct {
-	id   string // Daytona's id of the sandbox
 	base string // of all calls, without a trailing slash
 	api  *toolboxclient.APIClient
 	http *http.Client
@@ -38,7 +37,7 @@ func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbo
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
 	}
-	tb := &toolbox{id: box.Id, base: strings.TrimRight(base, "/") + "/" + box.Id, http: p.client.http, head: p.client.head, look: map[string]string{headerNoActivity: "true"}}
+	tb := &toolbox{base: strings.TrimRight(base, "/") + "/" + box.Id, http: p.client.http, head: p.client.head, look: map[string]string{headerNoActivity: "true"}}
 	maps.Copy(tb.look, tb.head)
 	conf := toolboxclient.NewConfiguration()
 	conf.Servers = toolboxclient.ServerConfigurations{{URL: tb.base}}

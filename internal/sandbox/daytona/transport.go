@@ -57,8 +57,8 @@ func (t transport) CloseIdleConnections() {
 	}
 }
 
-// toldToWait is the longest wait that the headers of a rate limit ask for: Retry-After, that of
-// any kind, and where there is none the reset of a kind that has nothing left.
+// toldToWait is the longest wait that the headers of a rate limit ask for: Retry-After, or that of
+// any kind; a second where there is none.
 func toldToWait(h http.Header, now time.Time) time.Duration {
 	longest := time.Duration(-1)
 	for key, values := range h {
@@ -67,17 +67,8 @@ func toldToWait(h http.Header, now time.Time) time.Duration {
 			longest = max(longest, parseWait(values[0], now))
 		}
 	}
-	if longest >= 0 {
-		return longest
-	}
-	for key, values := range h {
-		kind, ok := strings.CutPrefix(strings.ToLower(key), "x-ratelimit-reset-")
-		if left := h.Get("X-RateLimit-Remaining-" + kind); ok && (left == "" || left == "0") {
-			longest = max(longest, parseWait(values[0], now))
-		}
-	}
 	if longest < 0 {
-		return time.Second // a limit that says nothing
+		return time.Second
 	}
 	return longest
 }
