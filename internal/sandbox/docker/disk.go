@@ -11,7 +11,6 @@ import (
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
@@ -82,14 +81,9 @@ func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
 
 // held counts the running sandboxes that have a limit which the engine does not enforce.
 func (p *Provider) held(ctx context.Context, installation string) ([]holding, error) {
-	running, err := p.engine.ContainerList(ctx, container.ListOptions{
-		Size: true, Filters: filters.NewArgs(filters.Arg("label", labelInstallation+"="+installation)),
-	})
-	if err != nil {
-		return nil, engineError("list its containers", err)
-	}
-	if len(running) == 0 { // nothing is asked of an engine that has nothing of ours
-		return nil, nil
+	running, err := p.containers(ctx, container.ListOptions{Size: true, Filters: ofInstallation(installation)})
+	if err != nil || len(running) == 0 { // nothing more is asked of an engine that has nothing of ours
+		return nil, err
 	}
 	files, err := p.filesHeld(ctx)
 	if err != nil {

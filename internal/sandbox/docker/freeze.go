@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/client"
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +24,7 @@ func (p *Provider) Freeze(ctx context.Context, installation string) (int, error)
 	if err != nil {
 		return count, err
 	}
-	paused, err := p.containers(ctx, installation, "paused") // by now, or by another process
+	paused, err := p.inState(ctx, installation, "paused") // by now, or by another process
 	return sandboxes(paused), err
 }
 
@@ -40,7 +39,7 @@ const atOnce = 16
 
 // each acts on the containers in a state, side by side. One that has left it meanwhile is passed over.
 func (p *Provider) each(ctx context.Context, installation, state string, act func(context.Context, string) error) (int, error) {
-	found, err := p.containers(ctx, installation, state)
+	found, err := p.inState(ctx, installation, state)
 	if err != nil {
 		return 0, err
 	}
@@ -59,14 +58,10 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	return sandboxes(found), errors.Join(errs...)
 }
 
-func (p *Provider) containers(ctx context.Context, installation, state string) ([]container.Summary, error) {
-	found, err := p.engine.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(
-		filters.Arg("label", labelInstallation+"="+installation), filters.Arg("status", state),
-	)})
-	if err != nil {
-		return nil, engineError("list its containers", err)
-	}
-	return found, nil
+func (p *Provider) inState(ctx context.Context, installation, state string) ([]container.Summary, error) {
+	which := ofInstallation(installation)
+	which.Add("status", state)
+	return p.containers(ctx, container.ListOptions{Filters: which})
 }
 
 // sandboxes counts those whose agents are among the containers.

@@ -74,7 +74,7 @@ func inspection(c container.InspectResponse) sandbox.Inspection {
 // List returns what carries the installation's label, also what is left of a sandbox whose
 // container is gone.
 func (p *Provider) List(ctx context.Context, installation string) ([]sandbox.Sandbox, error) {
-	return p.list(ctx, filters.NewArgs(filters.Arg("label", labelInstallation+"="+installation)))
+	return p.list(ctx, ofInstallation(installation))
 }
 
 // Survey returns what carries the label of any installation.
@@ -82,10 +82,18 @@ func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 	return p.list(ctx, filters.NewArgs(filters.Arg("label", labelInstallation)))
 }
 
-func (p *Provider) list(ctx context.Context, which filters.Args) ([]sandbox.Sandbox, error) {
-	containers, err := p.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: which})
+func (p *Provider) containers(ctx context.Context, which container.ListOptions) ([]container.Summary, error) {
+	found, err := p.engine.ContainerList(ctx, which)
 	if err != nil {
 		return nil, engineError("list its containers", err)
+	}
+	return found, nil
+}
+
+func (p *Provider) list(ctx context.Context, which filters.Args) ([]sandbox.Sandbox, error) {
+	containers, err := p.containers(ctx, container.ListOptions{All: true, Filters: which})
+	if err != nil {
+		return nil, err
 	}
 	volumes, err := p.engine.VolumeList(ctx, volume.ListOptions{Filters: which})
 	if err != nil {

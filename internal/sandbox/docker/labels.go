@@ -32,6 +32,11 @@ func written(l sandbox.Labels, role string) map[string]string {
 // labelsOf reads them back.
 func labelsOf(pairs map[string]string) sandbox.Labels { return sandbox.LabelsOf(pairs, labelPrefix) }
 
+// ofInstallation finds what carries the installation's label.
+func ofInstallation(id string) filters.Args {
+	return filters.NewArgs(filters.Arg("label", labelInstallation+"="+id))
+}
+
 // only finds what carries all of these labels.
 func only(l sandbox.Labels) filters.Args {
 	args := filters.NewArgs()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,47 +20,44 @@ import (
 
 // cgroups are the limits that work here, found by doing. Empty: none do.
 type cgroups struct {
-	v2    string            // parent of our groups in the one tree; empty: version 1
-	v1    map[string]string // controller -> parent of our groups
-	parts []string          // memory, cpu, pids
+	unified bool              // version 2: one tree for all controllers
+	parents map[string]string // controller -> parent of our groups
+	parts   []string          // memory, cpu, pids
 }
 
 const cgroupMount = "/sys/fs/cgroup"
 
 // probeCgroups makes a group, sets limits and puts a process into it, per controller.
 func probeCgroups() cgroups {
-	c := cgroups{v1: map[string]string{}}
+	c := cgroups{parents: map[string]string{}}
 	if os.Geteuid() != 0 {
 		return c
 	}
+	parentOf := v1Parent
 	if _, err := os.Stat(cgroupMount + "/cgroup.controllers"); err == nil {
-		return probeUnified()
+		c.unified, parentOf = true, unifiedParent
 	}
 	for _, controller := range []string{"memory", "cpu", "pids"} {
-		parent := v1Parent(controller)
-		one := cgroups{v1: map[string]string{controller: parent}, parts: []string{controller}}
+		parent := parentOf(controller)
+		one := cgroups{unified: c.unified, parents: map[string]string{controller: parent}, parts: []string{controller}}
 		if parent != "" && one.works() {
-			c.v1[controller] = parent
+			c.parents[controller] = parent
 			c.parts = append(c.parts, controller)
 		}
 	}
 	return c
 }
 
-func probeUnified() cgroups {
-	c := cgroups{v2: cgroupMount + "/omoi"}
-	if err := os.MkdirAll(c.v2, 0o755); err != nil { //nolint:gosec // G301: a control group is public
-		return cgroups{}
+// unifiedParent is a group of our own at the top of the one tree.
+func unifiedParent(controller string) string {
+	const parent = cgroupMount + "/omoi"
+	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // G301: a control group is public
+		return ""
 	}
-	for _, controller := range []string{"memory", "cpu", "pids"} {
-		// Already on is success; a refusal shows when the probe below writes the limit.
-		_ = writeControl(cgroupMount+"/cgroup.subtree_control", "+"+controller)
-		_ = writeControl(c.v2+"/cgroup.subtree_control", "+"+controller)
-		if one := (cgroups{v2: c.v2, parts: []string{controller}}); one.works() {
-			c.parts = append(c.parts, controller)
-		}
-	}
-	return c
+	// Already on is success; a refusal shows when the limit is tried.
+	_ = writeControl(cgroupMount+"/cgroup.subtree_control", "+"+controller)
+	_ = writeControl(parent+"/cgroup.subtree_control", "+"+controller)
+	return parent
 }
 
 // v1Parent is the group of this process in a version 1 hierarchy, so that limits set above
@@ -108,18 +106,11 @@ func (c cgroups) works() bool {
 }
 
 // dirs are the groups of one sandbox, one a hierarchy.
-func (c cgroups) dirs(name string) []string {
-	if len(c.parts) == 0 {
-		return nil
-	}
-	if c.v2 != "" {
-		return []string{filepath.Join(c.v2, name)}
-	}
-	var dirs []string
+func (c cgroups) dirs(name string) (dirs []string) {
 	for _, controller := range c.parts {
-		dirs = append(dirs, filepath.Join(c.v1[controller], name))
+		dirs = append(dirs, filepath.Join(c.parents[controller], name))
 	}
-	return dirs
+	return slices.Compact(dirs)
 }
 
 // make makes the groups and sets what each of them can limit. Repeating it is fine.
@@ -130,7 +121,7 @@ func (c cgroups) make(dirs []string, l sandbox.Limits) error {
 		}
 		for _, s := range c.settings(l) {
 			err := writeControl(filepath.Join(dir, s.file), s.value)
-			foreign := c.v2 == "" && errors.Is(err, os.ErrNotExist) // a file of another hierarchy
+			foreign := !c.unified && errors.Is(err, os.ErrNotExist) // a file of another hierarchy
 			if err != nil && !s.optional && !foreign {
 				return unavailable("set "+s.file, err)
 			}
@@ -151,11 +142,11 @@ func (c cgroups) settings(l sandbox.Limits) []setting {
 	var all []setting
 	for _, part := range c.parts {
 		switch {
-		case part == "memory" && c.v2 != "":
+		case part == "memory" && c.unified:
 			all = append(all, setting{"memory.max", memory, false}, setting{"memory.swap.max", "0", true})
 		case part == "memory":
 			all = append(all, setting{"memory.limit_in_bytes", memory, false}, setting{"memory.memsw.limit_in_bytes", memory, true})
-		case part == "cpu" && c.v2 != "":
+		case part == "cpu" && c.unified:
 			all = append(all, setting{"cpu.max", quota + " " + strconv.Itoa(period), false})
 		case part == "cpu":
 			all = append(all, setting{"cpu.cfs_period_us", strconv.Itoa(period), false}, setting{"cpu.cfs_quota_us", quota, false})

@@ -21,17 +21,9 @@ import (
 // WriteFile replaces a file in one step and gives it to the sandbox's user; folders above it
 // are made. Of mode only the permission bits count.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
-	f, m, err := p.find(labels)
+	root, rel, m, err := p.open(labels, name)
 	if err != nil {
 		return err
-	}
-	tree, rel, err := f.paths().Locate(name)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(tree)
-	if err != nil {
-		return unavailable("open a tree of the sandbox", err)
 	}
 	defer root.Close() //nolint:errcheck // only a way in
 	if err := makeParents(root, path.Dir(rel), m.UID); err != nil {
@@ -47,6 +39,22 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 		return fileError("write", name, err)
 	}
 	return nil
+}
+
+// open opens the tree of a sandbox in which a file is by its name, and answers its path from there.
+func (p *Provider) open(labels sandbox.Labels, name string) (root *os.Root, rel string, m meta, err error) {
+	f, m, err := p.find(labels)
+	if err != nil {
+		return nil, "", m, err
+	}
+	tree, rel, err := f.paths().Locate(name)
+	if err != nil {
+		return nil, "", m, err
+	}
+	if root, err = os.OpenRoot(tree); err != nil {
+		return nil, "", m, unavailable("open a tree of the sandbox", err)
+	}
+	return root, rel, m, nil
 }
 
 func makeParents(root *os.Root, dir string, uid int) error {
@@ -112,17 +120,9 @@ func (e *givenError) Unwrap() error { return e.error }
 // ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
 // answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
 func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
-	f, _, err := p.find(labels)
+	root, rel, _, err := p.open(labels, name)
 	if err != nil {
 		return nil, err
-	}
-	tree, rel, err := f.paths().Locate(name)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(tree)
-	if err != nil {
-		return nil, unavailable("open a tree of the sandbox", err)
 	}
 	defer root.Close() //nolint:errcheck // an opened file stays open
 	file, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)

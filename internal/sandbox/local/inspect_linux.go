@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -71,12 +72,8 @@ func (f folder) readEnding(seen *sandbox.Inspection) {
 	var st state
 	var end ending
 	started, err := f.load(fileState, &st)
-	if err != nil {
-		seen.Reason = err.Error()
-		return
-	}
-	ended, err := f.load(fileExit, &end)
-	if err != nil {
+	ended, endErr := f.load(fileExit, &end)
+	if err = cmp.Or(err, endErr); err != nil {
 		seen.Reason = err.Error()
 		return
 	}

@@ -81,10 +81,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 		l.Processes = m.Limits.Processes
 	}
 	env := p.environment(f, m, cmd.Env)
-	dir := cmd.Dir
-	if dir == "" {
-		dir = sandbox.Workspace
-	}
+	dir := cmp.Or(cmd.Dir, sandbox.Workspace)
 	if m.Mode == modeBubblewrap {
 		if p.wrap.path == "" {
 			return l, task.Errorf(task.CodeUnavailable, "the sandbox was made with bubblewrap, which does not work here now")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"time"
 
@@ -102,7 +101,7 @@ func (g *grip) await(ctx context.Context, limit time.Duration) (bool, error) {
 	deadline := time.Now().Add(limit)
 	for {
 		left := min(time.Until(deadline), 50*time.Millisecond)
-		n, err := unix.Poll([]unix.PollFd{{Fd: fd32(g.fd), Events: unix.POLLIN}}, int(max(left, 0)/time.Millisecond)+1)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(g.fd), Events: unix.POLLIN}}, int(max(left, 0)/time.Millisecond)+1) //nolint:gosec // G115: a descriptor
 		switch {
 		case n > 0:
 			return true, nil
@@ -114,11 +113,4 @@ func (g *grip) await(ctx context.Context, limit time.Duration) (bool, error) {
 			return false, nil
 		}
 	}
-}
-
-func fd32(fd int) int32 {
-	if fd < 0 || fd > math.MaxInt32 {
-		return -1
-	}
-	return int32(fd)
 }

@@ -70,13 +70,7 @@ func (l look) survivors() []process {
 }
 
 func (l look) belongs(pid int) bool {
-	if l.inNamespace(pid) {
-		return true
-	}
-	if l.uid > 0 && ownerOf(pid) == l.uid {
-		return true
-	}
-	return l.marked(pid)
+	return l.inNamespace(pid) || l.uid > 0 && ownerOf(pid) == l.uid || l.marked(pid)
 }
 
 // inNamespace asks for the first process last: the kernel ends a namespace with it, and gives
@@ -86,10 +80,7 @@ func (l look) inNamespace(pid int) bool {
 }
 
 func (l look) marked(pid int) bool {
-	text, err := os.ReadFile(procPath(pid, "environ"))
-	if err != nil || len(text) == 0 {
-		return false
-	}
+	text, _ := os.ReadFile(procPath(pid, "environ"))
 	for _, mark := range l.marks {
 		if bytes.HasPrefix(text, append(mark, 0)) || bytes.Contains(text, append([]byte{0}, append(mark, 0)...)) {
 			return true
@@ -100,12 +91,9 @@ func (l look) marked(pid int) bool {
 
 // ownerOf is the real user of a process; the owner of its folder lies for undumpable ones.
 func ownerOf(pid int) int {
-	text, err := os.ReadFile(procPath(pid, "status"))
-	if err != nil {
-		return -1
-	}
-	_, rest, found := strings.Cut(string(text), "\nUid:")
-	if fields := strings.Fields(rest); found && len(fields) > 0 {
+	text, _ := os.ReadFile(procPath(pid, "status"))
+	_, rest, _ := strings.Cut(string(text), "\nUid:")
+	if fields := strings.Fields(rest); len(fields) > 0 {
 		if uid, err := strconv.Atoi(fields[0]); err == nil {
 			return uid
 		}
@@ -116,10 +104,7 @@ func ownerOf(pid int) int {
 func groupMembers(groups []string) map[int]bool {
 	members := map[int]bool{}
 	for _, dir := range groups {
-		text, err := os.ReadFile(dir + "/cgroup.procs")
-		if err != nil {
-			continue
-		}
+		text, _ := os.ReadFile(dir + "/cgroup.procs")
 		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				members[pid] = true

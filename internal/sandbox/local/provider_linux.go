@@ -76,12 +76,7 @@ func (p *Provider) makeRoot() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	return checkOpen(p.cfg.Root)
-}
-
-// checkOpen refuses a folder that an unprivileged user cannot reach.
-func checkOpen(path string) error {
-	dir, err := closed(path)
+	dir, err := closed(p.cfg.Root)
 	if err != nil {
 		return unavailable("look at the sandbox folder", err)
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -171,10 +172,7 @@ func (s *minder) launchProgram(st *state) error {
 		}
 	}
 	_, err := s.block.WriteString("\n")
-	if cerr := s.block.Close(); err == nil {
-		err = cerr
-	}
-	return err
+	return cmp.Or(err, s.block.Close())
 }
 
 // identify learns which process is the first inside: bubblewrap tells, the shell is it.

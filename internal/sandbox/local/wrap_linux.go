@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,9 +48,7 @@ func (p *Provider) probeWrap() (wrapping, error) {
 		if err = p.tryWrap(folder(dir), m, w); err == nil {
 			return w, nil
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
 	return wrapping{}, first
 }
@@ -275,10 +274,7 @@ func hosts(n sandbox.Network) string {
 	if n == sandbox.NetworkNone {
 		return own
 	}
-	text, err := os.ReadFile("/etc/hosts")
-	if err != nil {
-		return own
-	}
+	text, _ := os.ReadFile("/etc/hosts")
 	return own + string(text)
 }
 
