@@ -2,13 +2,12 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/jsonmessage"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -60,17 +59,5 @@ func (p *Provider) fetch(ctx context.Context) error {
 		return err
 	}
 	defer progress.Close() //nolint:errcheck // read only
-	for lines := json.NewDecoder(progress); ; {
-		var line struct {
-			Error string `json:"error"`
-		}
-		switch err := lines.Decode(&line); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case line.Error != "":
-			return errors.New(line.Error)
-		}
-	}
+	return jsonmessage.DisplayJSONMessagesStream(progress, io.Discard, 0, false, nil)
 }
