@@ -100,35 +100,22 @@ func (w *Watcher) Round(ctx context.Context) {
 	}
 }
 
-// bring stores what has been printed since the last look. A line that is not finished is left
-// for the next one: a secret must not be cut in two.
+// bring stores what has been printed since the last look.
 func (w *Watcher) bring(ctx context.Context, one Wanted) error {
 	const patience = 20 * time.Second
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	first, text, err := w.read(ctx, w.providers[one.Provider], one.Labels, one.Read)
-	if err != nil {
-		return err
+	parts, err := w.since(ctx, source{w.providers[one.Provider], one.Labels, one.TaskID}, one.Read, true)
+	if err == nil && len(parts) > 0 {
+		err = w.store.AddLog(ctx, one.SandboxID, parts, w.cfg.Keep)
 	}
-	if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 || len(text) < longestPart {
-		text = text[:end]
+	if err == nil {
+		err = w.store.LogLooked(ctx, one.SandboxID)
 	}
-	if len(text) > 0 {
-		parts, err := w.parts(ctx, source{w.providers[one.Provider], one.Labels, one.TaskID}, first, text)
-		if err == nil {
-			err = w.store.AddLog(ctx, one.SandboxID, parts, w.cfg.Keep)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := w.store.LogLooked(ctx, one.SandboxID); err != nil {
-		return err
-	}
-	if w.cfg.Wake != nil {
+	if err == nil && w.cfg.Wake != nil {
 		w.cfg.Wake(one.SandboxID)
 	}
-	return nil
+	return err
 }
 
 // Keep stores the end of a log, before its sandbox is deleted. Where there is nothing any more
@@ -148,24 +135,34 @@ func (w *Watcher) keep(ctx context.Context, p sandbox.Provider, labels sandbox.L
 	if err != nil {
 		return err
 	}
-	first, text, err := w.read(ctx, p, labels, read)
-	if task.CodeOf(err) == task.CodeNotFound {
-		err, text = nil, nil
-	}
-	if err != nil {
-		return err
-	}
-	parts, err := w.parts(ctx, source{p, labels, labels.TaskID}, first, text)
+	parts, err := w.since(ctx, source{p, labels, labels.TaskID}, read, false)
 	if err != nil {
 		return err
 	}
 	return w.store.KeepLog(ctx, labels.SandboxID, parts, w.cfg.Keep)
 }
 
+// since answers what was printed behind offset, without secrets. Where more may come, a line that is
+// not finished is left for the next look, since a secret must not be cut in two; else a log that is
+// not there any more holds nothing.
+func (w *Watcher) since(ctx context.Context, from source, offset int64, more bool) ([]Part, error) {
+	first, text, err := w.read(ctx, from, offset)
+	if !more && task.CodeOf(err) == task.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if end := bytes.LastIndexByte(text, '\n') + 1; more && (end > 0 || len(text) < longestPart) {
+		text = text[:end]
+	}
+	return w.parts(ctx, from, first, text)
+}
+
 // read answers the newest bytes behind offset, and where they begin: with a whole line, unless
 // there is none.
-func (w *Watcher) read(ctx context.Context, p sandbox.Provider, labels sandbox.Labels, offset int64) (first int64, text []byte, err error) {
-	r, err := p.Log(ctx, labels, offset)
+func (w *Watcher) read(ctx context.Context, from source, offset int64) (first int64, text []byte, err error) {
+	r, err := from.provider.Log(ctx, from.labels, offset)
 	if err != nil {
 		return 0, nil, fmt.Errorf("open the log: %w", err)
 	}
