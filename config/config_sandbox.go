@@ -36,14 +36,13 @@ type Agent struct {
 
 // Docker configures sandboxes that are containers of a Docker engine.
 type Docker struct {
-	Enabled      string `key:"enabled" default:"auto" oneof:"auto always never" doc:"Offer Docker sandboxes on this host: if the engine's socket exists, always, or never."`
-	Host         string `key:"host" env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" doc:"Address of the Docker engine."`
-	CertPath     string `key:"cert_path" env:"DOCKER_CERT_PATH" zero:"no TLS" doc:"Directory of ca.pem, cert.pem and key.pem for an engine with TLS."`
-	Image        string `key:"image" default:"node:22-bookworm" doc:"Image of Docker sandboxes. It needs /bin/sh, git, CA certificates, and the tools of the projects; docs/DOCKER.md shows how to build one."`
-	Pull         string `key:"pull" default:"missing" oneof:"missing never" doc:"Pull the image if the engine does not have it, or never."`
-	Network      string `key:"network" default:"bridge" doc:"Network of a Docker sandbox: bridge, host, none, or a network of the engine. If sandbox.network is none, it is none."`
-	User         string `key:"user" default:"1000:1000" doc:"Numeric user and group of all processes in a Docker sandbox; never root."`
-	WritableRoot bool   `key:"writable_root" default:"false" doc:"Make the image's own files writable. Changes there have no limit and are not salvaged."`
+	Enabled  string `key:"enabled" default:"auto" oneof:"auto always never" doc:"Offer Docker sandboxes on this host: if the engine's socket exists, always, or never."`
+	Host     string `key:"host" env:"DOCKER_HOST" default:"unix:///var/run/docker.sock" doc:"Address of the Docker engine."`
+	CertPath string `key:"cert_path" env:"DOCKER_CERT_PATH" zero:"no TLS" doc:"Directory of ca.pem, cert.pem and key.pem for an engine with TLS."`
+	Image    string `key:"image" default:"node:22-bookworm" doc:"Image of Docker sandboxes. It needs /bin/sh, git, CA certificates, and the tools of the projects; docs/DOCKER.md shows how to build one."`
+	Pull     string `key:"pull" default:"missing" oneof:"missing never" doc:"Pull the image if the engine does not have it, or never."`
+	Network  string `key:"network" default:"bridge" doc:"Network of a Docker sandbox: bridge, host, none, or a network of the engine. If sandbox.network is none, it is none."`
+	User     string `key:"user" default:"1000:1000" doc:"Numeric user and group of all processes in a Docker sandbox; never root."`
 }
 
 // Daytona configures sandboxes in Daytona's cloud.

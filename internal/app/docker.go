@@ -21,7 +21,7 @@ func dockerDir(cfg *config.Loaded) string {
 func newDocker(cfg *config.Loaded, dir string, log *slog.Logger) (*docker.Provider, error) {
 	return docker.New(docker.Config{
 		Host: cfg.Docker.Host, CertPath: cfg.Docker.CertPath, StateDir: dir, Image: cfg.Docker.Image, NoPull: cfg.Docker.Pull == "never",
-		Network: cfg.Docker.Network, User: cfg.Docker.User, WritableRoot: cfg.Docker.WritableRoot,
+		Network: cfg.Docker.Network, User: cfg.Docker.User,
 		Limits: limits(cfg.Sandbox), APISocketDir: socketDir(cfg.API.Socket),
 	}, log)
 }

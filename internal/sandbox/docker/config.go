@@ -42,8 +42,6 @@ type Config struct {
 	Network string
 	// User that everything inside runs as, as uid:gid in numbers. Empty: 1000:1000. Never root.
 	User string
-	// WritableRoot leaves the image's own files writable, for images that cannot do without.
-	WritableRoot bool
 	// Limits of a sandbox that names none. Zero: 4 GiB of memory, 2 CPUs, 8 GB of disk and 512
 	// processes.
 	Limits sandbox.Limits

@@ -40,7 +40,7 @@ func (p *Provider) hostConfig(b blank) *container.HostConfig {
 	processes := int64(limits.Processes)
 	host := &container.HostConfig{
 		NetworkMode: container.NetworkMode(b.network), IpcMode: container.IPCModePrivate, CgroupnsMode: container.CgroupnsModePrivate,
-		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: !p.cfg.WritableRoot,
+		CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, ReadonlyRootfs: true,
 		Init: &reap, RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": logSize, "max-file": "2"}},
 		Tmpfs:     tmpfs(limits.MemoryBytes), ShmSize: limits.MemoryBytes / 8,

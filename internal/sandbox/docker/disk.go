@@ -81,16 +81,13 @@ func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
 
 // held counts the running sandboxes that have a limit which the engine does not enforce.
 func (p *Provider) held(ctx context.Context, installation string) ([]holding, error) {
-	running, err := p.containers(ctx, container.ListOptions{Size: true, Filters: ofInstallation(installation)})
+	running, err := p.containers(ctx, container.ListOptions{Filters: ofInstallation(installation)})
 	if err != nil || len(running) == 0 { // nothing more is asked of an engine that has nothing of ours
 		return nil, err
 	}
 	files, err := p.filesHeld(ctx)
 	if err != nil {
 		return nil, err
-	}
-	for _, c := range running {
-		files[labelsOf(c.Labels)] += max(c.SizeRw, 0)
 	}
 	var held []holding
 	for _, c := range running {

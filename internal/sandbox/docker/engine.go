@@ -113,12 +113,11 @@ func (p *Provider) checkNetwork(ctx context.Context, name string) error {
 
 // parts names what keeps a sandbox apart.
 func (p *Provider) parts(f facts, on string) []string {
-	parts := []string{"docker", "pidns", "uid", "no-capabilities", "no-new-privileges"}
+	parts := []string{"docker", "pidns", "uid", "no-capabilities", "no-new-privileges", "read-only-root"}
 	for _, one := range []struct {
 		name   string
 		active bool
 	}{
-		{"read-only-root", !p.cfg.WritableRoot},
 		{"netns", on != NetworkHost},
 		{"seccomp", f.security("seccomp")},
 		{"apparmor", f.security("apparmor")},
@@ -129,7 +128,7 @@ func (p *Provider) parts(f facts, on string) []string {
 		{"cgroup-pids", f.info.PidsLimit},
 		{"cgroup-cpu", f.info.CPUCfsQuota},
 		{"disk-quota", f.quota},
-		{"disk-watch", !f.quota || p.cfg.WritableRoot},
+		{"disk-watch", !f.quota},
 	} {
 		if one.active {
 			parts = append(parts, one.name)
