@@ -97,7 +97,12 @@ func (o Options) try(ctx context.Context, one named) Result {
 	if err != nil {
 		return Result{Name: one.name, Outcome: Broken, Detail: task.MessageOf(err)}
 	}
-	s := &suite{Bed: o.bed(t, provider), p: provider, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
+	bed := Bed{Provider: provider, CommandLines: o.CommandLines, Reopen: func() sandbox.Provider {
+		again, err := o.Open()
+		require.NoError(t, err, "the provider cannot be opened again")
+		return again
+	}}
+	s := &suite{Bed: bed, p: provider, installation: "check-" + task.NewSandboxID(), another: "check-" + task.NewSandboxID()}
 	t.run(func() { one.check(s, t) })
 	t.stopped(ctx)
 	stop()
@@ -105,14 +110,6 @@ func (o Options) try(ctx context.Context, one named) Result {
 		t.broken(task.MessageOf(err))
 	}
 	return Result{Name: one.name, Outcome: t.outcome(), Detail: t.detail(), Seconds: time.Since(began).Seconds()}
-}
-
-func (o Options) bed(t T, provider sandbox.Provider) Bed {
-	return Bed{Provider: provider, CommandLines: o.CommandLines, Reopen: func() sandbox.Provider {
-		again, err := o.Open()
-		require.NoError(t, err, "the provider cannot be opened again")
-		return again
-	}}
 }
 
 // clear deletes every sandbox that the check can have made, and looks.
@@ -204,9 +201,6 @@ func (t *trial) detail() string {
 	}
 	return strings.TrimPrefix(t.skip, "SKIPPED: ")
 }
-
-// Helper does nothing.
-func (*trial) Helper() {}
 
 // Context ends with the check.
 func (t *trial) Context() context.Context { return t.ctx }

@@ -28,7 +28,6 @@ const PlantedEnv = "OMOI_CONFORMANCE_PLANTED"
 type T interface {
 	require.TestingT
 
-	Helper()
 	Context() context.Context
 	Skip(args ...any)
 }
@@ -59,7 +58,6 @@ func (s *suite) newLabels() sandbox.Labels {
 
 // ensure makes a sandbox with new labels.
 func (s *suite) ensure(t T) sandbox.Labels {
-	t.Helper()
 	labels := s.newLabels()
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err)
@@ -68,7 +66,6 @@ func (s *suite) ensure(t T) sandbox.Labels {
 
 // start makes a sandbox and starts a shell script in it.
 func (s *suite) start(t T, script string) sandbox.Labels {
-	t.Helper()
 	labels := s.ensure(t)
 	require.NoError(t, s.p.Start(t.Context(), labels, shell(script)))
 	return labels
@@ -79,7 +76,6 @@ func shell(script string) sandbox.Command {
 }
 
 func (s *suite) inspect(t T, labels sandbox.Labels) sandbox.Inspection {
-	t.Helper()
 	seen, err := s.p.Inspect(t.Context(), labels)
 	require.NoError(t, err)
 	return seen
@@ -87,7 +83,6 @@ func (s *suite) inspect(t T, labels sandbox.Labels) sandbox.Inspection {
 
 // ended waits for the end of the started command.
 func (s *suite) ended(t T, labels sandbox.Labels) sandbox.Inspection {
-	t.Helper()
 	var seen sandbox.Inspection
 	s.eventually(t, "the command ends", func() bool {
 		seen = s.inspect(t, labels)
@@ -97,7 +92,6 @@ func (s *suite) ended(t T, labels sandbox.Labels) sandbox.Inspection {
 }
 
 func (s *suite) log(t T, labels sandbox.Labels, offset int64) string {
-	t.Helper()
 	r, err := s.p.Log(t.Context(), labels, offset)
 	require.NoError(t, err)
 	text, err := io.ReadAll(r)
@@ -107,12 +101,10 @@ func (s *suite) log(t T, labels sandbox.Labels, offset int64) string {
 
 // says waits until the log holds text.
 func (s *suite) says(t T, labels sandbox.Labels, text string) {
-	t.Helper()
 	s.eventually(t, "the log says "+text, func() bool { return strings.Contains(s.log(t, labels, 0), text) })
 }
 
 func (s *suite) eventually(t T, what string, fact func() bool) {
-	t.Helper()
 	for deadline := time.Now().Add(patience); !fact(); {
 		if t.Context().Err() != nil || time.Now().After(deadline) {
 			require.FailNow(t, "it never came true that "+what)
@@ -122,19 +114,16 @@ func (s *suite) eventually(t T, what string, fact func() bool) {
 }
 
 func (s *suite) sh(t T, labels sandbox.Labels, script string) sandbox.ExecResult {
-	t.Helper()
 	res, err := sandbox.Exec(t.Context(), s.p, labels, shell(script))
 	require.NoError(t, err)
 	return res
 }
 
 func (s *suite) write(t T, labels sandbox.Labels, path, text string) {
-	t.Helper()
 	require.NoError(t, s.p.WriteFile(t.Context(), labels, path, 0o644, strings.NewReader(text)))
 }
 
 func (s *suite) read(t T, labels sandbox.Labels, path string) string {
-	t.Helper()
 	r, err := s.p.ReadFile(t.Context(), labels, path)
 	require.NoError(t, err)
 	text, err := io.ReadAll(r)
@@ -144,26 +133,22 @@ func (s *suite) read(t T, labels sandbox.Labels, path string) string {
 
 // seenRunning reports whether a process of the host has tag in its command line.
 func (s *suite) seenRunning(t T, tag string) bool {
-	t.Helper()
 	return slices.ContainsFunc(s.CommandLines(), func(line string) bool { return strings.Contains(line, tag) })
 }
 
 // tagged is a number of seconds that no other process sleeps for, where those of the host can be seen.
 func (s *suite) tagged(t T) string {
-	t.Helper()
 	need(t, s.CommandLines != nil, "see the host's processes")
 	digits := bytes.Map(func(r rune) rune { return '0' + r%10 }, []byte(task.NewSandboxID()))
 	return "9999." + string(digits)
 }
 
 func code(t T, want task.Code, err error) {
-	t.Helper()
 	require.Error(t, err)
 	require.Equal(t, want, task.CodeOf(err), err.Error())
 }
 
 func need(t T, there bool, what string) {
-	t.Helper()
 	if !there {
 		t.Skip("SKIPPED: there is no way here to " + what)
 	}

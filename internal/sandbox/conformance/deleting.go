@@ -24,7 +24,6 @@ func deleteTwice(s *suite, t T) {
 }
 
 func (s *suite) isGone(t T, labels sandbox.Labels) {
-	t.Helper()
 	seen := s.inspect(t, labels)
 	require.Equal(t, sandbox.StateGone, seen.State)
 	require.Equal(t, sandbox.StateGone, seen.Agent)

@@ -15,7 +15,6 @@ const beating = `(while :; do echo x >> beats; sleep 0.01; done) & trap 'echo he
 // frozen starts a sandbox whose programs are then frozen, and answers another provider over the
 // same place, as the next process of omoi has it.
 func (s *suite) frozen(t T) (sandbox.Labels, sandbox.Freezer, sandbox.Provider) {
-	t.Helper()
 	f, ok := s.p.(sandbox.Freezer)
 	need(t, ok && s.Reopen != nil, "freeze sandboxes")
 	labels := s.start(t, beating)

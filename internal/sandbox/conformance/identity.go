@@ -38,7 +38,6 @@ func ensureTwice(s *suite, t T) {
 
 // lists waits until a list shows these sandboxes and no others: it may lag behind.
 func (s *suite) lists(t T, installation string, want ...sandbox.Labels) {
-	t.Helper()
 	s.eventually(t, fmt.Sprintf("the list of installation %s shows its %d sandboxes and no others", installation, len(want)), func() bool {
 		listed, err := s.p.List(t.Context(), installation)
 		require.NoError(t, err)

@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -159,7 +158,7 @@ func memoryLimit(s *suite, t T) {
 	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{MemoryBytes: 64 << 20}})
 	require.NoError(t, err)
-	active(t, box, "cgroup-memory")
+	need(t, slices.Contains(box.Isolation, "cgroup-memory"), "limit memory")
 	require.NoError(t, s.p.Start(t.Context(), labels, shell(`awk 'BEGIN { x = "0123456789abcdef"; while (length(x) < 400000000) x = x x; print length(x) }'; echo "code $?"`)))
 	seen := s.ended(t, labels)
 	require.True(t, seen.OOM)
@@ -170,18 +169,11 @@ func processLimit(s *suite, t T) {
 	labels := s.newLabels()
 	box, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels, Limits: sandbox.Limits{Processes: 20}})
 	require.NoError(t, err)
-	active(t, box, "cgroup-pids")
+	need(t, slices.Contains(box.Isolation, "cgroup-pids"), "limit processes by a control group")
 	require.NoError(t, s.p.Start(t.Context(), labels, shell(`i=0; while [ $i -lt 60 ]; do sleep 600 & i=$((i+1)); done; echo all of them`)))
 	s.eventually(t, "a fork is refused", func() bool {
 		text := strings.ToLower(s.log(t, labels, 0))
 		return strings.Contains(text, "fork") || strings.Contains(text, "resource")
 	})
 	require.NotContains(t, s.log(t, labels, 0), "all of them")
-}
-
-func active(t T, box sandbox.Sandbox, part string) {
-	t.Helper()
-	if !slices.Contains(box.Isolation, part) {
-		t.Skip(fmt.Sprintf("SKIPPED: %s is not active here (%v)", part, box.Isolation))
-	}
 }

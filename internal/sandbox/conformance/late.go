@@ -12,7 +12,6 @@ import (
 // isLate reports whether the provider cannot fence a create, and declares how late one may appear. It skips where its
 // time cannot be made to pass: nobody waits for that.
 func (s *suite) isLate(t T) bool {
-	t.Helper()
 	late := s.p.Capabilities().LongestCreate
 	if late > 0 && (s.Late == nil || s.Pass == nil) {
 		t.Skip("SKIPPED: this provider cannot fence a create; it declares " + late.String() + ", and its time cannot be made to pass here")
@@ -46,7 +45,6 @@ func (s *suite) deleteWhileLate(t T) {
 // isFoundLate is what a provider promises that cannot fence: what create leaves behind a delete is there for all to see
 // once the declared time has passed, and is gone for good by another delete.
 func (s *suite) isFoundLate(t T, labels sandbox.Labels, create func()) {
-	t.Helper()
 	create()
 	declared := s.p.Capabilities().LongestCreate
 	s.Pass(declared)

@@ -124,7 +124,6 @@ func tree(tag, then string) string {
 }
 
 func (s *suite) planted(t T, then string) (sandbox.Labels, string) {
-	t.Helper()
 	tag := s.tagged(t)
 	labels := s.start(t, tree(tag, then))
 	s.says(t, labels, "planted")
