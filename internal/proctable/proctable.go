@@ -1,4 +1,4 @@
-// Package proctable reads the kernel's table of processes.
+// Package proctable reads what the kernel tells of processes.
 package proctable
 
 import (
@@ -6,6 +6,19 @@ import (
 	"os"
 	"strconv"
 )
+
+// OOMKills reads how many processes a memory limit has killed, from a file that the kernel keeps for
+// a control group; ok is false if it does not tell.
+func OOMKills(path string) (kills int64, ok bool) {
+	text, _ := os.ReadFile(path)
+	for line := range bytes.Lines(text) {
+		if value, found := bytes.CutPrefix(bytes.TrimSpace(line), []byte("oom_kill ")); found {
+			kills, err := strconv.ParseInt(string(value), 10, 64)
+			return kills, err == nil
+		}
+	}
+	return 0, false
+}
 
 // Process is what the kernel tells of one.
 type Process struct {

@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"cmp"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
@@ -51,7 +51,7 @@ func oomKills() int64 {
 		}
 	}
 	for _, path := range append(files, sandbox.MemoryKills) {
-		if n, ok := oomCount(path); ok {
+		if n, ok := proctable.OOMKills(path); ok {
 			return n
 		}
 	}
@@ -68,20 +68,6 @@ func memoryFile(controllers, group string) string {
 		return filepath.Join(root, "memory", group, "memory.oom_control")
 	}
 	return ""
-}
-
-func oomCount(path string) (int64, bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	for line := range bytes.Lines(b) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "oom_kill "); ok {
-			n, err := strconv.ParseInt(value, 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }
 
 // ParseSignal reads a name with or without SIG, or a number. Zero means that it is none.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
@@ -180,12 +181,8 @@ func writeControl(path, value string) error {
 // oomKilled reports whether the memory limit killed something.
 func oomKilled(dirs []string) bool {
 	for _, path := range killCounts(dirs) {
-		text, _ := os.ReadFile(path)
-		for line := range strings.Lines(string(text)) {
-			var count int
-			if n, _ := fmt.Sscanf(line, "oom_kill %d", &count); n == 1 && count > 0 {
-				return true
-			}
+		if kills, _ := proctable.OOMKills(path); kills > 0 {
+			return true
 		}
 	}
 	return false
