@@ -46,7 +46,7 @@ func (p *Provider) nameless(ctx context.Context, labels sandbox.Labels) (*apicli
 		if err != nil && task.CodeOf(err) != task.CodeNotFound {
 			return nil, unanswered(err)
 		}
-		if err == nil && stateOf(box) != apiclient.SANDBOXSTATE_DESTROYED {
+		if err == nil && box.GetState() != apiclient.SANDBOXSTATE_DESTROYED {
 			return box, nil
 		}
 	}
@@ -74,7 +74,7 @@ func (p *Provider) remove(ctx context.Context, id string) error {
 		if err != nil {
 			return task.CodeOf(err) == task.CodeNotFound, ignore(err, task.CodeNotFound)
 		}
-		switch stateOf(box) {
+		switch box.GetState() {
 		case apiclient.SANDBOXSTATE_DESTROYED:
 			return true, nil
 		case apiclient.SANDBOXSTATE_ERROR: // the destruction failed

@@ -83,7 +83,7 @@ func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient
 	if err != nil {
 		return nil, err
 	}
-	switch stateOf(box) {
+	switch box.GetState() {
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
 		p.log.WarnContext(ctx, "sandbox failed at daytona, removed", slog.String("sandbox", box.Name), slog.String("reason", cut(box.GetErrorReason())))
 		if err := p.remove(ctx, box.Id); err != nil {
@@ -112,7 +112,7 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 	if box, err = p.client.get(ctx, id); err != nil {
 		return nil, false, err
 	}
-	switch stateOf(box) {
+	switch box.GetState() {
 	case apiclient.SANDBOXSTATE_STARTED:
 		return box, true, nil
 	case apiclient.SANDBOXSTATE_STOPPED, apiclient.SANDBOXSTATE_ARCHIVED, apiclient.SANDBOXSTATE_PAUSED:
@@ -122,7 +122,7 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 		fallthrough
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED,
 		apiclient.SANDBOXSTATE_DESTROYING, apiclient.SANDBOXSTATE_DESTROYED:
-		return box, false, task.Errorf(task.CodeGone, "the sandbox is %s at Daytona, not started: %s", stateOf(box), cut(box.GetErrorReason()))
+		return box, false, task.Errorf(task.CodeGone, "the sandbox is %s at Daytona, not started: %s", box.GetState(), cut(box.GetErrorReason()))
 	default:
 		return box, false, nil
 	}

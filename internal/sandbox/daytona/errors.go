@@ -21,16 +21,7 @@ type answer struct {
 }
 
 func (a *answer) Error() string {
-	text := "status " + http.StatusText(a.status)
-	if text == "status " {
-		text = fmt.Sprintf("status %d", a.status)
-	}
-	for _, part := range []string{a.code, a.text} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	return text
+	return strings.TrimRight(fmt.Sprintf("status %d: %s %s", a.status, a.code, a.text), ": ")
 }
 
 const maxText = 300

@@ -30,7 +30,7 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 		return sandbox.Unseen(err)
 	}
 	seen := still(box)
-	if stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
+	if box.GetState() == apiclient.SANDBOXSTATE_STARTED {
 		seen = p.inspectAgent(ctx, box)
 	}
 	seen.ProviderID, seen.CreatedAt = box.Id, when(box.GetCreatedAt())
@@ -40,7 +40,7 @@ func (p *Provider) Inspect(ctx context.Context, labels sandbox.Labels) (sandbox.
 // still is a sandbox that exists and does not run. Settled ones have lost their processes; of
 // the others nothing is known yet.
 func still(box *apiclient.Sandbox) sandbox.Inspection {
-	state := stateOf(box)
+	state := box.GetState()
 	seen := sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateUnknown, ExitCode: -1, Reason: "Daytona says " + string(state)}
 	if reason := cut(box.GetErrorReason()); reason != "" {
 		seen.Reason += ": " + reason

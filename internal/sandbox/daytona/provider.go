@@ -89,7 +89,7 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 		return nil, err
 	case !agree(box.Labels, labels):
 		return nil, sandbox.ErrNameTaken
-	case stateOf(box) == apiclient.SANDBOXSTATE_DESTROYED:
+	case box.GetState() == apiclient.SANDBOXSTATE_DESTROYED:
 		return nil, task.Errorf(task.CodeNotFound, "sandbox %s was destroyed", labels.SandboxID)
 	}
 	return box, nil
@@ -99,17 +99,10 @@ func (p *Provider) find(ctx context.Context, labels sandbox.Labels) (*apiclient.
 // does, as far as Daytona knows.
 func (p *Provider) running(ctx context.Context, labels sandbox.Labels) error {
 	box, err := p.find(ctx, labels)
-	if err != nil || stateOf(box) == apiclient.SANDBOXSTATE_STARTED {
+	if err != nil || box.GetState() == apiclient.SANDBOXSTATE_STARTED {
 		return unasked(err)
 	}
-	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: what ran in it has ended", labels.SandboxID, stateOf(box))
-}
-
-func stateOf(box *apiclient.Sandbox) apiclient.SandboxState {
-	if box.State == nil {
-		return apiclient.SANDBOXSTATE_UNKNOWN
-	}
-	return *box.State
+	return task.Errorf(task.CodeNotFound, "sandbox %s is %s: what ran in it has ended", labels.SandboxID, box.GetState())
 }
 
 // inside is the toolbox of a sandbox that runs. One that was stopped is started again: its
@@ -119,7 +112,7 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 	if err != nil {
 		return nil, unasked(err)
 	}
-	if stateOf(box) != apiclient.SANDBOXSTATE_STARTED {
+	if box.GetState() != apiclient.SANDBOXSTATE_STARTED {
 		if box, err = p.wake(ctx, box); err != nil {
 			return nil, err
 		}
@@ -129,7 +122,7 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 
 // wake brings a stopped sandbox back, and waits for one that is on its way.
 func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient.Sandbox, error) {
-	switch stateOf(box) {
+	switch box.GetState() {
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
 		return nil, task.Errorf(task.CodeUnavailable, "sandbox %s is in error at Daytona: %s", box.Name, cut(box.GetErrorReason()))
 	case apiclient.SANDBOXSTATE_DESTROYING:
