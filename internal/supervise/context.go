@@ -14,7 +14,7 @@ const (
 )
 
 // contextOf is the trajectory in short.
-func contextOf(t *trail) Context {
+func contextOf(t *history) Context {
 	c := Context{
 		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: orNone(t.lifted), Instructions: t.instructions(),
 		Focus: t.focus(), Attempt: t.Attempt, Approaches: t.approaches(), Blockers: t.blockers(), Phase: t.Phase,
@@ -47,14 +47,14 @@ func orNone(list []string) []string {
 }
 
 // constraints are those of the task that nobody has lifted.
-func (t *trail) constraints() []string {
+func (t *history) constraints() []string {
 	return orNone(slices.DeleteFunc(slices.Clone(t.Limits.Constraints), func(sentence string) bool {
 		return slices.ContainsFunc(t.lifted, func(path string) bool { return strings.Contains(sentence, path) })
 	}))
 }
 
 // instructions are what people said on the way.
-func (t *trail) instructions() []string {
+func (t *history) instructions() []string {
 	list := []string{}
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Sender == senderUser && e.Text != "" {
@@ -65,7 +65,7 @@ func (t *trail) instructions() []string {
 }
 
 // approaches are calls that failed, each once.
-func (t *trail) approaches() []string {
+func (t *history) approaches() []string {
 	list := []string{}
 	for i := range t.steps {
 		if st := &t.steps[i]; st.failed() {
@@ -76,7 +76,7 @@ func (t *trail) approaches() []string {
 }
 
 // blockers are errors of programs, or of tools, that have not gone well since.
-func (t *trail) blockers() []string {
+func (t *history) blockers() []string {
 	type blocker struct{ program, text string }
 	var open []blocker
 	for i := range t.steps {
@@ -105,7 +105,7 @@ func without(list []string, text string) []string {
 
 func newest(list []string) []string { return list[max(0, len(list)-maxList):] }
 
-func (t *trail) count(eventType string) int64 {
+func (t *history) count(eventType string) int64 {
 	if t.Counts != nil {
 		return t.Counts[eventType]
 	}
@@ -130,7 +130,7 @@ const (
 )
 
 // focus is what most of the newest steps are about; of two as many, the newer.
-func (t *trail) focus() string {
+func (t *history) focus() string {
 	if len(t.steps) == 0 && len(t.Events) < 2 {
 		return focusBegin
 	}

@@ -4,7 +4,7 @@ import "fmt"
 
 // cost finds money that goes on being spent while no file changes any more. Who was asked to
 // look around or to judge changes none.
-func cost(t *trail, s Settings) *Finding {
+func cost(t *history, s Settings) *Finding {
 	if t.over() || t.Mode == "exploration" || t.Mode == "validation" {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (p spent) String() string {
 }
 
 // over is true beyond the limit; of a task with a budget, beyond its part of that.
-func (p spent) over(t *trail, s Settings) bool {
+func (p spent) over(t *history, s Settings) bool {
 	switch {
 	case t.BudgetUSD > 0 && p.usd > 0:
 		return p.usd >= min(s.CostUSD, t.BudgetUSD*s.CostShare)
@@ -53,7 +53,7 @@ func (p spent) over(t *trail, s Settings) bool {
 
 // spentSince is what was paid behind an event. Of what was paid before the first event that was
 // read nothing is known: it does not count.
-func spentSince(t *trail, sequence int64) spent {
+func spentSince(t *history, sequence int64) spent {
 	base, set := spent{}, t.Seen.First <= 1
 	for i := range t.Events {
 		e := &t.Events[i]

@@ -6,7 +6,7 @@ const recentSteps = 10
 
 // sameError finds an error that comes back whatever is tried. What has gone well in between
 // with the same program, or the same tool, ends the series.
-func sameError(t *trail, s Settings) *Finding {
+func sameError(t *history, s Settings) *Finding {
 	last := lastFailed(t.steps)
 	if last == nil || t.over() {
 		return nil
@@ -42,7 +42,7 @@ func lastFailed(steps []step) *step {
 }
 
 // failing finds tests that fail in the same way run after run, although files were changed.
-func failing(t *trail, s Settings) *Finding {
+func failing(t *history, s Settings) *Finding {
 	runs := sameRuns(t.steps)
 	if len(runs) < s.SameFailing || t.over() {
 		return nil
@@ -65,7 +65,7 @@ func failing(t *trail, s Settings) *Finding {
 }
 
 // byGit is true of a call that only brings other versions of the files, as a bisection does.
-func (t *trail) byGit(call string) bool {
+func (t *history) byGit(call string) bool {
 	st := t.stepOf(call)
 	if st == nil {
 		return false

@@ -35,8 +35,8 @@ func (st *step) key() same {
 
 func (st *step) failed() bool { return st.result != nil && st.result.Failed }
 
-// trail is a subject's events in the form in which the rules look at them.
-type trail struct {
+// history is a subject's events in the form in which the rules look at them.
+type history struct {
 	*Subject
 	steps []step
 	// fresh is the newest event that brought something new: an edit, an answer, a person's word.
@@ -52,8 +52,8 @@ type trail struct {
 	net   map[string]uint64 // what is left of all edits, by file
 }
 
-func newTrail(s *Subject) *trail {
-	t := &trail{Subject: s, calls: map[string]int{}, known: map[any]bool{}, net: map[string]uint64{}}
+func newHistory(s *Subject) *history {
+	t := &history{Subject: s, calls: map[string]int{}, known: map[any]bool{}, net: map[string]uint64{}}
 	t.steps = make([]step, 0, len(s.Events)/3)
 	for _, m := range s.Said {
 		t.lifted = append(t.lifted, liftedBy(cut(m.Text, maxText))...)
@@ -64,7 +64,7 @@ func newTrail(s *Subject) *trail {
 	return t
 }
 
-func (t *trail) take(e *Event) {
+func (t *history) take(e *Event) {
 	if event.Is(e.Type, event.Work) && e.Type != event.AgentMessageInjected && !event.Is(e.Type, event.Completion) {
 		t.wentOn = t.wentOn || t.end != nil && (e.Tool != "" || e.Type == event.AgentMessage)
 		t.end = nil
@@ -94,16 +94,16 @@ func (t *trail) take(e *Event) {
 
 // over is true of an agent that has told its end and keeps to it. The word of one that has gone on before after such an
 // end is not taken for it: a program can tell its end at any moment.
-func (t *trail) over() bool { return t.end != nil && !t.wentOn }
+func (t *history) over() bool { return t.end != nil && !t.wentOn }
 
-func (t *trail) stepOf(call string) *step {
+func (t *history) stepOf(call string) *step {
 	if i, ok := t.calls[call]; ok && call != "" {
 		return &t.steps[i]
 	}
 	return nil
 }
 
-func (t *trail) told(e *Event) {
+func (t *history) told(e *Event) {
 	if e.Sender != senderUser {
 		return
 	}
@@ -117,7 +117,7 @@ type change struct {
 	plus, minus uint64
 }
 
-func (t *trail) edit(e *Event) {
+func (t *history) edit(e *Event) {
 	if st := t.stepOf(e.Call); st != nil {
 		st.edits++
 	}
@@ -132,7 +132,7 @@ func (t *trail) edit(e *Event) {
 	}
 }
 
-func (t *trail) answer(e *Event) {
+func (t *history) answer(e *Event) {
 	st := t.stepOf(e.Call)
 	if st == nil {
 		return
@@ -159,7 +159,7 @@ func (t *trail) answer(e *Event) {
 }
 
 // stale are the newest steps since something new came.
-func (t *trail) stale() []step {
+func (t *history) stale() []step {
 	for i, st := range slices.Backward(t.steps) {
 		if st.fresh || t.fresh != nil && st.use.Sequence < t.fresh.Sequence {
 			return t.steps[i+1:]
@@ -169,11 +169,11 @@ func (t *trail) stale() []step {
 }
 
 // left reports whether anything is left of the edits of a file.
-func (t *trail) left(path string) bool { return t.net[path] != 0 }
+func (t *history) left(path string) bool { return t.net[path] != 0 }
 
 // underWay is true while a tool is at work within its limit: the heartbeat says so, or what came
 // after that is a call.
-func (t *trail) underWay(limit time.Duration) bool {
+func (t *history) underWay(limit time.Duration) bool {
 	if t.Beat != nil && t.Beat.Sequence > t.last() {
 		return t.Beat.Tool != "" && t.toolAge() <= limit
 	}
@@ -181,16 +181,16 @@ func (t *trail) underWay(limit time.Duration) bool {
 }
 
 // calling is true while the newest call has no answer, within the limit.
-func (t *trail) calling(limit time.Duration) bool {
+func (t *history) calling(limit time.Duration) bool {
 	return len(t.steps) > 0 && t.steps[len(t.steps)-1].result == nil && t.steps[len(t.steps)-1].use.Age <= limit
 }
 
 // toolAge is for how long the tool of the heartbeat has been under way: as long as that says, and no
 // less than nothing else was told, since a call begins with an event.
-func (t *trail) toolAge() time.Duration { return max(t.Beat.ToolAge+t.Beat.Age, t.newest()) }
+func (t *history) toolAge() time.Duration { return max(t.Beat.ToolAge+t.Beat.Age, t.newest()) }
 
 // last is the number of the newest event, heartbeats aside.
-func (t *trail) last() int64 {
+func (t *history) last() int64 {
 	if len(t.Events) == 0 {
 		return 0
 	}
@@ -198,7 +198,7 @@ func (t *trail) last() int64 {
 }
 
 // newest is the age of the newest event, heartbeats aside. Who says again and again that it is done, or waits, says it once.
-func (t *trail) newest() time.Duration {
+func (t *history) newest() time.Duration {
 	if at := t.resting(); at != nil {
 		return at.Age
 	}
@@ -209,7 +209,7 @@ func (t *trail) newest() time.Duration {
 }
 
 // resting is the first of the newest events where those say only that it is done, or waits for messages.
-func (t *trail) resting() (at *Event) {
+func (t *history) resting() (at *Event) {
 	for i := len(t.Events) - 1; i >= 0; i-- {
 		if e := &t.Events[i]; event.Is(e.Type, event.Completion) || e.Type == event.AgentWaiting {
 			at = e
@@ -248,7 +248,7 @@ func evidence(steps []step, most int) []int64 {
 }
 
 // sinceWork is the age of the newest event that is work.
-func (t *trail) sinceWork() time.Duration {
+func (t *history) sinceWork() time.Duration {
 	for _, e := range slices.Backward(t.Events) {
 		if event.Is(e.Type, event.Work) {
 			return e.Age

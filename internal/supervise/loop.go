@@ -8,7 +8,7 @@ import (
 
 // loop finds the same call, or the same few calls in a row, over and over with the same
 // answers. Whoever waits for something outside does that too: polling has its own limit.
-func loop(t *trail, s Settings) *Finding {
+func loop(t *history, s Settings) *Finding {
 	if t.over() {
 		return nil
 	}
@@ -54,7 +54,7 @@ func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
 
 // polled drops a finding about polling that has not gone on for too long: neither for the longest time, nor for all that
 // was read of the attempt, since how long it went on before that nobody knows.
-func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
+func (t *history) polled(f *Finding, tail []step, s Settings) *Finding {
 	if !polls(tail, s) {
 		return f
 	}
@@ -71,7 +71,7 @@ func (t *trail) polled(f *Finding, tail []step, s Settings) *Finding {
 const longestRound = 4
 
 // fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
-func (t *trail) fills(tail []step) bool {
+func (t *history) fills(tail []step) bool {
 	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 

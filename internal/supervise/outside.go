@@ -10,7 +10,7 @@ const namedFiles = 3
 
 // outside finds edits of files that the task does not allow. What was undone since, what tools
 // write by themselves and what a person has allowed on the way does not count.
-func outside(t *trail, s Settings) *Finding {
+func outside(t *history, s Settings) *Finding {
 	if len(t.Limits.Paths) == 0 {
 		return nil
 	}
@@ -20,7 +20,7 @@ func outside(t *trail, s Settings) *Finding {
 }
 
 // constraint finds edits of forbidden files, and forbidden commands.
-func constraint(t *trail, s Settings) *Finding {
+func constraint(t *history, s Settings) *Finding {
 	if f := forbidden(t); f != nil {
 		return f
 	}
@@ -30,7 +30,7 @@ func constraint(t *trail, s Settings) *Finding {
 	return edits(t, s, "that the task forbids to change", func(path string) bool { return anyPath(t.Limits.NoPaths, path) })
 }
 
-func edits(t *trail, s Settings, which string, wrong func(path string) bool) *Finding {
+func edits(t *history, s Settings, which string, wrong func(path string) bool) *Finding {
 	var files []string
 	var seen []int64
 	for i := range t.Events {
@@ -62,7 +62,7 @@ func filesOf(n int) string {
 }
 
 // forbidden finds the newest command that the task forbids.
-func forbidden(t *trail) *Finding {
+func forbidden(t *history) *Finding {
 	for i := len(t.steps) - 1; i >= 0; i-- {
 		st := &t.steps[i]
 		name := forbiddenIn(st.use.Command, t.Limits.NoCommands)

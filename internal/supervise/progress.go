@@ -14,11 +14,11 @@ const statusWaiting = "waiting"
 const freshBeat = 2 * time.Minute
 
 // noProgress finds an agent that is at work, or at least alive, and gets nowhere.
-func noProgress(t *trail, s Settings) *Finding {
+func noProgress(t *history, s Settings) *Finding {
 	if t.over() {
 		return nil
 	}
-	for _, look := range []func(*trail, Settings) *Finding{tooLong, silent, talking, nothingNew} {
+	for _, look := range []func(*history, Settings) *Finding{tooLong, silent, talking, nothingNew} {
 		if f := look(t, s); f != nil {
 			return f
 		}
@@ -27,7 +27,7 @@ func noProgress(t *trail, s Settings) *Finding {
 }
 
 // tooLong is a tool that is under way for longer than tools may be.
-func tooLong(t *trail, s Settings) *Finding {
+func tooLong(t *history, s Settings) *Finding {
 	if t.Beat == nil || t.Beat.Tool == "" || t.Beat.Age > freshBeat || t.Beat.Sequence < t.last() || t.underWay(s.ToolLimit) {
 		return nil
 	}
@@ -39,7 +39,7 @@ func tooLong(t *trail, s Settings) *Finding {
 }
 
 // silent is an agent that beats and says nothing. That it waits for messages quiets this only where it was meant to.
-func silent(t *trail, s Settings) *Finding {
+func silent(t *history, s Settings) *Finding {
 	if t.Beat == nil || t.Beat.Age > freshBeat || t.newest() < s.Silence || t.underWay(s.ToolLimit) {
 		return nil
 	}
@@ -58,7 +58,7 @@ func silent(t *trail, s Settings) *Finding {
 }
 
 // talking is one message after the other without a call. A heartbeat's word for a tool quiets it no more than a call does.
-func talking(t *trail, s Settings) *Finding {
+func talking(t *history, s Settings) *Finding {
 	if t.calling(s.ToolLimit) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func talking(t *trail, s Settings) *Finding {
 
 // nothingNew is work that repeats what is known: no new answer, no new edit. A tool under way may bring something, for as
 // long as tools may take.
-func nothingNew(t *trail, s Settings) *Finding {
+func nothingNew(t *history, s Settings) *Finding {
 	tail := t.stale()
 	since := t.Age
 	if t.fresh != nil {
@@ -102,7 +102,7 @@ func nothingNew(t *trail, s Settings) *Finding {
 
 // idle finds an agent that has nothing more to do and stays: its work is done, or it waits for
 // messages although it was not meant to.
-func idle(t *trail, s Settings) *Finding {
+func idle(t *history, s Settings) *Finding {
 	if t.WaitsForMessages || t.Beat == nil || t.Beat.Age > freshBeat { // it may be gone: that is not for rules about what it does
 		return nil
 	}
@@ -118,7 +118,7 @@ func idle(t *trail, s Settings) *Finding {
 }
 
 // rest is the event after which an agent did nothing more, if that is what it does.
-func (t *trail) rest() (*Event, string) {
+func (t *history) rest() (*Event, string) {
 	if t.end != nil {
 		return t.end, "completed"
 	}

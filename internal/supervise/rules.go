@@ -11,7 +11,7 @@ type rule struct {
 	name  string
 	label Label
 	kind  string // of steering
-	look  func(*trail, Settings) *Finding
+	look  func(*history, Settings) *Finding
 }
 
 // Names of the rules.
@@ -44,7 +44,7 @@ func allRules() []rule {
 
 // Rules judges by rules alone. Where none speaks the verdict is unknown.
 func Rules(s Subject, settings Settings) Analysis {
-	t := newTrail(&s)
+	t := newHistory(&s)
 	a := Analysis{
 		SpokenBy: ByNone, Verdict: Unknown, Findings: []Finding{}, Evidence: []int64{},
 		Context: contextOf(t), Seen: s.Seen,

@@ -16,7 +16,7 @@ type loss struct {
 	seen                 []int64
 }
 
-func lossOf(t *trail) loss {
+func lossOf(t *history) loss {
 	var l loss
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -33,7 +33,7 @@ func lossOf(t *trail) loss {
 
 // weakened finds tests that were taken away, emptied or skipped. It is sure where they failed
 // before; else that is noted, and does not steer.
-func weakened(t *trail, s Settings) *Finding {
+func weakened(t *history, s Settings) *Finding {
 	l := lossOf(t)
 	if len(l.seen) == 0 || aboutTests.MatchString(t.Title+"\n"+t.Description) {
 		return nil
@@ -57,7 +57,7 @@ func weakened(t *trail, s Settings) *Finding {
 
 // settled is true once an agent has left it at an edit: it has run tests or committed since, has
 // ended, or time has passed. Until then it may be about to put elsewhere what it took away.
-func settled(t *trail, sequence int64, grace time.Duration) bool {
+func settled(t *history, sequence int64, grace time.Duration) bool {
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Sequence == sequence && e.Age >= grace {
 			return true
@@ -73,7 +73,7 @@ func settled(t *trail, sequence int64, grace time.Duration) bool {
 }
 
 // failedBefore is true if the newest run of tests before an event failed.
-func failedBefore(t *trail, sequence int64) bool {
+func failedBefore(t *history, sequence int64) bool {
 	failed := false
 	for i := range t.steps {
 		if st := &t.steps[i]; st.use.Sequence < sequence && st.tests != nil {
