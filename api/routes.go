@@ -113,7 +113,7 @@ func (a *API) registerProjects() {
 
 func (a *API) registerTasks() {
 	const tasks = "/api/v1/tasks"
-	accepted := map[int]any{http.StatusAccepted: client.Asked{}}
+	accepted := map[int]any{http.StatusAccepted: client.CommandResult{}}
 	add(a, route{
 		method: http.MethodPost, path: tasks, id: "create-task", tag: tagTasks, summary: "Create a task", access: accessWrite,
 		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}},

@@ -23,8 +23,8 @@ type askIn struct {
 }
 
 // ask makes the handler of cancel, fail and retry.
-func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.Asked], error) {
-	return func(ctx context.Context, in *askIn) (*madeOut[client.Asked], error) {
+func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.CommandResult], error) {
+	return func(ctx context.Context, in *askIn) (*madeOut[client.CommandResult], error) {
 		reason := ""
 		if in.Body != nil {
 			reason = in.Body.Reason
@@ -48,7 +48,7 @@ func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.As
 }
 
 // askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
-func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut[client.Asked], error) {
+func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut[client.CommandResult], error) {
 	asked, err := a.give(ctx, ask)
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut
 		return nil, err
 	}
 	url := "/api/v1/commands/" + command.ID
-	out := &madeOut[client.Asked]{
-		Status: http.StatusOK, Location: url, Body: client.Asked{Task: t, Command: command, CommandURL: url},
+	out := &madeOut[client.CommandResult]{
+		Status: http.StatusOK, Location: url, Body: client.CommandResult{Task: t, Command: command, CommandURL: url},
 	}
 	if command.State == task.ReceiptAccepted {
 		out.Status = http.StatusAccepted

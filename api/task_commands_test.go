@@ -17,7 +17,7 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 	made := w.task(newTask())
 	path := "/api/v1/tasks/" + made.ID + "/cancel"
 	res := w.call(http.MethodPost, path, `{"reason":"changed my mind"}`)
-	asked := ok[client.Asked](res, http.StatusAccepted)
+	asked := ok[client.CommandResult](res, http.StatusAccepted)
 	require.Equal(t, task.ReceiptAccepted, asked.Command.State)
 	require.Equal(t, "changed my mind", asked.Command.Reason)
 	require.Equal(t, task.StatusPending, asked.Task.Status, "the workflow writes the status, not the API")
@@ -25,7 +25,7 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 	require.Equal(t, asked.CommandURL, res.header.Get("Location"))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now()`, made.ID))
 
-	again := ok[client.Asked](w.call(http.MethodPost, path, nil), http.StatusAccepted)
+	again := ok[client.CommandResult](w.call(http.MethodPost, path, nil), http.StatusAccepted)
 	require.Equal(t, asked.Command.ID, again.Command.ID, "asking twice is one command")
 
 	w.settle(asked.Command.ID, task.ReceiptCarriedOut)
@@ -79,7 +79,7 @@ func TestRetryIsForWhatHasEndedBadly(t *testing.T) {
 		w.begin(made)
 		require.Contains(t, w.call(http.MethodPost, path, nil).refused(http.StatusConflict, "").Detail, "running")
 		w.end(made, status)
-		asked := ok[client.Asked](w.call(http.MethodPost, path, nil), http.StatusAccepted)
+		asked := ok[client.CommandResult](w.call(http.MethodPost, path, nil), http.StatusAccepted)
 		require.Equal(t, status, asked.Task.Status, "the status stays until a run has claimed the retry")
 		require.Equal(t, "retry", asked.Task.PendingCommand.Kind)
 	}
@@ -94,7 +94,7 @@ func TestParkedTaskCanBeRetriedAndQueuedOneNot(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	w.exec(`UPDATE tasks SET blocked_reason = 'provider_limit', queued_at = NULL WHERE id = $1`, made.ID)
-	ok[client.Asked](w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/retry", nil), http.StatusAccepted)
+	ok[client.CommandResult](w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/retry", nil), http.StatusAccepted)
 	in := newTask()
 	in.DependsOn = &client.DependsOn{TaskIDs: []string{made.ID}}
 	waiting := w.task(in)

@@ -17,7 +17,7 @@ type judgeIn struct {
 }
 
 // judgeTask takes a person's verdict on the work of a task.
-func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.Asked], error) {
+func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.CommandResult], error) {
 	said := in.Body
 	if err := checkVerdict(said); err != nil {
 		return nil, err

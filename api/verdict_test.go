@@ -80,7 +80,7 @@ func TestAPersonJudgesATask(t *testing.T) {
 	w.call(http.MethodPost, path, `{"passed":false}`).refused(422, "body.feedback")
 	w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests","recommendations":["a\u0000b"]}`).
 		refused(422, "body.recommendations")
-	got := ok[client.Asked](w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests"}`), http.StatusAccepted)
+	got := ok[client.CommandResult](w.call(http.MethodPost, path, `{"passed":false,"feedback":"add tests"}`), http.StatusAccepted)
 	require.Equal(t, []any{task.CommandVerdict, task.ReceiptAccepted}, []any{got.Command.Kind, got.Command.State})
 	w.end(made, task.StatusCancelled)
 	w.call(http.MethodPost, path, `{"passed":true}`).refused(http.StatusConflict, "")

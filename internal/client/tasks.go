@@ -45,28 +45,28 @@ func once(key string) http.Header {
 
 // Cancel asks to stop a task; settled is false if the outcome was not known within two
 // seconds. A task that has ended already is [task.CodeConflict], and so it is for Fail.
-func (c *Client) Cancel(ctx context.Context, id, reason string) (asked Asked, settled bool, err error) {
+func (c *Client) Cancel(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "cancel", reason)
 }
 
 // Fail declares a task failed and stops it.
-func (c *Client) Fail(ctx context.Context, id, reason string) (asked Asked, settled bool, err error) {
+func (c *Client) Fail(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "fail", reason)
 }
 
 // Retry asks for a new run of a failed, cancelled or parked task; any other is [task.CodeConflict].
-func (c *Client) Retry(ctx context.Context, id, reason string) (asked Asked, settled bool, err error) {
+func (c *Client) Retry(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "retry", reason)
 }
 
 // Judge gives a person's verdict on the work of a task.
-func (c *Client) Judge(ctx context.Context, id string, v PersonVerdict) (asked Asked, settled bool, err error) {
+func (c *Client) Judge(ctx context.Context, id string, v PersonVerdict) (asked CommandResult, settled bool, err error) {
 	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "verdict"), body: v}, &asked)
 	return asked, status == http.StatusOK, err
 }
 
-func (c *Client) ask(ctx context.Context, id, what, reason string) (Asked, bool, error) {
-	var asked Asked
+func (c *Client) ask(ctx context.Context, id, what, reason string) (CommandResult, bool, error) {
+	var asked CommandResult
 	status, err := c.do(ctx, call{
 		method: http.MethodPost, path: item("tasks", id, what), body: ReasonRequest{Reason: reason},
 	}, &asked)

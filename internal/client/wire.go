@@ -87,9 +87,8 @@ type PersonVerdict struct {
 	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"What to do about it, one thing each"`
 }
 
-// Asked is the answer of cancel, fail, retry and verdict: with 200 the command is settled, with
-// 202 it is still under way.
-type Asked struct {
+// CommandResult is the result of cancel, fail, retry and verdict. The command is settled with status 200, in progress with 202.
+type CommandResult struct {
 	Task       Task    `json:"task"`
 	Command    Command `json:"command"`
 	CommandURL string  `json:"command_url"` // path under which the command's receipt is found

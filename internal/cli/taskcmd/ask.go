@@ -46,7 +46,7 @@ func newRetry(s *session) *cobra.Command {
 }
 
 func (s *session) newAsk(name, short string,
-	do func(*client.Client, context.Context, string, string) (client.Asked, bool, error),
+	do func(*client.Client, context.Context, string, string) (client.CommandResult, bool, error),
 ) *cobra.Command {
 	var reason string
 	cmd := s.taskVerb(name+" <task>", short, func(ctx context.Context, api *client.Client, t client.Task) error {
@@ -74,7 +74,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 	}
 	if s.json {
 		command := client.Command{TaskID: id, Kind: task.CommandCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
-		return s.printJSON(client.Asked{Task: t, Command: command})
+		return s.printJSON(client.CommandResult{Task: t, Command: command})
 	}
 	s.say("%s  the workflow was ended from outside, so the task is now failed (terminated)", render.Short(id))
 	s.hint("Next: omoi retry %s", render.Short(id))
@@ -82,7 +82,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 	return nil
 }
 
-func (s *session) asked(asked client.Asked, settled bool) error {
+func (s *session) asked(asked client.CommandResult, settled bool) error {
 	if s.json {
 		return s.printJSON(asked)
 	}

@@ -252,7 +252,7 @@ func (f *fakeAPI) ask(w http.ResponseWriter, r *http.Request) {
 	if !f.settled {
 		status, state = http.StatusAccepted, task.ReceiptAccepted
 	}
-	answer(w, status, client.Asked{Task: f.tasks[0], Command: client.Command{Kind: r.PathValue("what"), State: state}})
+	answer(w, status, client.CommandResult{Task: f.tasks[0], Command: client.Command{Kind: r.PathValue("what"), State: state}})
 }
 
 func (f *fakeAPI) sandboxes(w http.ResponseWriter, r *http.Request) {

@@ -274,7 +274,7 @@ func TestCancel_OfATerminatedWorkflowSettlesTheTask(t *testing.T) {
 	require.Equal(t, exit.Failed, f.omoi("cancel", "-").code, "it was failed before")
 
 	f.tasks[0].Status, f.tasks[0].FailureClass = task.StatusRunning, task.ClassNone
-	var asked client.Asked
+	var asked client.CommandResult
 	requireJSON(t, f.omoi("cancel", "-", "--json").out, &asked)
 	require.Equal(t, []any{task.StatusFailed, task.ReceiptTooLate}, []any{asked.Task.Status, asked.Command.State})
 }
