@@ -67,19 +67,19 @@ func receiptBlock(work task.Work, story receipt.PullRequestData, files []changed
 		Verified *time.Time `json:"verified_at"`
 		Seconds  float64    `json:"seconds_alive"`
 	}
-	boxes, tasks, sum := []box{}, []string{}, story.Sum()
+	sandboxes, tasks, sum := []box{}, []string{}, story.Sum()
 	for _, one := range story.Earlier {
 		tasks = append(tasks, one.Task.ID)
 	}
 	newest, left := lastBoxes(sum.Receipt.Sandboxes)
 	for _, b := range newest {
-		boxes = append(boxes, box{b.ID, b.TaskID, b.Provider, b.Attempt, string(b.State), b.GoneAt, b.VerifiedAt, b.SecondsAlive})
+		sandboxes = append(sandboxes, box{b.ID, b.TaskID, b.Provider, b.Attempt, string(b.State), b.GoneAt, b.VerifiedAt, b.SecondsAlive})
 	}
 	text, err := json.Marshal(map[string]any{
 		"version": 1, "task_id": work.TaskID, "ticket_id": work.TicketID, "branch": work.Branch, "base": work.Base, "agent": work.Agent,
 		"earlier_task_ids": tasks, "attempts": attemptsOf(work, story), "files": shown(files), "files_changed": len(files),
 		"test_command": work.Execution.TestCommand, "tests_passed": story.TestsPassed, "tests_said": story.TestsSaid, "changed_nothing": story.ChangedNothing, "interventions": append([]receipt.Spoken{}, sum.Spoken...),
-		"cost_usd": sum.Receipt.CostUSD, "cost_unknown": sum.Receipt.CostUnknown, "sandbox_costs": sum.Receipt.Costs, "sandboxes": boxes, "sandboxes_left_out": left,
+		"cost_usd": sum.Receipt.CostUSD, "cost_unknown": sum.Receipt.CostUnknown, "sandbox_costs": sum.Receipt.Costs, "sandboxes": sandboxes, "sandboxes_left_out": left,
 		"validation_rounds": story.Task.Rounds, "validations": reviewStubs(story.Task.Reviews),
 	})
 	if err != nil { // numbers and texts only: nothing here can fail to marshal

@@ -105,7 +105,7 @@ func (a *API) webSocket(c *gin.Context) {
 	conn.SetReadLimit(maxFrame)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	reader := &busReader{api: a, conn: conn, filter: filterOf(r), boxes: newBoxes()}
+	reader := &busReader{api: a, conn: conn, filter: filterOf(r), sandboxes: newBusSandboxes()}
 	reader.opened = a.opening(r.Context(), kindSocket, http.StatusSwitchingProtocols)
 	if err := reader.run(ctx, r); err != nil && ctx.Err() == nil {
 		a.log.DebugContext(ctx, "reader of the bus left", slog.Any("error", err))
@@ -121,7 +121,7 @@ type busReader struct {
 	who    ingest.BusReader
 	only   string // the sandbox that asks for itself; empty: a user
 	place  ingest.BusPlace
-	boxes  boxes
+	sandboxes  busSandboxes
 
 	credential string
 	opened     func() (ended func())
@@ -275,8 +275,8 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if errors.Is(err, errManyBoxes) {
-			return b.refuse(ctx, errManyBoxes)
+		if errors.Is(err, errManySandboxes) {
+			return b.refuse(ctx, errManySandboxes)
 		}
 		if err != nil && task.CodeOf(err) != task.CodeUnavailable {
 			return err // what could not be read because the store is away is read later

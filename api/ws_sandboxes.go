@@ -17,23 +17,23 @@ const (
 	gather = 10 * time.Millisecond
 	// sweepBack is more than a commit takes: what one look missed, the next one finds.
 	sweepBack = time.Minute
-	// maxBoxes is how many sandboxes a reader remembers before it has to come again.
-	maxBoxes = 50_000
+	// maxSandboxes is how many sandboxes a reader remembers; with more it has to connect again.
+	maxSandboxes = 50_000
 	// hidden is the place of a sandbox that the reader may not see.
 	hidden = -1
 )
 
-var errManyBoxes = task.Errorf(task.CodeUnavailable, "Too many sandboxes were followed; connect again to go on.")
+var errManySandboxes = task.Errorf(task.CodeUnavailable, "Too many sandboxes were followed. Next: connect again")
 
-// boxes is what a reader of the bus knows of sandboxes.
-type boxes struct {
+// busSandboxes holds the sandboxes that a reader of the bus follows.
+type busSandboxes struct {
 	places  map[string]int64 // the newest event that was told, or hidden
 	dirty   map[string]struct{}
 	swept   time.Time // when all sandboxes with news were looked for last
 	skipped bool      // news were passed over that another filter would tell
 }
 
-func newBoxes() boxes { return boxes{places: map[string]int64{}, dirty: map[string]struct{}{}} }
+func newBusSandboxes() busSandboxes { return busSandboxes{places: map[string]int64{}, dirty: map[string]struct{}{}} }
 
 // news notes that a sandbox has some. What the filter passes over is not looked at, and
 // forgotten: should a later filter want it, it begins then.
@@ -41,10 +41,10 @@ func (b *busReader) news(id string) {
 	switch {
 	case b.only != "" && b.only != id:
 	case !b.filter.wants("sandbox", id):
-		b.boxes.skipped = true
-		delete(b.boxes.places, id)
-	case b.boxes.places[id] != hidden:
-		b.boxes.dirty[id] = struct{}{}
+		b.sandboxes.skipped = true
+		delete(b.sandboxes.places, id)
+	case b.sandboxes.places[id] != hidden:
+		b.sandboxes.dirty[id] = struct{}{}
 	}
 }
 
@@ -64,8 +64,8 @@ func (b *busReader) refilter(ctx context.Context, frame clientFrame) error {
 		return err
 	}
 	b.filter.replace(frame)
-	if err == nil && b.boxes.skipped {
-		b.who.Since, b.boxes.skipped = now, false
+	if err == nil && b.sandboxes.skipped {
+		b.who.Since, b.sandboxes.skipped = now, false
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (b *busReader) sweep(ctx context.Context) error {
 		return err
 	}
 	since := b.who.Since
-	if back := b.boxes.swept.Add(-sweepBack); back.After(since) {
+	if back := b.sandboxes.swept.Add(-sweepBack); back.After(since) {
 		since = back
 	}
 	heads, err := b.api.deps.Bulletin.MovedSandboxes(ctx, b.who, since)
@@ -99,20 +99,20 @@ func (b *busReader) sweep(ctx context.Context) error {
 		return err
 	}
 	for id, head := range heads {
-		if place, known := b.boxes.places[id]; !known || place < head {
+		if place, known := b.sandboxes.places[id]; !known || place < head {
 			b.news(id)
 		}
 	}
-	b.boxes.swept = now
+	b.sandboxes.swept = now
 	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
 }
 
 func (b *busReader) tellSandboxes(ctx context.Context) error {
-	for id := range b.boxes.dirty {
+	for id := range b.sandboxes.dirty {
 		if err := b.tellSandbox(ctx, id); err != nil {
 			return err
 		}
-		delete(b.boxes.dirty, id)
+		delete(b.sandboxes.dirty, id)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 				return err
 			}
 			place = e.Sequence
-			b.boxes.places[id] = place
+			b.sandboxes.places[id] = place
 		}
 		if !found.more {
 			return nil
@@ -143,11 +143,11 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 // placeOf returns the newest event of a sandbox that was told; of a sandbox that is new to
 // the reader, the newest before it began to read.
 func (b *busReader) placeOf(ctx context.Context, id string) (int64, error) {
-	if place, known := b.boxes.places[id]; known {
+	if place, known := b.sandboxes.places[id]; known {
 		return place, nil
 	}
-	if len(b.boxes.places) >= maxBoxes {
-		return 0, errManyBoxes
+	if len(b.sandboxes.places) >= maxSandboxes {
+		return 0, errManySandboxes
 	}
 	place, visible, err := b.api.deps.Bulletin.SandboxPlace(ctx, b.who, id)
 	if err != nil {
@@ -156,6 +156,6 @@ func (b *busReader) placeOf(ctx context.Context, id string) (int64, error) {
 	if !visible {
 		place = hidden
 	}
-	b.boxes.places[id] = place
+	b.sandboxes.places[id] = place
 	return place, nil
 }
