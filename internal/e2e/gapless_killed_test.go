@@ -32,7 +32,6 @@ type tellerJob struct {
 	Seed  uint64 `json:"seed"`
 	Total int    `json:"total"`
 	Batch int    `json:"batch"`
-	Gzip  int    `json:"gzip"`
 }
 
 // tell is the main function of such a process. It says the event of each number that it reads
@@ -69,7 +68,7 @@ func tell() int {
 
 func (j tellerJob) patience() reporter.Config {
 	return reporter.Config{
-		SandboxID: j.Box, TaskID: j.Task, AgentID: j.Name, BatchEvents: j.Batch, GzipFrom: j.Gzip, Linger: time.Millisecond,
+		SandboxID: j.Box, TaskID: j.Task, AgentID: j.Name, BatchEvents: j.Batch, Linger: time.Millisecond,
 		MinBackoff: 5 * time.Millisecond, MaxBackoff: 300 * time.Millisecond, SlowBackoff: time.Second,
 	}
 }
@@ -77,7 +76,7 @@ func (j tellerJob) patience() reporter.Config {
 func (a *teller) job() tellerJob {
 	return tellerJob{
 		Spool: filepath.Join(a.p.dir, "spools", a.box), URL: a.p.net.URL(), Name: a.name, Box: a.box, Task: a.task,
-		Seed: a.p.seed, Total: a.p.events, Batch: 1 + a.rng.IntN(40), Gzip: a.rng.IntN(16 << 10),
+		Seed: a.p.seed, Total: a.p.events, Batch: 1 + a.rng.IntN(40),
 	}
 }
 
