@@ -115,13 +115,13 @@ func (a *API) webSocket(c *gin.Context) {
 // busReader is one connection. It reads the store at its own pace, so that a slow one is
 // never buffered.
 type busReader struct {
-	api    *API
-	conn   *websocket.Conn
-	filter busFilter
-	who    ingest.BusReader
-	only   string // the sandbox that asks for itself; empty: a user
-	place  ingest.BusPlace
-	sandboxes  busSandboxes
+	api       *API
+	conn      *websocket.Conn
+	filter    busFilter
+	who       ingest.BusReader
+	only      string // the sandbox that asks for itself; empty: a user
+	place     ingest.BusPlace
+	sandboxes busSandboxes
 
 	credential string
 	opened     func() (ended func())

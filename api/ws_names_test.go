@@ -33,14 +33,16 @@ func TestWebSocketKnowsTheOldNames(t *testing.T) {
 		},
 		{`UPDATE sandboxes SET state = 'running' WHERE id = 'two'`, nil, []string{"sandbox.spawned", "SANDBOX_SPAWNED"}},
 		{
-			`UPDATE tasks SET status = 'assigned' WHERE id = $1`, []any{made.ID},
+			`UPDATE tasks SET status = 'assigned' WHERE id = $1`,
+			[]any{made.ID},
 			[]string{"TASK_ASSIGNED", "TASK_STATUS_CHANGED", "TICKET_STATUS_CHANGED"},
 		},
 		{
 			`UPDATE tasks SET status = 'running' WHERE id = $1`, []any{made.ID}, []string{"TASK_STARTED", "TASK_STATUS_CHANGED"},
 		},
 		{
-			`UPDATE tasks SET status = 'pending_validation' WHERE id = $1`, []any{made.ID},
+			`UPDATE tasks SET status = 'pending_validation' WHERE id = $1`,
+			[]any{made.ID},
 			[]string{"TASK_VALIDATION_REQUESTED", "TASK_STATUS_CHANGED", "TICKET_STATUS_CHANGED"},
 		},
 		{
@@ -50,7 +52,8 @@ func TestWebSocketKnowsTheOldNames(t *testing.T) {
 		},
 		{
 			`UPDATE attempts SET ended_at = now(), outcome = 'failed', stop_reason = 'idle_timeout' WHERE sandbox_id = 'two'`,
-			nil, []string{"SANDBOX_TERMINATED_IDLE"},
+			nil,
+			[]string{"SANDBOX_TERMINATED_IDLE"},
 		},
 		{`UPDATE sandboxes SET state = 'gone' WHERE id = 'two'`, nil, []string{"sandbox.terminated"}},
 		{
@@ -60,7 +63,8 @@ func TestWebSocketKnowsTheOldNames(t *testing.T) {
 		},
 		{`UPDATE tasks SET status = 'failed' WHERE id = $1`, []any{next.ID}, []string{"TASK_FAILED", "TASK_STATUS_CHANGED"}},
 		{
-			`UPDATE tasks SET status = 'cancelled' WHERE id = $1`, []any{next.ID},
+			`UPDATE tasks SET status = 'cancelled' WHERE id = $1`,
+			[]any{next.ID},
 			[]string{"TASK_CANCELLED", "TASK_STATUS_CHANGED", "TICKET_STATUS_CHANGED"},
 		},
 	}

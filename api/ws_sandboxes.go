@@ -33,7 +33,9 @@ type busSandboxes struct {
 	skipped bool      // news were passed over that another filter would tell
 }
 
-func newBusSandboxes() busSandboxes { return busSandboxes{places: map[string]int64{}, dirty: map[string]struct{}{}} }
+func newBusSandboxes() busSandboxes {
+	return busSandboxes{places: map[string]int64{}, dirty: map[string]struct{}{}}
+}
 
 // news notes that a sandbox has some. What the filter passes over is not looked at, and
 // forgotten: should a later filter want it, it begins then.

@@ -129,7 +129,7 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 		Unit: tag.Get("unit"), Zero: tag.Get("zero"), Doc: tag.Get("doc"),
 		Secret: sf.Type == reflect.TypeFor[Secret](), scale: map[string]time.Duration{}, index: index,
 	}
-	for _, older := range strings.Fields(tag.Get("env")) {
+	for older := range strings.FieldsSeq(tag.Get("env")) {
 		name, scale := scaled(older)
 		if scale > 0 {
 			f.scale[name] = scale

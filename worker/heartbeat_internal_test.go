@@ -17,7 +17,7 @@ type slowHosts struct {
 
 func (h *slowHosts) HostSeen(context.Context, string, []string, []string, int) (bool, error) {
 	h.seen++
-	time.Sleep(h.takes)
+	<-time.After(h.takes)
 	return false, nil
 }
 

@@ -79,8 +79,8 @@ func namesOf(path string, of reflect.Type) (names []string) {
 	case of.Kind() != reflect.Struct:
 		return []string{path + ":" + of.Kind().String()}
 	}
-	for n := range of.NumField() {
-		names = append(names, namesOfField(path, of.Field(n))...)
+	for field := range of.Fields() {
+		names = append(names, namesOfField(path, field)...)
 	}
 	return names
 }

@@ -108,7 +108,7 @@ func recordedEvents(t *testing.T, path string) []*historypb.HistoryEvent {
 	t.Helper()
 	file, err := os.Open(path)
 	require.NoError(t, err)
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()
 	history, err := client.HistoryFromJSON(file, client.HistoryJSONOptions{})
 	require.NoError(t, err)
 	return history.GetEvents()

@@ -33,9 +33,14 @@ func TestValidator_VerdictBeforeATextOfTheBackground(t *testing.T) {
 // A signal counts in the turn that ended with it alone.
 func TestContinuous_SignalOfAnEarlierTurnDoesNotCount(t *testing.T) {
 	b := newBench(t, nil, []step{
-		{Hear: true}, says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01),
-		{Hear: true}, {Write: "ready"}, ends("", 0.02),
-		{Hear: true}, says("m3", "Now. TASK_COMPLETE"), ends("Now. TASK_COMPLETE", 0.03), {End: true},
+		{Hear: true},
+		says("m1", "TASK_COMPLETE"), ends("TASK_COMPLETE", 0.01),
+		{Hear: true},
+		{Write: "ready"},
+		ends("", 0.02),
+		{Hear: true},
+		says("m3", "Now. TASK_COMPLETE"), ends("Now. TASK_COMPLETE", 0.03),
+		{End: true},
 	})
 	b.cfg.Continuous, b.cfg.TestCommand = true, "test -e ready"
 	require.Equal(t, 0, b.run())

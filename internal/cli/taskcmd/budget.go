@@ -79,13 +79,13 @@ func newBudget(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.budget(ctx, "project", p.ID, f, api.ProjectBudget, api.SetProjectBudget)
+			return s.budget(ctx, budgetOf{"project", p.ID, api.ProjectBudget, api.SetProjectBudget}, f)
 		}
 		t, err := s.taskOf(ctx, api, args[0])
 		if err != nil {
 			return err
 		}
-		return s.budget(ctx, "task", t.ID, f, api.TaskBudget, api.SetTaskBudget)
+		return s.budget(ctx, budgetOf{"task", t.ID, api.TaskBudget, api.SetTaskBudget}, f)
 	})
 	cmd.Long = `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
 what is not named stays, and 0 takes a limit away. Tasks that were suspended for a budget go on when it is raised. The wall clock of a task runs
@@ -106,22 +106,26 @@ from its creation, that of a project from its own, also while none of its tasks 
 	return cmd
 }
 
-func (s *session) budget(ctx context.Context, of, id string, f budgetFlags,
-	read func(context.Context, string) (client.BudgetUsage, error),
-	set func(context.Context, string, client.Budget) (client.BudgetUsage, error),
-) error {
-	now, err := read(ctx, id)
+// budgetOf is whose budget a command is about, with the calls that read and set it.
+type budgetOf struct {
+	kind, id string
+	read     func(context.Context, string) (client.BudgetUsage, error)
+	set      func(context.Context, string, client.Budget) (client.BudgetUsage, error)
+}
+
+func (s *session) budget(ctx context.Context, of budgetOf, f budgetFlags) error {
+	now, err := of.read(ctx, of.id)
 	if err != nil {
 		return err
 	}
 	b, named, err := f.over(now.Budget, true)
 	if err == nil && named {
-		now, err = set(ctx, id, b)
+		now, err = of.set(ctx, of.id, b)
 	}
 	return s.answer(now, err, func() {
 		s.spendingTable(now)
 		if named {
-			s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of)
+			s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of.kind)
 			for _, id := range now.TaskIDs {
 				s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
 			}

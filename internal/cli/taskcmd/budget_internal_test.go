@@ -9,7 +9,10 @@ import (
 
 func TestWholeSeconds_NegativeStaysNegative(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[time.Duration]int64{-time.Millisecond: -1, -1500 * time.Millisecond: -2, 0: 0, time.Millisecond: 1, 2 * time.Second: 2} {
-		require.Equal(t, want, wholeSeconds(given), given)
+	for _, c := range []struct {
+		given time.Duration
+		want  int64
+	}{{-time.Millisecond, -1}, {-1500 * time.Millisecond, -2}, {0, 0}, {time.Millisecond, 1}, {2 * time.Second, 2}} {
+		require.Equal(t, c.want, wholeSeconds(c.given), c.given)
 	}
 }

@@ -132,7 +132,7 @@ func (s *suite) read(t T, labels sandbox.Labels, path string) string {
 }
 
 // seenRunning reports whether a process of the host has tag in its command line.
-func (s *suite) seenRunning(t T, tag string) bool {
+func (s *suite) seenRunning(tag string) bool {
 	return slices.ContainsFunc(s.CommandLines(), func(line string) bool { return strings.Contains(line, tag) })
 }
 

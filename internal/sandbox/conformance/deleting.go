@@ -96,7 +96,7 @@ func deleteWhileStarting(s *suite, t T) {
 		})
 		require.NoError(t, deleted)
 		s.isGone(t, labels)
-		require.False(t, s.seenRunning(t, tag))
+		require.False(t, s.seenRunning(tag))
 	}
 }
 

@@ -55,9 +55,9 @@ func execEndsInTime(s *suite, t T) {
 	res, err := sandbox.Exec(t.Context(), s.p, labels, cmd)
 	code(t, task.CodeUnavailable, err)
 	require.Contains(t, string(res.Stdout), "early")
-	require.False(t, s.seenRunning(t, tag))
+	require.False(t, s.seenRunning(tag))
 	s.sh(t, labels, tree(tag, "exit 0"))
-	require.False(t, s.seenRunning(t, tag), "what a command leaves behind ends with it")
+	require.False(t, s.seenRunning(tag), "what a command leaves behind ends with it")
 }
 
 func execCancelled(s *suite, t T) {
@@ -68,10 +68,10 @@ func execCancelled(s *suite, t T) {
 		_, err := sandbox.Exec(ctx, s.p, labels, shell(tree(tag, "sleep 600")))
 		over <- err
 	}()
-	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
+	s.eventually(t, "the command runs", func() bool { return s.seenRunning(tag) })
 	cancel()
 	require.ErrorIs(t, <-over, context.Canceled)
-	require.False(t, s.seenRunning(t, tag), "all that it began ends with it")
+	require.False(t, s.seenRunning(tag), "all that it began ends with it")
 }
 
 func execBesideAndAfter(s *suite, t T) {
@@ -89,9 +89,9 @@ func deleteEndsExec(s *suite, t T) {
 		defer close(over)
 		_, _ = sandbox.Exec(t.Context(), s.p, labels, shell("sleep "+tag)) // it is ended, with whatever answer
 	}()
-	s.eventually(t, "the command runs", func() bool { return s.seenRunning(t, tag) })
+	s.eventually(t, "the command runs", func() bool { return s.seenRunning(tag) })
 	require.NoError(t, s.p.Delete(t.Context(), labels))
-	require.False(t, s.seenRunning(t, tag))
+	require.False(t, s.seenRunning(tag))
 	<-over
 	_, err := sandbox.Exec(t.Context(), s.p, labels, shell("true"))
 	code(t, task.CodeNotFound, err)

@@ -133,22 +133,22 @@ func (s *suite) planted(t T, then string) (sandbox.Labels, string) {
 func orphansDie(s *suite, t T) {
 	labels, tag := s.planted(t, "exit 0")
 	require.Zero(t, s.ended(t, labels).ExitCode)
-	require.False(t, s.seenRunning(t, tag), "once the command is seen as ended its tree is dead")
+	require.False(t, s.seenRunning(tag), "once the command is seen as ended its tree is dead")
 }
 
 func stopEndsTree(s *suite, t T) {
 	labels, tag := s.planted(t, "sleep 600")
 	for i := range 4 {
-		s.eventually(t, "the whole tree runs", func() bool { return s.seenRunning(t, fmt.Sprint(tag, i+1)) })
+		s.eventually(t, "the whole tree runs", func() bool { return s.seenRunning(fmt.Sprint(tag, i+1)) })
 	}
 	require.NoError(t, s.p.Stop(t.Context(), labels, 50*time.Millisecond))
-	require.False(t, s.seenRunning(t, tag))
+	require.False(t, s.seenRunning(tag))
 }
 
 func deleteEndsTree(s *suite, t T) {
 	labels, tag := s.planted(t, "sleep 600")
 	require.NoError(t, s.p.Delete(t.Context(), labels))
-	require.False(t, s.seenRunning(t, tag))
+	require.False(t, s.seenRunning(tag))
 }
 
 // listing is a line of shell that writes the command lines that can be seen from there.
