@@ -49,11 +49,8 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 	if d.IdempotencyKey == "" {
 		return task.Accepted{}, nil
 	}
-	row, err := s.q.IdempotencyKey(ctx, d.OrganizationID, d.IdempotencyKey)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return task.Accepted{}, nil
-	}
-	if err != nil {
+	row, found, err := maybe(s.q.IdempotencyKey(ctx, d.OrganizationID, d.IdempotencyKey))
+	if !found {
 		return task.Accepted{}, translate("look up the idempotency key", err)
 	}
 	if !bytes.Equal(row.BodyHash, d.BodyHash) {

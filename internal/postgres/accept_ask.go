@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -136,14 +133,9 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 	if a.Kind != task.CommandComplete || r != task.ReceiptCarriedOut {
 		return asked, false, nil
 	}
-	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return asked, false, nil
-	case err != nil:
+	row, open, err := maybe(q.OpenCommand(ctx, a.TaskID, a.Kind))
+	if !open || saysOK(row) || readObject(row.Args).text("sandbox_id") != a.SandboxID {
 		return asked, false, err
-	case saysOK(row), readObject(row.Args).text("sandbox_id") != a.SandboxID:
-		return asked, false, nil
 	}
 	asked = task.CommandResult{Command: commandRecord(row), Status: task.StatusFailed}
 	if a.OK {
@@ -157,11 +149,8 @@ func openCommand(ctx context.Context, q *db.Queries, a task.CommandRequest) (ope
 	if a.Wire {
 		return open, false, nil
 	}
-	row, err := q.OpenCommand(ctx, a.TaskID, a.Kind)
-	if task.CodeOf(translate("look for an open command", err)) == task.CodeNotFound {
-		return open, false, nil
-	}
-	return commandRecord(row), err == nil, err
+	row, under, err := maybe(q.OpenCommand(ctx, a.TaskID, a.Kind))
+	return commandRecord(row), under, err
 }
 
 // judgedState is what the projection says of a task. A success that was accepted since the

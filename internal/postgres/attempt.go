@@ -3,11 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -54,20 +51,17 @@ func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput,
 }
 
 func (b *beginning) begin(ctx context.Context, installation string) (contract.BeginAttemptResult, error) {
-	found, err := b.q.TaskForUpdate(ctx, b.in.TaskID)
+	current, err := b.q.TaskForUpdate(ctx, b.in.TaskID)
 	if err != nil {
 		return contract.BeginAttemptResult{}, err
 	}
-	b.row = found.Task
+	b.row = current.Task
 	if b.row.RunID != b.runID {
 		return contract.BeginAttemptResult{Fenced: true}, nil
 	}
-	known, err := b.q.AttemptOf(ctx, db.AttemptOfParams{TaskID: b.row.ID, RunID: b.runID, Ordinal: b.in.Ordinal})
-	if err == nil {
-		return contract.BeginAttemptResult{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, nil
-	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return contract.BeginAttemptResult{}, err
+	known, found, err := maybe(b.q.AttemptOf(ctx, db.AttemptOfParams{TaskID: b.row.ID, RunID: b.runID, Ordinal: b.in.Ordinal}))
+	if found || err != nil {
+		return contract.BeginAttemptResult{LiveAttempt: *liveAttempt(known.Attempt, known.Sandbox)}, err
 	}
 	if b.in.Ordinal <= b.row.Ordinal { // a late repeat of a workflow task that was lost
 		return contract.BeginAttemptResult{Fenced: true}, nil
@@ -186,8 +180,8 @@ func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, er
 	if err := b.q.LockHosts(ctx); err != nil {
 		return "", reason, err
 	}
-	id, err = b.q.ChooseHost(ctx, b.cfg.HostFresh, b.row.Provider)
-	if !errors.Is(err, pgx.ErrNoRows) {
+	id, found, err := maybe(b.q.ChooseHost(ctx, b.cfg.HostFresh, b.row.Provider))
+	if found || err != nil {
 		return id, reason, err
 	}
 	n, err := b.q.HostsOffering(ctx, b.cfg.HostFresh, b.row.Provider)

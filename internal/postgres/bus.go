@@ -2,10 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -54,11 +51,8 @@ func (s *Store) MovedSandboxes(ctx context.Context, who ingest.BusReader, since 
 // SandboxPlace answers the number of a sandbox's newest event before who began to read. It
 // is not visible for a sandbox that is unknown or another organization's.
 func (s *Store) SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error) {
-	place, err = s.q.SandboxPlace(ctx, db.SandboxPlaceParams{
+	place, visible, err = maybe(s.q.SandboxPlace(ctx, db.SandboxPlaceParams{
 		Since: who.Since, SandboxID: sandboxID, OrganizationID: who.OrganizationID, Bare: who.Bare,
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, nil
-	}
-	return place, err == nil, translate("find the place in a sandbox", err)
+	}))
+	return place, visible, translate("find the place in a sandbox", err)
 }

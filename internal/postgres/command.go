@@ -3,12 +3,9 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -42,12 +39,9 @@ func takeCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInpu
 	if !uuidForm.MatchString(in.Command.ID) {
 		return unknown, nil
 	}
-	row, err := q.TaskCommand(ctx, in.Command.ID, in.TaskID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return unknown, nil
-	}
-	if err != nil {
-		return contract.LoadedCommand{}, err
+	row, found, err := maybe(q.TaskCommand(ctx, in.Command.ID, in.TaskID))
+	if !found {
+		return unknown, err
 	}
 	return readCommand(ctx, q, row)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -190,12 +188,9 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	if err != nil || !listens {
 		return false, err
 	}
-	said, err := q.LockNotice(ctx, row.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil // somebody else has told it
-	}
-	if err != nil {
-		return false, err
+	said, found, err := maybe(q.LockNotice(ctx, row.ID))
+	if !found {
+		return false, err // nil: somebody else has told it
 	}
 	var d explain.Diagnosis
 	if err := json.Unmarshal(said, &d); err != nil {

@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -67,12 +64,9 @@ func (s *Store) EventCounts(ctx context.Context, sandboxID string) (client.Event
 
 // eventCounts counts the events of a sandbox; an unknown one has none. Events never change: sums of the first ones are kept.
 func (s *Store) eventCounts(ctx context.Context, sandboxID string) (eventCounts, error) {
-	row, err := s.q.EventCounts(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return eventCounts{}, nil
-	}
+	row, found, err := maybe(s.q.EventCounts(ctx, sandboxID))
 	counts := eventCounts{head: row.LastSequence}
-	if err == nil {
+	if found {
 		err = json.Unmarshal(row.Types, &counts.types)
 	}
 	for after := row.UpToSequence; err == nil && after < counts.head; after += countStep {

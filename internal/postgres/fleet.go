@@ -229,6 +229,14 @@ func (s *Store) SetReaperRests(ctx context.Context, rests bool) error {
 	return translate("note the reaper's rest", s.q.SetReaperRests(ctx, rests))
 }
 
+// maybe returns a row that may be missing, and whether it was found.
+func maybe[T any](row T, err error) (_ T, found bool, _ error) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return row, false, nil
+	}
+	return row, err == nil, err
+}
+
 // oneRow turns an update that hit nothing into "not found".
 func oneRow(rows int64, err error) error {
 	if err == nil && rows == 0 {

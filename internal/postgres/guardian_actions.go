@@ -3,11 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -150,9 +147,8 @@ func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to str
 
 // projectOfAny returns the project that an ID names: its own, or that of a task, a sandbox or an agent in it.
 func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string) (string, error) {
-	found, err := q.ProjectIDOf(ctx, organizationID, id)
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return found, translate("look for a project", err)
+	if projectID, found, err := maybe(q.ProjectIDOf(ctx, organizationID, id)); found || err != nil {
+		return projectID, translate("look for a project", err)
 	}
 	box, err := resolve(ctx, q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
 	if task.CodeOf(err) == task.CodeNotFound {
@@ -160,8 +156,8 @@ func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string)
 	} else if err != nil {
 		return "", err
 	}
-	found, err = q.ProjectIDOf(ctx, organizationID, box)
-	return found, translate("look for a project", err)
+	projectID, err := q.ProjectIDOf(ctx, organizationID, box)
+	return projectID, translate("look for a project", err)
 }
 
 // lockSides locks the projects that two ids speak of.

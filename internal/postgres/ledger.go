@@ -3,11 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -141,14 +138,9 @@ func (s *Store) CountReappeared(ctx context.Context) (n int, id string, err erro
 // TokenLives is [task.CodeGone] an hour after the sandbox was verified gone: then its token
 // opens nothing any more. Of a sandbox that nobody knows it says nothing.
 func (s *Store) TokenLives(ctx context.Context, sandboxID string) error {
-	over, err := s.q.TokenOver(ctx, sandboxID)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
-		return translate("look whether the token of sandbox "+sandboxID+" lives", err)
-	case over:
+	over, _, err := maybe(s.q.TokenOver(ctx, sandboxID))
+	if over {
 		return task.Errorf(task.CodeGone, "Sandbox %s is gone, and its token with it.", sandboxID)
 	}
-	return nil
+	return translate("look whether the token of sandbox "+sandboxID+" lives", err)
 }

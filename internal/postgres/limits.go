@@ -7,8 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/digest"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -28,12 +26,9 @@ func (w *projecting) startCooldown(ctx context.Context) error {
 	if w.p.Ended == nil || w.p.Ended.Class != task.ClassProviderLimit || w.last == nil {
 		return nil
 	}
-	data, err := w.q.NewestFailure(ctx, w.last.Attempt.SandboxID, event.Types(event.Failure))
-	if errors.Is(err, pgx.ErrNoRows) && w.last.Attempt.AssignedAt == nil {
-		return nil // no agent ever ran: it is the git host's limit
-	}
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return err
+	data, found, err := maybe(w.q.NewestFailure(ctx, w.last.Attempt.SandboxID, event.Types(event.Failure)))
+	if err != nil || !found && w.last.Attempt.AssignedAt == nil {
+		return err // nil: no agent ever ran, it is the git host's limit
 	}
 	reset, pause := digest.ResetAt(event.Read[event.End](data), time.Now()), w.cfg.Settings.LimitWait
 	if err := w.noteCooldown(ctx, reset, pause); err != nil {

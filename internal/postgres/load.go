@@ -2,10 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"slices"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -81,14 +78,11 @@ func (l *loading) load(ctx context.Context) (contract.LoadedTask, error) {
 
 // claim reports whether this chain carries out the command.
 func (l *loading) claim(ctx context.Context) (bool, error) {
-	got, err := l.q.ClaimCommand(ctx, db.ClaimCommandParams{
+	got, claimed, err := maybe(l.q.ClaimCommand(ctx, db.ClaimCommandParams{
 		FirstRunID: &l.ref.FirstRunID, ID: l.ref.CommandID, TaskID: l.ref.TaskID,
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
+	}))
 	l.kind, l.again = got.Kind, got.Was != nil
-	return err == nil, err
+	return claimed, err
 }
 
 // reopen brings a task back that has ended, or settles that it stays as it is: a completed
@@ -146,11 +140,8 @@ func working(s task.Status) bool {
 
 // findLive finds the newest attempt if it is not over, and ends all others.
 func (l *loading) findLive(ctx context.Context) error {
-	last, err := l.q.LastAttempt(ctx, l.row.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+	last, found, err := maybe(l.q.LastAttempt(ctx, l.row.ID))
+	if !found {
 		return err
 	}
 	l.last, l.saved = &last.Attempt, last.Attempt.HeadCommit != nil || unpublished(last).Head != ""
@@ -169,10 +160,7 @@ func (l *loading) findLive(ctx context.Context) error {
 
 // Unpublished is what the newest attempt committed and could not push, as far as it was rescued.
 func (s *Store) Unpublished(ctx context.Context, taskID string) (task.Unpublished, error) {
-	last, err := s.q.LastAttempt(ctx, taskID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return task.Unpublished{}, nil
-	}
+	last, _, err := maybe(s.q.LastAttempt(ctx, taskID))
 	return unpublished(last), translate("look for the saved work of task "+taskID, err)
 }
 

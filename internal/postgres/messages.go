@@ -198,12 +198,9 @@ func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) 
 		return ingest.Message{}, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
 	}
 	row, err := s.q.GetMessage(ctx, id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return ingest.Message{}, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
-	}
 	m := message(row.Message)
 	m.OrganizationID, m.TaskID = deref(row.OrganizationID), deref(row.TaskID)
-	return m, translate("read the message", err)
+	return m, missing(translate("read the message", err), "There is no message %q.", id)
 }
 
 func message(row db.Message) ingest.Message {
@@ -224,11 +221,9 @@ func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ing
 	if once.Key == "" {
 		return ingest.Message{}, false, nil
 	}
-	row, err := s.q.MessageOfKey(ctx, once.Scope, once.Key)
+	row, found, err := maybe(s.q.MessageOfKey(ctx, once.Scope, once.Key))
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return ingest.Message{}, false, nil
-	case err != nil:
+	case !found:
 		return ingest.Message{}, false, translate("look up the idempotency key", err)
 	case !bytes.Equal(row.Message.BodyHash, once.BodyHash):
 		return ingest.Message{}, false, &task.Error{

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -14,9 +11,9 @@ import (
 // project, which allows it. to is the id of a sandbox, a task or an agent. [task.CodeForbidden]
 // tells nothing about agents elsewhere, not even whether they exist.
 func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error) {
-	writer, err := s.q.MessageWriter(ctx, from)
+	writer, found, err := maybe(s.q.MessageWriter(ctx, from))
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case err == nil && !found:
 		return "", task.Errorf(task.CodeForbidden, "This agent works on no task of a project; it has nobody to write to.")
 	case err != nil:
 		return "", translate("find the project of sandbox "+from, err)
@@ -47,8 +44,7 @@ func (s *Store) agentIn(ctx context.Context, writer db.MessageWriterRow, to stri
 	if uuidForm.MatchString(to) {
 		ask = s.q.AgentOfTask
 	}
-	sandboxID, err := ask(ctx, to, writer.ProjectID)
-	if !errors.Is(err, pgx.ErrNoRows) {
+	if sandboxID, found, err := maybe(ask(ctx, to, writer.ProjectID)); found || err != nil {
 		return sandboxID, err
 	}
 	return resolve(ctx, s.q, db.ActiveByAnyIDParams{OrganizationID: *writer.OrganizationID, ID: to, ProjectID: writer.ProjectID})

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -138,11 +136,10 @@ func (w *projecting) write(ctx context.Context) error {
 }
 
 func (w *projecting) readLast(ctx context.Context) error {
-	last, err := w.q.LastAttempt(ctx, w.row.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+	last, found, err := maybe(w.q.LastAttempt(ctx, w.row.ID))
+	if found {
+		w.last = &last
 	}
-	w.last = &last
 	return err
 }
 
@@ -252,14 +249,14 @@ func (w *projecting) errorText(ctx context.Context, instead string) (string, err
 	if w.p.ErrorID == "" {
 		return storable(instead), nil
 	}
-	text, err := w.q.TextByID(ctx, w.p.ErrorID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return storable(instead), nil
+	text, found, err := maybe(w.q.TextByID(ctx, w.p.ErrorID))
+	if !found {
+		return storable(instead), err
 	}
 	if w.p.Quotes {
 		text = instead + ": " + text
 	}
-	return firstRunes(text, most), err
+	return firstRunes(text, most), nil
 }
 
 func (w *projecting) writeAttempts(ctx context.Context) error {

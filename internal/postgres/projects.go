@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -80,10 +78,7 @@ func (s *Store) Project(ctx context.Context, organizationID, id string) (client.
 
 // ProjectOf answers the id of a repository's project; empty if it has none yet.
 func (s *Store) ProjectOf(ctx context.Context, organizationID, repo string) (string, error) {
-	row, err := s.q.ProjectByRepo(ctx, organizationID, repo)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return "", nil
-	}
+	row, _, err := maybe(s.q.ProjectByRepo(ctx, organizationID, repo))
 	return row.ID, translate("look for the project of "+repo, err)
 }
 

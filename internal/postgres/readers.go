@@ -145,25 +145,18 @@ func (s *Store) PhaseStatus(ctx context.Context, sandboxID string) (spec.PhaseSt
 	if err != nil {
 		return phases, activity, translate("read the phases", err)
 	}
-	row, err := s.q.LastActivity(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return phases, activity, nil
+	row, found, err := maybe(s.q.LastActivity(ctx, sandboxID))
+	if found {
+		err = s.readActivity(ctx, sandboxID, row, &activity)
 	}
-	if err != nil {
-		return phases, activity, translate("read the activity", err)
-	}
-	err = s.readActivity(ctx, sandboxID, row, &activity)
 	return phases, activity, translate("read the activity", err)
 }
 
 // phases reads the progress row: what it costs does not grow with the events.
 func (s *Store) phases(ctx context.Context, sandboxID string) (spec.PhaseStatus, error) {
-	row, err := s.q.SpecProgress(ctx, sandboxID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return spec.ReadPhases(sandboxID, nil, time.Time{}), nil
-	}
-	if err != nil {
-		return spec.PhaseStatus{}, err
+	row, found, err := maybe(s.q.SpecProgress(ctx, sandboxID))
+	if !found {
+		return spec.ReadPhases(sandboxID, nil, time.Time{}), err
 	}
 	p, err := specProgress(row)
 	return spec.ReadPhases(sandboxID, p, row.Now), err

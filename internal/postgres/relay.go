@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,7 +35,7 @@ func (s *Store) LeaseRelays(ctx context.Context, owner string, limit int, p inge
 // SettleRelay implements [ingest.RelayLeases]. A lease that was lost is the new owner's to settle.
 func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Settled, p ingest.Pace) (again bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
-		if _, err := q.LockRelay(ctx, u.TaskID, u.Owner); err != nil {
+		if _, found, err := maybe(q.LockRelay(ctx, u.TaskID, u.Owner)); !found {
 			return err
 		}
 		again, err = q.SettleRelay(ctx, db.SettleRelayParams{
@@ -47,9 +46,6 @@ func (s *Store) SettleRelay(ctx context.Context, u ingest.Unit, done ingest.Sett
 		})
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
 	return again, translate("settle the relay of task "+u.TaskID, err)
 }
 
@@ -149,11 +145,8 @@ func (s *Store) EndReaperRest(ctx context.Context) (rested bool, err error) {
 
 // SlotGranted implements [ingest.RelayContents].
 func (s *Store) SlotGranted(ctx context.Context, taskID string) (at time.Time, held bool, err error) {
-	at, err = s.q.SlotGranted(ctx, taskID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return time.Time{}, false, nil
-	}
-	return at, err == nil, translate("read the slot of task "+taskID, err)
+	at, held, err = maybe(s.q.SlotGranted(ctx, taskID))
+	return at, held, translate("read the slot of task "+taskID, err)
 }
 
 // TakeDigest implements [ingest.RelayContents]. The events that it speaks of are no longer due;
@@ -164,11 +157,8 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 			return due, false, translate("recall events of sandbox "+u.SandboxID, err)
 		}
 	}
-	row, err := s.q.TakeEvents(ctx, u.SandboxID)
-	if errors.Is(err, pgx.ErrNoRows) || (err == nil && row.LastSequence == row.Relayed) {
-		return due, false, nil
-	}
-	if err != nil {
+	row, found, err := maybe(s.q.TakeEvents(ctx, u.SandboxID))
+	if !found || row.LastSequence == row.Relayed {
 		return due, false, translate("take events of sandbox "+u.SandboxID, err)
 	}
 	built, taskID, err := s.buildFacts(ctx, contract.LoadEventsInput{SandboxID: u.SandboxID, After: row.Relayed})

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/event"
@@ -202,11 +199,8 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 // readWorkers reads what the newest agent told that did not judge but work.
 func (w *projecting) readWorkers(ctx context.Context) error {
 	w.agent, w.continuous = nil, nil
-	at, err := w.q.LastWorkAttempt(ctx, w.row.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
+	at, found, err := maybe(w.q.LastWorkAttempt(ctx, w.row.ID))
+	if !found {
 		return err
 	}
 	return w.completionsOf(ctx, at.SandboxID)

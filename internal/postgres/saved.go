@@ -3,10 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
@@ -85,11 +82,8 @@ func nameKept(one *savedwork.SavedWork, text db.SavedTextsRow) {
 func (s *Store) SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error) {
 	first := piece*savedPiece + 1
 	row, err := s.q.SavedPiece(ctx, db.SavedPieceParams{First: first, Most: savedPiece, TaskID: &taskID, ID: textID})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, task.Errorf(task.CodeNotFound, "The saved work %s of task %s is not kept any more.", textID, taskID)
-	}
 	if err != nil || !strings.HasSuffix(row.Kind, savedwork.TextBase64) {
-		return []byte(row.Piece), translate("read saved work of task "+taskID, err)
+		return []byte(row.Piece), missing(translate("read saved work of task "+taskID, err), "The saved work %s of task %s is not kept any more.", textID, taskID)
 	}
 	content, err := base64.StdEncoding.DecodeString(row.Piece)
 	return content, translate("decode saved work of task "+taskID, err)

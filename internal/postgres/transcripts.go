@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
@@ -28,10 +25,8 @@ func (s *Store) AppendTranscript(ctx context.Context, p transcript.Piece) (trans
 func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (transcript.Mark, error) {
 	box, err := q.TranscriptSandbox(ctx, p.SandboxID)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return transcript.Mark{}, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", p.SandboxID)
 	case err != nil:
-		return transcript.Mark{}, err
+		return transcript.Mark{}, missing(translate("find the sandbox", err), "There is no sandbox %s.", p.SandboxID)
 	case box.Over:
 		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
 	}
@@ -42,13 +37,11 @@ func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (t
 			return transcript.Mark{}, err
 		}
 	}
-	row, err := q.LockTranscript(ctx, p.RunID)
+	row, found, err := maybe(q.LockTranscript(ctx, p.RunID))
 	switch {
-	case errors.Is(err, pgx.ErrNoRows) && begins:
+	case err == nil && !found && begins:
 		return transcript.Mark{}, task.Errorf(task.CodeConflict, "Sandbox %s has the transcripts of %d runs already; no more are kept.", p.SandboxID, transcript.MaxRuns)
-	case errors.Is(err, pgx.ErrNoRows):
-		return transcript.Mark{}, nil
-	case err != nil:
+	case !found:
 		return transcript.Mark{}, err
 	case row.SandboxID != p.SandboxID:
 		return transcript.Mark{}, task.Errorf(task.CodeConflict, "The run %s is not of sandbox %s.", p.RunID, p.SandboxID)
@@ -155,16 +148,9 @@ func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) 
 // EarlierTranscript answers the newest transcript that an attempt before the given one has
 // left; false if there is none.
 func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
-	before := attempt
-	row, err := s.q.EarlierTranscript(ctx, &taskID, &before)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return transcript.Info{}, false, nil
-	}
-	if err != nil {
-		return transcript.Info{}, false, translate("look for an earlier transcript", err)
-	}
+	row, found, err := maybe(s.q.EarlierTranscript(ctx, &taskID, &attempt))
 	return transcriptInfo(db.TaskTranscriptsRow{
 		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: deref(row.Attempt),
 		Bytes: row.Bytes, Cut: row.Cut, UpdatedAt: row.UpdatedAt,
-	}), true, nil
+	}), found, translate("look for an earlier transcript", err)
 }

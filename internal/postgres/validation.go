@@ -3,11 +3,8 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -40,11 +37,8 @@ func spokenBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, row
 	if a.Kind != task.CommandVerdict || a.SandboxID == "" || now.Final() && !validator { // a task that has ended answers others with too_late
 		return asked, false, nil
 	}
-	given, err := q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return asked, false, nil
-	}
-	if err != nil || !a.Attempt && given.State != string(task.ReceiptAccepted) && judgesAgain(given, a, last) {
+	given, found, err := maybe(q.AcceptedVerdict(ctx, db.AcceptedVerdictParams{TaskID: a.TaskID, SandboxID: a.SandboxID, IsForeign: !a.Attempt}))
+	if !found || !a.Attempt && given.State != string(task.ReceiptAccepted) && judgesAgain(given, a, last) {
 		return asked, false, err
 	}
 	if saysOK(given) && !now.Final() {
@@ -120,10 +114,7 @@ func (w *projecting) judged(ctx context.Context, sandboxID string) (int, error) 
 	if w.last != nil && w.last.Attempt.SandboxID == sandboxID {
 		return w.last.Attempt.Number, nil
 	}
-	work, err := w.q.LastWorkAttempt(ctx, w.row.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
+	work, _, err := maybe(w.q.LastWorkAttempt(ctx, w.row.ID))
 	return work.Number, err
 }
 
@@ -171,11 +162,8 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 	work.Rounds, work.Round = row.Task.ValidationRounds, roundsSoFar(row.Task.Result)+1
 	if work.Validates = row.AttemptKind == task.KindValidation; work.Validates {
 		work.Feedback = demand
-		judged, err := s.q.LastWorkAttempt(ctx, work.TaskID)
+		judged, _, err := maybe(s.q.LastWorkAttempt(ctx, work.TaskID))
 		work.WorkSandbox, work.WorkHead = judged.SandboxID, deref(judged.HeadCommit)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
 		return err
 	}
 	if !strings.Contains(work.Feedback, demand) {
@@ -199,9 +187,9 @@ func attemptOf(ctx context.Context, q *db.Queries, taskID, sandboxID string) (st
 // addAccepted adds the verdict for which the work is being published: it is kept with the others once
 // that is done.
 func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
-	row, err := s.q.AcceptedPass(ctx, t.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+	row, found, err := maybe(s.q.AcceptedPass(ctx, t.ID))
+	if !found {
+		return translate("read the verdict on task "+t.ID, err)
 	}
 	args := readObject(row.Args)
 	r := task.Review{
@@ -214,7 +202,7 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 		}
 	}
 	t.Reviews = append(t.Reviews, r)
-	return translate("read the verdict on task "+t.ID, err)
+	return nil
 }
 
 // sameObject reports whether two JSON texts hold the same value.

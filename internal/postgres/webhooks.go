@@ -2,10 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -20,34 +17,28 @@ func (s *Store) NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback
 }
 
 func noteFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback) (feedback.Noted, error) {
-	about, err := feedbackTask(ctx, q, f)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return feedback.Noted{State: feedback.StateIgnored, Reason: "no pull request of ours"}, nil
+	about, found, err := maybe(q.FeedbackTask(ctx, db.FeedbackTaskParams{
+		Repo: f.Repo, Numbers: append([]int{}, f.Numbers...), Branches: append([]string{}, f.Branches...),
+	}))
+	if !found {
+		return feedback.Noted{State: feedback.StateIgnored, Reason: "no pull request of ours"}, err
 	}
 	out := feedback.Noted{TaskID: about.ID}
-	if err != nil {
-		return out, err
-	}
 	if f.Kind == feedback.KindPull {
 		out.State = feedback.StateNoted
 		return out, q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: f.PullState, At: f.At})
 	}
 	if f.Kind != feedback.KindCheck && !f.PullClosed && pullClosed(about.PullState) { // it was opened again, and nobody told us
 		about.PullState = feedback.PullOpen
-		err = q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: feedback.PullOpen, At: f.At})
-	}
-	if err != nil {
-		return out, err
+		if err := q.SavePullState(ctx, db.SavePullStateParams{RootID: about.RootID, State: feedback.PullOpen, At: f.At}); err != nil {
+			return out, err
+		}
 	}
 	if out.Reason = unwanted(f, about); out.Reason != "" {
 		out.State = feedback.StateIgnored
 		return out, nil
 	}
 	return holdFeedback(ctx, q, f, about)
-}
-
-func feedbackTask(ctx context.Context, q *db.Queries, f feedback.Feedback) (db.FeedbackTaskRow, error) {
-	return q.FeedbackTask(ctx, db.FeedbackTaskParams{Repo: f.Repo, Numbers: append([]int{}, f.Numbers...), Branches: append([]string{}, f.Branches...)})
 }
 
 func pullClosed(state string) bool {

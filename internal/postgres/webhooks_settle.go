@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -108,11 +106,8 @@ func (w *settling) listens(ctx context.Context) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
-	box, err := w.q.MessageSandbox(ctx, id)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return false, nil
-	case err != nil || box.Ended || box.Open >= ingest.MaxOpenMessages:
+	box, found, err := maybe(w.q.MessageSandbox(ctx, id))
+	if !found || box.Ended || box.Open >= ingest.MaxOpenMessages {
 		return false, err
 	}
 	if judges, err := w.judges(ctx, id); judges || err != nil {
@@ -124,11 +119,8 @@ func (w *settling) listens(ctx context.Context) (bool, error) {
 
 // judges reports whether the agent in a sandbox validates: nothing that it changed would come to the branch.
 func (w *settling) judges(ctx context.Context, sandboxID string) (bool, error) {
-	last, err := w.q.LastAttempt(ctx, w.chain.Task.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil && last.Sandbox.ID == sandboxID && validates(last.Attempt), err
+	last, found, err := maybe(w.q.LastAttempt(ctx, w.chain.Task.ID))
+	return found && last.Sandbox.ID == sandboxID && validates(last.Attempt), err
 }
 
 func (w *settling) ids() []string {
