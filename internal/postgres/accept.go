@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -95,32 +93,19 @@ func ahead(deadline *time.Time) error {
 // startTask writes what makes the relay start the workflow, and runs the gate last: it
 // locks the organization.
 func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, projectID string) error {
-	args, err := startArgs(d)
-	if err != nil {
-		return err
+	args := object{}
+	if d.Trace != "" { // the request's trace goes on in the workflow
+		args.set("traceparent", d.Trace)
 	}
-	_, err = q.InsertCommand(ctx, db.InsertCommandParams{
-		ID: task.NewID(), TaskID: taskID, Kind: contract.CommandStart, Args: args, Sender: d.Sender,
-	})
-	if err != nil {
+	if _, err := q.InsertCommand(ctx, db.InsertCommandParams{
+		ID: task.NewID(), TaskID: taskID, Kind: contract.CommandStart, Args: jsonOf(args), Sender: d.Sender,
+	}); err != nil {
 		return err
 	}
 	if err := q.MakeRelayDue(ctx, taskID); err != nil {
 		return err
 	}
 	return admit(ctx, q, d.OrganizationID, projectID)
-}
-
-// startArgs is an object; the request's trace goes on in the workflow.
-func startArgs(d task.NewTask) (json.RawMessage, error) {
-	if d.Trace == "" {
-		return json.RawMessage(`{}`), nil
-	}
-	args, err := json.Marshal(map[string]string{"traceparent": d.Trace})
-	if err != nil {
-		return nil, fmt.Errorf("encode the trace: %w", err)
-	}
-	return args, nil
 }
 
 // place finds or makes the project and the ticket of a task.
@@ -173,20 +158,15 @@ func insertTask(ctx context.Context, q *db.Queries, d task.NewTask, p db.InsertT
 	if err := openProject(ctx, q, p.ProjectID); err != nil {
 		return err
 	}
-	budget, err := json.Marshal(d.Budget)
-	if err != nil {
-		return fmt.Errorf("encode the budget: %w", err)
-	}
 	p.OrganizationID, p.Title, p.Description = d.OrganizationID, d.Title, d.Description
 	p.TaskType, p.PhaseID, p.Priority, p.Mode = d.TaskType, d.PhaseID, d.Priority, d.Mode
 	p.Agent, p.Provider, p.Continuous = d.Agent, d.Provider, d.Continuous
 	p.MaxRetries, p.DeadlineAt = d.MaxRetries, d.DeadlineAt
-	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), budget, orNull(d.UserID)
-	rounds, err := roundsOf(ctx, q, d, p.ProjectID)
-	if err != nil {
+	p.ExecutionConfig, p.Budget, p.UserID = objectOr(d.Execution), jsonOf(d.Budget), orNull(d.UserID)
+	var err error
+	if p.ValidationRounds, err = roundsOf(ctx, q, d, p.ProjectID); err != nil {
 		return err
 	}
-	p.ValidationRounds = rounds
 	if err := q.InsertTask(ctx, p); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -111,13 +110,9 @@ func (b *beginning) wait(ctx context.Context, reason task.Reason, err error) (co
 }
 
 func (b *beginning) write(ctx context.Context, box db.InsertSandboxParams, installation string) error {
-	var err error
-	box.Labels, err = json.Marshal(sandbox.Labels{
+	box.Labels = jsonOf(sandbox.Labels{
 		Installation: installation, TaskID: b.row.ID, Attempt: *box.Attempt, SandboxID: box.ID,
 	})
-	if err != nil {
-		return fmt.Errorf("write labels: %w", err)
-	}
 	if err := b.q.InsertSandbox(ctx, box); err != nil {
 		return err
 	}

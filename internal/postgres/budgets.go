@@ -125,13 +125,9 @@ func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender
 func (s *Store) setBudget(
 	ctx context.Context, organizationID, sender string, b task.Budget, set func(*db.Queries, json.RawMessage) (projectID string, err error),
 ) ([]string, error) {
-	raw, err := json.Marshal(b)
-	if err != nil {
-		return nil, fmt.Errorf("encode the budget: %w", err)
-	}
 	asked := []string{}
-	err = s.inTx(ctx, func(q *db.Queries) error {
-		projectID, err := set(q, raw)
+	err := s.inTx(ctx, func(q *db.Queries) error {
+		projectID, err := set(q, jsonOf(b))
 		if err != nil {
 			return err
 		}

@@ -55,12 +55,9 @@ func takeable(kind string) bool {
 }
 
 func addCommand(ctx context.Context, q *db.Queries, in contract.LoadCommandInput) error {
-	args, err := json.Marshal(map[string]string{"reason": storable(in.Command.Reason)})
-	if err != nil {
-		return err
-	}
 	return q.AddCommand(ctx, db.AddCommandParams{
-		ID: in.Command.ID, TaskID: in.TaskID, Kind: in.Command.Kind, Args: args, Sender: senderCLI,
+		ID: in.Command.ID, TaskID: in.TaskID, Kind: in.Command.Kind, Sender: senderCLI,
+		Args: jsonOf(map[string]string{"reason": storable(in.Command.Reason)}),
 	})
 }
 
@@ -102,11 +99,7 @@ func keepFeedback(ctx context.Context, q *db.Queries, row db.Command) (string, e
 	if err != nil {
 		return "", err
 	}
-	noted, err := json.Marshal(map[string]string{"feedback_id": id})
-	if err != nil {
-		return "", err
-	}
-	return id, q.AmendCommand(ctx, noted, row.ID)
+	return id, q.AmendCommand(ctx, jsonOf(map[string]string{"feedback_id": id}), row.ID)
 }
 
 // endReasonOf is the condition for which omoi suspends a task.

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -97,12 +95,9 @@ func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p c
 
 // tellConducted tells whoever listens on the bus, under the name of the replaced system.
 func tellConducted(ctx context.Context, q *db.Queries, a conductor.Analysis) error {
-	payload, err := json.Marshal(map[string]any{"coherence_score": a.Coherence, "system_status": a.Status, "duplicate_count": a.Duplicates})
-	if err != nil {
-		return fmt.Errorf("encode what the conductor found: %w", err)
-	}
 	return q.TellSteering(ctx, db.TellSteeringParams{
-		OrganizationID: &a.OrganizationID, EventType: "monitoring.conductor.analysis", EntityType: "conductor", EntityID: a.ID, Payload: payload,
+		OrganizationID: &a.OrganizationID, EventType: "monitoring.conductor.analysis", EntityType: "conductor", EntityID: a.ID,
+		Payload: jsonOf(map[string]any{"coherence_score": a.Coherence, "system_status": a.Status, "duplicate_count": a.Duplicates}),
 	})
 }
 

@@ -108,17 +108,13 @@ func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []di
 
 // saveDiagnosis answers false where this end has one. What a newer diagnosis of a task replaces is told to nobody.
 func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis) (bool, error) {
-	said, err := json.Marshal(d.Diagnosis)
-	if err != nil {
-		return false, fmt.Errorf("write the diagnosis of task %s: %w", d.TaskID, err)
-	}
 	ended := time.Unix(0, 0)
 	if d.EndedAt != nil {
 		ended = *d.EndedAt
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(said))), Notice: d.Notice,
+		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(d.Diagnosis)))), Notice: d.Notice,
 	})
 	if err != nil || n == 0 {
 		return false, err

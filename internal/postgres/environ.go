@@ -55,11 +55,7 @@ func mapEnv(config json.RawMessage, edit func(name, value string) string) json.R
 		env[name] = edit(name, value)
 	}
 	whole.set("env", env)
-	out, err := json.Marshal(whole)
-	if err != nil {
-		return config
-	}
-	return out
+	return jsonOf(whole)
 }
 
 // TaskEnvs implements [credential.Store].
@@ -75,14 +71,6 @@ func (s *Store) TaskEnvs(ctx context.Context, afterID string, limit int) ([]cred
 
 // ResealTaskEnv implements [credential.Store].
 func (s *Store) ResealTaskEnv(ctx context.Context, was credential.TaskEnv, env map[string]string) (bool, error) {
-	before, err := json.Marshal(was.Env)
-	if err != nil {
-		return false, err
-	}
-	after, err := json.Marshal(env)
-	if err != nil {
-		return false, err
-	}
-	n, err := s.q.ResealTaskEnv(ctx, db.ResealTaskEnvParams{Env: after, ID: was.TaskID, Was: before})
+	n, err := s.q.ResealTaskEnv(ctx, db.ResealTaskEnvParams{Env: jsonOf(env), ID: was.TaskID, Was: jsonOf(was.Env)})
 	return n > 0, translate("encrypt the env of task "+was.TaskID+" again", err)
 }

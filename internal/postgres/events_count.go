@@ -89,9 +89,5 @@ func (s *Store) addStep(ctx context.Context, row db.EventCountsRow, step db.Coun
 	if step.Until-row.UpToSequence < keepCounts {
 		return nil
 	}
-	raw, err := json.Marshal(types)
-	if err != nil {
-		return err
-	}
-	return s.q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: step.SandboxID, UpToSequence: step.Until, Types: raw})
+	return s.q.KeepCounts(ctx, db.KeepCountsParams{SandboxID: step.SandboxID, UpToSequence: step.Until, Types: jsonOf(types)})
 }

@@ -127,8 +127,8 @@ func (e specEvent) merge(outputs object) {
 			kept[phase] = raw
 		}
 	}
-	if raw, err := json.Marshal(kept); err == nil && len(kept) > 0 && e.effective() {
-		e.move(sqlPhaseData, string(raw))
+	if len(kept) > 0 && e.effective() {
+		e.move(sqlPhaseData, string(jsonOf(kept)))
 	}
 }
 

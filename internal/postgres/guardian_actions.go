@@ -20,44 +20,35 @@ const (
 
 // acting is one action in its transaction.
 type acting struct {
-	q      *db.Queries
-	call   guardian.Call
-	kind   string
-	target string
-	event  string // how the bus calls it
+	q             *db.Queries
+	kind, target  string
+	event         string         // how the bus calls it
+	audit         map[string]any // what is kept of it
+	before, after map[string]any
+	commandID     string
 }
 
 // act writes an action down, with what was before and after, and tells the bus.
-func (s *Store) act(ctx context.Context, call guardian.Call, do func(a *acting) (before, after, more map[string]any, commandID string, err error)) (guardian.Action, error) {
-	var done guardian.Action
-	err := s.inTx(ctx, func(q *db.Queries) error {
-		a := &acting{q: q, call: call}
-		before, after, audit, commandID, err := do(a)
-		if err != nil {
-			return err
+func (s *Store) act(ctx context.Context, call guardian.Call, do func(a *acting) error) (guardian.Action, error) {
+	done, err := txResult(ctx, s, func(q *db.Queries) (guardian.Action, error) {
+		a := &acting{q: q}
+		if err := do(a); err != nil {
+			return guardian.Action{}, err
 		}
-		if audit == nil {
-			audit = map[string]any{}
-		}
-		audit["before"], audit["after"] = before, after
+		a.audit["before"], a.audit["after"] = a.before, a.after
 		if call.Claimed != "" && call.Claimed != call.By {
-			audit["claimed_to_be"] = call.Claimed
+			a.audit["claimed_to_be"] = call.Claimed
 		}
-		done, err = a.write(ctx, audit, commandID)
-		return err
+		return a.write(ctx, call)
 	})
 	return done, translate("carry out an action of the guardian", err)
 }
 
-func (a *acting) write(ctx context.Context, audit map[string]any, commandID string) (guardian.Action, error) {
-	raw, err := json.Marshal(audit)
-	if err != nil {
-		return guardian.Action{}, err
-	}
+func (a *acting) write(ctx context.Context, call guardian.Call) (guardian.Action, error) {
 	row, err := a.q.InsertAction(ctx, db.InsertActionParams{
-		ID: task.NewID(), OrganizationID: a.call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
-		AuthorityLevel: a.call.Authority, Reason: storable(a.call.Reason), InitiatedBy: storable(a.call.By),
-		AuditLog: raw, CommandID: orNull(commandID),
+		ID: task.NewID(), OrganizationID: call.OrganizationID, ActionType: a.kind, TargetEntity: a.target,
+		AuthorityLevel: call.Authority, Reason: storable(call.Reason), InitiatedBy: storable(call.By),
+		AuditLog: jsonOf(a.audit), CommandID: orNull(a.commandID),
 	})
 	if err != nil {
 		return guardian.Action{}, err
@@ -66,53 +57,43 @@ func (a *acting) write(ctx context.Context, audit map[string]any, commandID stri
 }
 
 func tellAction(ctx context.Context, q *db.Queries, row db.GuardianAction, event string) error {
-	payload, err := json.Marshal(map[string]any{
-		"action_type": row.ActionType, "target_entity": row.TargetEntity, "reason": row.Reason, "initiated_by": row.InitiatedBy,
-	})
-	if err != nil {
-		return err
-	}
 	return q.TellSteering(ctx, db.TellSteeringParams{
-		OrganizationID: &row.OrganizationID, EventType: event, EntityType: "guardian_action", EntityID: row.ID, Payload: payload,
+		OrganizationID: &row.OrganizationID, EventType: event, EntityType: "guardian_action", EntityID: row.ID,
+		Payload: jsonOf(map[string]any{
+			"action_type": row.ActionType, "target_entity": row.TargetEntity, "reason": row.Reason, "initiated_by": row.InitiatedBy,
+		}),
 	})
 }
 
 // CancelByGuardian declares a task failed and stops its sandbox. [task.CodeConflict]: it has ended.
 func (s *Store) CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error) {
-	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+	return s.act(ctx, call, func(a *acting) error {
 		a.kind, a.target, a.event = actCancel, taskID, "guardian.intervention.started"
 		reason := "EMERGENCY CANCELLATION: " + call.Reason
-		args, err := json.Marshal(map[string]string{"reason": reason})
-		if err != nil {
-			return nil, nil, nil, "", err
-		}
 		asked, row, err := askTask(ctx, a.q, task.CommandRequest{
-			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandFail, Reason: reason, Sender: call.By, Args: args,
+			OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandFail, Reason: reason, Sender: call.By,
+			Args: jsonOf(map[string]string{"reason": reason}),
 		})
-		if err != nil {
-			return nil, nil, nil, "", err
-		}
 		state := func(status string) map[string]any {
 			return map[string]any{"status": status, "assigned_agent_id": row.AssignedAgentID, "priority": row.Priority, "sandbox_id": row.SandboxID}
 		}
-		return state(row.Status), state(string(asked.Status)),
-			map[string]any{"old_status": row.Status, "intervention_type": "emergency"}, asked.Command.ID, nil
+		a.before, a.after, a.commandID = state(row.Status), state(string(asked.Status)), asked.Command.ID
+		a.audit = map[string]any{"old_status": row.Status, "intervention_type": "emergency"}
+		return err
 	})
 }
 
 // OverridePriority changes the priority of a task.
 func (s *Store) OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error) {
-	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+	return s.act(ctx, call, func(a *acting) error {
 		a.kind, a.target, a.event = actPriority, taskID, "guardian.intervention.completed"
 		row, err := a.q.LockTask(ctx, call.OrganizationID, taskID)
 		if err != nil {
-			return nil, nil, nil, "", missing(translate("lock the task", err), "There is no task %s.", taskID)
+			return missing(translate("lock the task", err), "There is no task %s.", taskID)
 		}
-		if err := setPriority(ctx, a.q, row, priority); err != nil {
-			return nil, nil, nil, "", err
-		}
-		return map[string]any{"priority": row.Priority}, map[string]any{"priority": priority},
-			map[string]any{"old_priority": row.Priority, "new_priority": priority}, "", nil
+		a.before, a.after = map[string]any{"priority": row.Priority}, map[string]any{"priority": priority}
+		a.audit = map[string]any{"old_priority": row.Priority, "new_priority": priority}
+		return setPriority(ctx, a.q, row, priority)
 	})
 }
 
@@ -127,21 +108,21 @@ func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority strin
 // Reallocate lets one project run n tasks fewer at a time and another n more. from and to are ids
 // of projects, or of tasks or sandboxes in them. [task.CodeExhausted]: it has not so many.
 func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to string, n int) (guardian.Action, error) {
-	return s.act(ctx, call, func(a *acting) (before, after, more map[string]any, commandID string, err error) {
+	return s.act(ctx, call, func(a *acting) error {
 		a.kind, a.target, a.event = actReallocate, from+"→"+to, "guardian.resource.reallocated"
 		sides, err := lockSides(ctx, a.q, call.OrganizationID, from, to)
 		if err != nil {
-			return nil, nil, nil, "", err
+			return err
 		}
 		if sides[0].ID == sides[1].ID {
-			return nil, nil, nil, "", task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
+			return task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
 		}
 		if sides[0].MaxSlots < n {
-			return nil, nil, nil, "", task.Errorf(task.CodeExhausted, "The project %s runs %d tasks at a time; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)
+			return task.Errorf(task.CodeExhausted, "The project %s runs %d tasks at a time; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)
 		}
-		before, after = slots(sides[0], 0, sides[1], 0), slots(sides[0], -n, sides[1], n)
-		err = moveSlots(ctx, a.q, sides, n)
-		return before, after, map[string]any{"capacity_transferred": n, "from_project": sides[0].ID, "to_project": sides[1].ID}, "", err
+		a.before, a.after = slots(sides, 0), slots(sides, n)
+		a.audit = map[string]any{"capacity_transferred": n, "from_project": sides[0].ID, "to_project": sides[1].ID}
+		return moveSlots(ctx, a.q, sides, n)
 	})
 }
 
@@ -182,8 +163,8 @@ func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to stri
 	return sides, nil
 }
 
-func slots(from db.Project, less int, to db.Project, more int) map[string]any {
-	return map[string]any{"from_capacity": from.MaxSlots + less, "to_capacity": to.MaxSlots + more}
+func slots(sides [2]db.Project, moved int) map[string]any {
+	return map[string]any{"from_capacity": sides[0].MaxSlots - moved, "to_capacity": sides[1].MaxSlots + moved}
 }
 
 func moveSlots(ctx context.Context, q *db.Queries, sides [2]db.Project, n int) error {
@@ -220,26 +201,22 @@ func actionOf(r db.GuardianAction) guardian.Action {
 // RevertAction takes an action back as far as that is possible, and says how far it was. One that
 // was taken back is [task.CodeNotFound].
 func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error) {
-	var out guardian.RevertedAction
-	err := s.inTx(ctx, func(q *db.Queries) error {
+	out, err := txResult(ctx, s, func(q *db.Queries) (out guardian.RevertedAction, err error) {
 		row, err := q.LockAction(ctx, call.OrganizationID, id)
 		if err != nil {
-			return missing(translate("lock the action", err), "There is no action %s that could be taken back.", id)
+			return out, missing(translate("lock the action", err), "There is no action %s that could be taken back.", id)
 		}
 		if out, err = revert(ctx, q, call, row); err != nil {
-			return err
+			return out, err
 		}
-		noted, err := json.Marshal(map[string]any{
+		row, err = q.RevertAction(ctx, jsonOf(map[string]any{
 			"revert_reason": call.Reason, "reverted_by": call.By, "undone": out.Undone, "not_undone": out.NotUndone,
-		})
+		}), id)
 		if err != nil {
-			return err
-		}
-		if row, err = q.RevertAction(ctx, noted, id); err != nil {
-			return err
+			return out, err
 		}
 		out.Action = actionOf(row)
-		return tellAction(ctx, q, row, "guardian.intervention.reverted")
+		return out, tellAction(ctx, q, row, "guardian.intervention.reverted")
 	})
 	return out, translate("take back action "+id, err)
 }
@@ -257,12 +234,9 @@ func revert(ctx context.Context, q *db.Queries, call guardian.Call, row db.Guard
 
 // revertCancel lets the task begin again. What its attempt did not save is gone with its sandbox.
 func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID string) (guardian.RevertedAction, error) {
-	args, err := json.Marshal(map[string]string{"reason": call.Reason})
-	if err != nil {
-		return guardian.RevertedAction{}, err
-	}
-	_, _, err = askTask(ctx, q, task.CommandRequest{
-		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandRetry, Reason: call.Reason, Sender: call.By, Args: args,
+	_, _, err := askTask(ctx, q, task.CommandRequest{
+		OrganizationID: call.OrganizationID, TaskID: taskID, Kind: task.CommandRetry, Reason: call.Reason, Sender: call.By,
+		Args: jsonOf(map[string]string{"reason": call.Reason}),
 	})
 	if err != nil {
 		return guardian.RevertedAction{}, err

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"slices"
 
 	"github.com/omoi-dev/omoi/internal/guardian"
@@ -114,29 +113,22 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv guardi
 
 // tellSteering writes what readers of the bus are told.
 func tellSteering(ctx context.Context, q *db.Queries, iv guardian.Intervention) error {
-	payload, err := json.Marshal(map[string]any{
-		"intervention_id": iv.ID, "task_id": iv.TaskID, "sandbox_id": iv.SandboxID, "level": iv.Level, "steering_type": iv.SteeringType,
-		"state": iv.State, "actor_type": ingest.SenderGuardian, "actor_id": guardianName,
-	})
-	if err != nil {
-		return err
-	}
 	return q.TellSteering(ctx, db.TellSteeringParams{
-		OrganizationID: &iv.OrganizationID, EventType: "guardian.steering.intervention", EntityType: "agent", EntityID: iv.SandboxID, Payload: payload,
+		OrganizationID: &iv.OrganizationID, EventType: "guardian.steering.intervention", EntityType: "agent", EntityID: iv.SandboxID,
+		Payload: jsonOf(map[string]any{
+			"intervention_id": iv.ID, "task_id": iv.TaskID, "sandbox_id": iv.SandboxID, "level": iv.Level, "steering_type": iv.SteeringType,
+			"state": iv.State, "actor_type": ingest.SenderGuardian, "actor_id": guardianName,
+		}),
 	})
 }
 
 // askReplace gives the command that ends the attempt and begins the next one.
 func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (task.CommandResult, error) {
-	args, err := json.Marshal(map[string]string{
-		"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
-	})
-	if err != nil {
-		return task.CommandResult{}, err
-	}
 	asked, _, err := askTask(ctx, q, task.CommandRequest{
 		OrganizationID: iv.OrganizationID, TaskID: iv.TaskID, Kind: task.CommandReplace, SandboxID: iv.SandboxID,
-		Reason: "replaced by the guardian", Sender: ingest.SenderGuardian, Args: args,
+		Reason: "replaced by the guardian", Sender: ingest.SenderGuardian, Args: jsonOf(map[string]string{
+			"reason": "replaced by the guardian", "feedback": iv.Content, "sandbox_id": iv.SandboxID, "intervention_id": iv.ID,
+		}),
 	})
 	return asked, err
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -94,13 +93,13 @@ func errStillBeats(h client.Host) error {
 // tellLost reports in the name of sandboxes that they are lost, once each: what an event
 // means to a task is settled already, wherever its workflow waits.
 func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string) error {
-	data, err := json.Marshal(map[string]string{
+	if len(sandboxes) == 0 {
+		return nil
+	}
+	data := jsonOf(map[string]string{
 		"error":         fmt.Sprintf("The machine of the sandbox (%s) was declared lost; work that was not saved is lost with it.", nameOf(h.ID, h.Name)),
 		"failure_class": string(task.ClassInfrastructure),
 	})
-	if err != nil || len(sandboxes) == 0 {
-		return err
-	}
 	commit := ingest.Commit{}
 	for _, id := range sandboxes {
 		commit.Requests = append(commit.Requests, ingest.Request{
@@ -108,7 +107,7 @@ func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string)
 			Events: []ingest.Event{{Type: event.AgentFailed, Source: ingest.SourceSystem, Data: data}},
 		})
 	}
-	_, err = s.CommitEvents(ctx, commit)
+	_, err := s.CommitEvents(ctx, commit)
 	return err
 }
 
@@ -128,13 +127,9 @@ func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandb
 func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []sandbox.Sandbox) error {
 	spec := task.ProviderOf(provider)
 	for _, box := range listed {
-		labels, err := json.Marshal(box.Labels)
-		if err != nil {
-			return fmt.Errorf("write labels: %w", err)
-		}
-		err = s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
+		err := s.q.AdoptSandbox(ctx, db.AdoptSandboxParams{
 			ID: box.Labels.SandboxID, TaskID: box.Labels.TaskID, Attempt: new(box.Labels.Attempt),
-			Provider: spec.Name, HostBound: spec.HostBound, Machine: spec.Machine, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: labels, CreatedAt: box.CreatedAt,
+			Provider: spec.Name, HostBound: spec.HostBound, Machine: spec.Machine, ProviderID: &box.ProviderID, HostID: orNull(hostID), Labels: jsonOf(box.Labels), CreatedAt: box.CreatedAt,
 		})
 		if err != nil {
 			return translate("adopt sandbox "+box.Labels.SandboxID, err)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -105,11 +104,7 @@ func (s *Store) SandboxUnmade(ctx context.Context, sandboxID string) (bool, erro
 
 // SaveSalvage notes what became of uncommitted work.
 func (s *Store) SaveSalvage(ctx context.Context, sandboxID string, salvage task.Salvage) error {
-	raw, err := json.Marshal(salvage)
-	if err != nil {
-		return fmt.Errorf("write salvage: %w", err)
-	}
-	return translate("save salvage of sandbox "+sandboxID, oneRow(s.q.SaveSalvage(ctx, raw, sandboxID)))
+	return translate("save salvage of sandbox "+sandboxID, oneRow(s.q.SaveSalvage(ctx, jsonOf(salvage), sandboxID)))
 }
 
 // SaveHead notes the commit at which an attempt's work was collected.

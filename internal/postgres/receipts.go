@@ -10,13 +10,7 @@ import (
 )
 
 // prices are the configured ones as the database reads them.
-func (c Config) prices() json.RawMessage {
-	raw, err := json.Marshal(c.Prices)
-	if err != nil || c.Prices == nil { // numbers and words can always be written
-		return json.RawMessage("{}")
-	}
-	return raw
-}
+func (c Config) prices() json.RawMessage { return objectOr(jsonOf(c.Prices)) }
 
 // costOf is what a sandbox has cost while it lived; nil where its provider had no price.
 func costOf(row db.Sandbox, seconds float64) *task.Money {

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -172,12 +170,8 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 // DigestSent implements [ingest.RelayContents]. Where another relay has moved on already,
 // nothing changes.
 func (s *Store) DigestSent(ctx context.Context, d ingest.DueDigest) error {
-	counters, err := json.Marshal(d.Types)
-	if err != nil {
-		return fmt.Errorf("write counters: %w", err)
-	}
-	_, err = s.q.MoveRelayed(ctx, db.MoveRelayedParams{
-		ID: d.SandboxID, Before: d.From - 1, Until: d.To, Counters: counters,
+	_, err := s.q.MoveRelayed(ctx, db.MoveRelayedParams{
+		ID: d.SandboxID, Before: d.From - 1, Until: d.To, Counters: jsonOf(d.Types),
 	})
 	return translate("note what is relayed of sandbox "+d.SandboxID, err)
 }

@@ -24,12 +24,13 @@ func readObject(raw json.RawMessage) object {
 	return o
 }
 
-// set writes a value; one that has no JSON form is left out.
-func (o object) set(key string, value any) {
-	if raw, err := json.Marshal(value); err == nil {
-		o[key] = raw
-	}
+// jsonOf returns the JSON form of a value of texts, numbers and what was read from JSON, which always has one.
+func jsonOf(value any) json.RawMessage {
+	raw, _ := json.Marshal(value) //nolint:errchkjson // see above
+	return raw
 }
+
+func (o object) set(key string, value any) { o[key] = jsonOf(value) }
 
 // take copies a value that is there under another name, if it says anything.
 func (o object) take(from object, key, as string) {
@@ -91,7 +92,7 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	if !judged && w.judgedByEvent() {
-		said := object{"feedback": w.agent["validation_feedback"], "sandbox_id": quoted(w.last.Sandbox.ID)}
+		said := object{"feedback": w.agent["validation_feedback"], "sandbox_id": jsonOf(w.last.Sandbox.ID)}
 		said.set("evidence", reportedEvidence(w.agent))
 		if err := w.judge(ctx, after, review{by: w.last.Sandbox.ID, args: said, ok: w.agent.yes("validation_passed")}); err != nil {
 			return nil, err
@@ -105,7 +106,7 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	if len(after) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(after)
+	return jsonOf(after), nil
 }
 
 // applyCommands adds what completions and verdicts that are carried out now say of the
@@ -183,7 +184,7 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if _, known := told["cost_usd"]; !known {
 		told.take(w.continuous, "total_cost_usd", "cost_usd")
 	}
-	told.take(object{"b": quoted(cmp.Or(w.p.Branch, deref(w.row.BranchName)))}, "b", "branch_name")
+	told.take(object{"b": jsonOf(cmp.Or(w.p.Branch, deref(w.row.BranchName)))}, "b", "branch_name")
 	told.set("success", true)
 	if w.continuous.yes("validation_passed") {
 		told.set("validation_passed", true)
@@ -227,7 +228,7 @@ func (w *projecting) artifacts() []object {
 		made = append(made, changes(said))
 	}
 	if said.yes("tests_passed") {
-		tests := object{"type": quoted("test_coverage"), "all_passed": yes, "has_tests": yes}
+		tests := object{"type": jsonOf("test_coverage"), "all_passed": jsonOf(true), "has_tests": jsonOf(true)}
 		tests.take(said, "ci_status", "checks")
 		made = append(made, tests)
 	}
@@ -235,7 +236,7 @@ func (w *projecting) artifacts() []object {
 }
 
 func changes(said object) object {
-	made := object{"type": quoted("code_changes")}
+	made := object{"type": jsonOf("code_changes")}
 	made.take(said, "pr_url", "path")
 	made.set("has_tests", said.yes("tests_passed"))
 	for _, key := range []string{"branch_name", "pr_created", "pr_url", "pr_number", "files_changed"} {
@@ -253,11 +254,4 @@ func saysOK(c db.Command) bool {
 		}
 	}
 	return c.Kind == contract.CommandComplete
-}
-
-var yes = json.RawMessage("true") //nolint:gochecknoglobals // never written
-
-func quoted(text string) json.RawMessage {
-	raw, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
-	return raw
 }
