@@ -30,12 +30,7 @@ func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, 
 		return found, err
 	}
 	d.Execution = s.sealEnv(d.OrganizationID, d.Execution)
-	var made task.Accepted
-	err = s.inTx(ctx, func(q *db.Queries) error {
-		var err error
-		made, err = acceptTask(ctx, q, d)
-		return err
-	})
+	made, err := txResult(ctx, s, func(q *db.Queries) (task.Accepted, error) { return acceptTask(ctx, q, d) })
 	if errors.Is(err, errKeyTaken) {
 		return s.repeated(ctx, d)
 	}
@@ -65,7 +60,7 @@ func acceptTask(ctx context.Context, q *db.Queries, d task.NewTask) (task.Accept
 	if err := cmp.Or(d.NoAgent, ahead(d.DeadlineAt)); err != nil {
 		return made, err
 	}
-	projectID, ticketID, err := place(ctx, q, d)
+	projectID, ticketID, err := placeTask(ctx, q, d)
 	if err != nil {
 		return made, err
 	}
@@ -108,8 +103,8 @@ func startTask(ctx context.Context, q *db.Queries, d task.NewTask, taskID, proje
 	return admit(ctx, q, d.OrganizationID, projectID)
 }
 
-// place finds or makes the project and the ticket of a task.
-func place(ctx context.Context, q *db.Queries, d task.NewTask) (projectID, ticketID string, err error) {
+// placeTask finds or makes the project and the ticket of a task.
+func placeTask(ctx context.Context, q *db.Queries, d task.NewTask) (projectID, ticketID string, err error) {
 	if d.TicketID != "" {
 		row, err := q.TicketByID(ctx, d.OrganizationID, d.TicketID)
 		return row.Ticket.ProjectID, d.TicketID, unknown(err, "ticket_id", "ticket", d.TicketID)

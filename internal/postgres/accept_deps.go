@@ -59,26 +59,24 @@ func (s *Store) FindCycle(ctx context.Context, organizationID, taskID string, id
 // editDependencies runs edit while the task is pending and nobody else edits dependencies
 // of the organization, then the gate.
 func (s *Store) editDependencies(ctx context.Context, organizationID, taskID string, edit func(*db.Queries) error) ([]string, error) {
-	var ids []string
-	err := s.inTx(ctx, func(q *db.Queries) error {
+	ids, err := txResult(ctx, s, func(q *db.Queries) ([]string, error) {
 		if err := q.LockDependencies(ctx, organizationID); err != nil {
-			return err
+			return nil, err
 		}
 		row, err := q.LockTask(ctx, organizationID, taskID)
 		if err != nil {
-			return missing(translate("lock the task", err), "There is no task %s.", taskID)
+			return nil, missing(translate("lock the task", err), "There is no task %s.", taskID)
 		}
 		if row.Status != string(task.StatusPending) {
-			return task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status)
+			return nil, task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status)
 		}
 		if err := edit(q); err != nil {
-			return err
+			return nil, err
 		}
 		if err := admitAll(ctx, q, organizationID); err != nil {
-			return err
+			return nil, err
 		}
-		ids, err = q.Dependencies(ctx, taskID)
-		return err
+		return q.Dependencies(ctx, taskID)
 	})
 	return ids, translate("change the dependencies of task "+taskID, err)
 }

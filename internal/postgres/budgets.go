@@ -76,10 +76,7 @@ func (s *Store) TaskBudget(ctx context.Context, organizationID, id string) (clie
 	if err != nil {
 		return client.BudgetUsage{}, missing(translate("read the budget of task "+id, err), "There is no task %s.", id)
 	}
-	if err := meterTask(ctx, s.q, organizationID, id); err != nil {
-		return client.BudgetUsage{}, translate("count what the agents of task "+id+" have used", err)
-	}
-	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_task_usage($1)`)
+	return s.used(ctx, budget, id, meterTask(ctx, s.q, organizationID, id), `SELECT what, used FROM omoi_task_usage($1)`)
 }
 
 // ProjectBudget answers the budget that the tasks of a project share, and what they have used of it by now.
@@ -88,16 +85,13 @@ func (s *Store) ProjectBudget(ctx context.Context, organizationID, id string) (c
 	if err != nil {
 		return client.BudgetUsage{}, missing(translate("read the budget of project "+id, err), "There is no project %s.", id)
 	}
-	if err := meterProject(ctx, s.q, id); err != nil {
-		return client.BudgetUsage{}, translate("count what the agents of project "+id+" have used", err)
-	}
-	return s.used(ctx, budget, id, `SELECT what, used FROM omoi_project_usage($1)`)
+	return s.used(ctx, budget, id, meterProject(ctx, s.q, id), `SELECT what, used FROM omoi_project_usage($1)`)
 }
 
 // SetTaskBudget sets the budget of a task; one that was parked goes on if that is raised enough.
 func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
-	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
-		return q.SetTaskBudget(ctx, db.SetTaskBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
+	asked, err := s.setBudget(ctx, organizationID, sender, func(q *db.Queries) (string, error) {
+		return q.SetTaskBudget(ctx, db.SetTaskBudgetParams{Budget: jsonOf(b), OrganizationID: organizationID, ID: id})
 	})
 	if err != nil {
 		return client.BudgetUsage{}, missing(translate("set the budget of task "+id, err), "There is no task %s.", id)
@@ -109,8 +103,8 @@ func (s *Store) SetTaskBudget(ctx context.Context, organizationID, id, sender st
 
 // SetProjectBudget sets the budget of a project; its tasks that were parked go on if that is raised enough.
 func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error) {
-	asked, err := s.setBudget(ctx, organizationID, sender, b, func(q *db.Queries, raw json.RawMessage) (string, error) {
-		return q.SetProjectBudget(ctx, db.SetProjectBudgetParams{Budget: raw, OrganizationID: organizationID, ID: id})
+	asked, err := s.setBudget(ctx, organizationID, sender, func(q *db.Queries) (string, error) {
+		return q.SetProjectBudget(ctx, db.SetProjectBudgetParams{Budget: jsonOf(b), OrganizationID: organizationID, ID: id})
 	})
 	if err != nil {
 		return client.BudgetUsage{}, missing(translate("set the budget of project "+id, err), "There is no project %s.", id)
@@ -122,28 +116,23 @@ func (s *Store) SetProjectBudget(ctx context.Context, organizationID, id, sender
 
 // setBudget writes a budget, lets go on what was parked in the project, and runs the gate by what was used until now: nobody
 // has counted it where no budget was.
-func (s *Store) setBudget(
-	ctx context.Context, organizationID, sender string, b task.Budget, set func(*db.Queries, json.RawMessage) (projectID string, err error),
-) ([]string, error) {
-	asked := []string{}
-	err := s.inTx(ctx, func(q *db.Queries) error {
-		projectID, err := set(q, jsonOf(b))
+func (s *Store) setBudget(ctx context.Context, organizationID, sender string, set func(*db.Queries) (projectID string, err error)) ([]string, error) {
+	return txResult(ctx, s, func(q *db.Queries) ([]string, error) {
+		projectID, err := set(q)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := meterProject(ctx, q, projectID); err != nil {
-			return err
+			return nil, err
 		}
-		ids, err := q.ResumeParked(ctx, db.ResumeParkedParams{
+		asked, err := q.ResumeParked(ctx, db.ResumeParkedParams{
 			ProjectID: projectID, Blocked: string(task.BlockedBudget), Reason: "the budget was raised", Sender: sender,
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		asked = append(asked, ids...)
-		return admitAll(ctx, q, organizationID)
+		return asked, admitAll(ctx, q, organizationID)
 	})
-	return asked, err
 }
 
 // Rows of functions, whose columns sqlc does not know.
@@ -163,8 +152,11 @@ func collectRows[T any](ctx context.Context, s *Store, query string, args ...any
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }
 
-// used reads what a task or project has used; query says of which it is.
-func (s *Store) used(ctx context.Context, budget json.RawMessage, id, query string) (client.BudgetUsage, error) {
+// used reads what a task or project has used; query says of which it is, metered is the error of counting it.
+func (s *Store) used(ctx context.Context, budget json.RawMessage, id string, metered error, query string) (client.BudgetUsage, error) {
+	if metered != nil {
+		return client.BudgetUsage{}, translate("count what the agents of "+id+" have used", metered)
+	}
 	rows, err := collectRows[use](ctx, s, query, id)
 	if err != nil {
 		return client.BudgetUsage{}, translate("read what "+id+" has used", err)

@@ -118,12 +118,9 @@ func (s *Store) ConductorAge(ctx context.Context) (time.Duration, error) {
 
 // ConductorAnalyses lists what the conductor thought of an organization, newest first.
 func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[conductor.Analysis], error) {
-	at, id, err := decodeCursor(p.Cursor)
-	if err != nil {
-		return client.Page[conductor.Analysis]{}, err
-	}
-	rows, err := s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(p)})
-	page := cutPage(mapAll(rows, conductedOf), p.Limit, func(a conductor.Analysis) string { return encodeCursor(a.CreatedAt, a.ID) })
+	page, err := pageOf(p, func(p place) ([]db.ConductorAnalysis, error) {
+		return s.q.ConductorAnalyses(ctx, db.ConductorAnalysesParams{OrganizationID: organizationID, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
+	}, conductedOf, func(a conductor.Analysis) (time.Time, string) { return a.CreatedAt, a.ID })
 	return page, translate("list analyses of the conductor", err)
 }
 
@@ -137,18 +134,15 @@ func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
 
 // Duplicates lists pairs of tasks about the same work, newest first; of one task, or of all.
 func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[conductor.Duplicate], error) {
-	at, id, err := decodeCursor(q.Cursor)
-	if err != nil {
-		return client.Page[conductor.Duplicate]{}, err
-	}
-	rows, err := s.q.Duplicates(ctx, db.DuplicatesParams{
-		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
-	})
-	page := cutPage(mapAll(rows, func(r db.DuplicatesRow) conductor.Duplicate {
+	page, err := pageOf(q.PageRequest, func(p place) ([]db.DuplicatesRow, error) {
+		return s.q.Duplicates(ctx, db.DuplicatesParams{
+			OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, func(r db.DuplicatesRow) conductor.Duplicate {
 		d := duplicateOf(r.DetectedDuplicate)
 		d.Title, d.OtherTitle, d.Status, d.OtherState = r.Title1, r.Title2, task.Status(r.Status1), task.Status(r.Status2)
 		return d
-	}), q.Limit, func(d conductor.Duplicate) string { return encodeCursor(d.SeenAt, d.ID) })
+	}, func(d conductor.Duplicate) (time.Time, string) { return d.SeenAt, d.ID })
 	return page, translate("list duplicates", err)
 }
 

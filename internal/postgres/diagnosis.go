@@ -89,19 +89,17 @@ func (s *Store) TicketEnds(ctx context.Context, ticketID string) (supervise.Tick
 // SaveDiagnoses stores diagnoses of a failure, but those that it has, with the webhooks that tell of them and the note that
 // the failure was looked at, all or nothing. It answers the ids of those that it has stored.
 func (s *Store) SaveDiagnoses(ctx context.Context, l diagnosis.Request, all []diagnosis.KeptDiagnosis) ([]string, error) {
-	var saved []string
-	err := s.inTx(ctx, func(q *db.Queries) error {
-		saved = nil
+	saved, err := txResult(ctx, s, func(q *db.Queries) (saved []string, err error) {
 		for _, d := range all {
 			fresh, err := saveDiagnosis(ctx, q, d)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if fresh {
 				saved = append(saved, d.ID)
 			}
 		}
-		return q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed)
+		return saved, q.SettleDiagnosisRequest(ctx, l.TaskID, l.Changed)
 	})
 	return saved, translate("store what was found of task "+l.TaskID, err)
 }
@@ -130,14 +128,11 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 
 // Diagnoses lists those of an organization, newest first.
 func (s *Store) Diagnoses(ctx context.Context, organizationID string, query client.DiagnosisQuery) (client.Page[explain.Diagnosis], error) {
-	at, id, err := decodeCursor(query.Cursor)
-	if err != nil {
-		return client.Page[explain.Diagnosis]{}, err
-	}
-	rows, err := s.q.Diagnoses(ctx, db.DiagnosesParams{
-		OrganizationID: organizationID, TaskIds: query.TaskIDs, TicketIds: query.TicketIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
-	})
-	page := cutPage(mapAll(rows, diagnosisOf), query.Limit, func(d explain.Diagnosis) string { return encodeCursor(d.CreatedAt, d.ID) })
+	page, err := pageOf(query.PageRequest, func(p place) ([]db.DiagnosesRow, error) {
+		return s.q.Diagnoses(ctx, db.DiagnosesParams{
+			OrganizationID: organizationID, TaskIds: query.TaskIDs, TicketIds: query.TicketIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, diagnosisOf, func(d explain.Diagnosis) (time.Time, string) { return d.CreatedAt, d.ID })
 	return page, translate("list diagnoses", err)
 }
 
@@ -164,12 +159,8 @@ func (s *Store) TellNotices(ctx context.Context, most int) ([]string, error) {
 	var told []string
 	var errs []error
 	for _, row := range held {
-		done := false
-		err := s.inTx(ctx, func(q *db.Queries) (err error) {
-			done, err = tellNotice(ctx, q, row)
-			return err
-		})
-		if done {
+		done, err := txResult(ctx, s, func(q *db.Queries) (bool, error) { return tellNotice(ctx, q, row) })
+		if done && err == nil {
 			told = append(told, row.SandboxID)
 		}
 		errs = append(errs, translate("tell the diagnosis of task "+row.TaskID, err))

@@ -32,20 +32,18 @@ func (s *Store) ResumeProject(ctx context.Context, p client.ProjectPause) (clien
 
 func (s *Store) switchProject(ctx context.Context, p client.ProjectPause, paused bool, ask func(*db.Queries) ([]string, error)) (client.Project, []string, error) {
 	var row db.Project
-	asked := []string{}
+	var asked []string
 	err := s.inTx(ctx, func(q *db.Queries) (err error) {
 		row, err = q.SetProjectPaused(ctx, db.SetProjectPausedParams{Paused: paused, OrganizationID: p.OrganizationID, ID: p.ProjectID})
 		if err != nil {
 			return err
 		}
-		ids, err := ask(q)
-		if err != nil {
+		if asked, err = ask(q); err != nil {
 			return err
 		}
-		asked = append(asked, ids...)
 		return admitAll(ctx, q, p.OrganizationID)
 	})
-	return projectOf(row), asked, missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
+	return projectOf(row), orEmpty(asked), missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
 }
 
 // MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.

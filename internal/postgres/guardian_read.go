@@ -12,14 +12,9 @@ import (
 
 // Judgements lists what the guardian thought, newest first.
 func (s *Store) Judgements(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Analysis], error) {
-	at, id, err := decodeCursor(q.Cursor)
-	if err != nil {
-		return client.Page[guardian.Analysis]{}, err
-	}
-	rows, err := s.q.Analyses(ctx, db.AnalysesParams{
-		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
-	})
-	page := cutPage(mapAll(rows, judgementOf), q.Limit, func(j guardian.Analysis) string { return encodeCursor(j.JudgedAt, j.ID) })
+	page, err := pageOf(q.PageRequest, func(p place) ([]db.GuardianAnalysis, error) {
+		return s.q.Analyses(ctx, db.AnalysesParams{OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
+	}, judgementOf, func(j guardian.Analysis) (time.Time, string) { return j.JudgedAt, j.ID })
 	return page, translate("list analyses", err)
 }
 
@@ -40,14 +35,11 @@ func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
 
 // Interventions lists what was decided about attempts, newest first, with its receipts.
 func (s *Store) Interventions(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[guardian.Intervention], error) {
-	at, id, err := decodeCursor(q.Cursor)
-	if err != nil {
-		return client.Page[guardian.Intervention]{}, err
-	}
-	rows, err := s.q.Interventions(ctx, db.InterventionsParams{
-		OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(q.PageRequest),
-	})
-	page := cutPage(mapAll(rows, withReceipts), q.Limit, func(i guardian.Intervention) string { return encodeCursor(i.PlannedAt, i.ID) })
+	page, err := pageOf(q.PageRequest, func(p place) ([]db.InterventionsRow, error) {
+		return s.q.Interventions(ctx, db.InterventionsParams{
+			OrganizationID: organizationID, TaskIds: q.TaskIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, withReceipts, func(i guardian.Intervention) (time.Time, string) { return i.PlannedAt, i.ID })
 	return page, translate("list interventions", err)
 }
 

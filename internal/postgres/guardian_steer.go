@@ -145,34 +145,33 @@ func interventionOf(r db.Intervention) guardian.Intervention {
 // Withdraw takes an intervention back whose message no agent has been given yet; else it is
 // [task.CodeConflict], and says why.
 func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error) {
-	var out guardian.Intervention
-	err := s.inTx(ctx, func(q *db.Queries) error {
+	out, err := txResult(ctx, s, func(q *db.Queries) (out guardian.Intervention, err error) {
 		rows, err := q.Interventions(ctx, db.InterventionsParams{OrganizationID: organizationID, ID: &id, MaxRows: 1})
 		if err != nil {
-			return err
+			return out, err
 		}
 		if len(rows) == 0 {
-			return task.Errorf(task.CodeNotFound, "There is no intervention %s.", id)
+			return out, task.Errorf(task.CodeNotFound, "There is no intervention %s.", id)
 		}
 		out = withReceipts(rows[0])
 		reason := "withdrawn by " + by
 		if out.State == guardian.InterventionSent && out.MessageID != "" {
 			n, err := q.WithdrawMessage(ctx, storable(reason), out.MessageID)
 			if err != nil {
-				return err
+				return out, err
 			}
 			if n == 0 {
-				return task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState)
+				return out, task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState)
 			}
 		} else if out.State != guardian.InterventionPlanned {
-			return task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State)
+			return out, task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State)
 		}
 		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: guardian.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
 		if err == nil && n == 0 {
 			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.")
 		}
 		out.State, out.Reason = guardian.InterventionWithdrawn, out.Reason+"; "+reason
-		return err
+		return out, err
 	})
 	return out, translate("withdraw intervention "+id, err)
 }

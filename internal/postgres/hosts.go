@@ -63,15 +63,14 @@ func (s *Store) loseHost(ctx context.Context, id string) (client.Host, error) {
 	if err != nil {
 		return before, err
 	}
-	var told []string
-	err = s.inTx(ctx, func(q *db.Queries) (err error) {
-		if err = oneRow(q.HostLost(ctx, id, s.cfg.HostFresh)); err != nil {
-			return err
+	told, err := txResult(ctx, s, func(q *db.Queries) ([]string, error) {
+		if err := oneRow(q.HostLost(ctx, id, s.cfg.HostFresh)); err != nil {
+			return nil, err
 		}
-		if err = q.LoseSandboxes(ctx, &id); err == nil {
-			told, err = q.LostAttempts(ctx, &id)
+		if err := q.LoseSandboxes(ctx, &id); err != nil {
+			return nil, err
 		}
-		return err
+		return q.LostAttempts(ctx, &id)
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

@@ -84,32 +84,25 @@ func (s *Store) ProjectOf(ctx context.Context, organizationID, repo string) (str
 
 // Projects lists the projects of an organization, newest first.
 func (s *Store) Projects(ctx context.Context, organizationID string, page client.PageRequest) (client.Page[client.Project], error) {
-	at, id, err := decodeCursor(page.Cursor)
-	if err != nil {
-		return client.Page[client.Project]{}, err
-	}
-	rows, err := s.q.ListProjects(ctx, db.ListProjectsParams{
-		OrganizationID: organizationID, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
-	})
-	cut := cutPage(mapAll(rows, projectOf), page.Limit, func(p client.Project) string { return encodeCursor(p.CreatedAt, p.ID) })
-	return cut, translate("list projects", err)
+	found, err := pageOf(page, func(p place) ([]db.Project, error) {
+		return s.q.ListProjects(ctx, db.ListProjectsParams{OrganizationID: organizationID, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows})
+	}, projectOf, func(p client.Project) (time.Time, string) { return p.CreatedAt, p.ID })
+	return found, translate("list projects", err)
 }
 
 // ChangeProject changes settings of a project and runs the gate, since a limit or a pause
 // may have been lifted.
 func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectPatch) (client.Project, error) {
-	var row db.Project
-	err := s.inTx(ctx, func(q *db.Queries) error {
-		var err error
-		row, err = q.UpdateProject(ctx, db.UpdateProjectParams{
+	row, err := txResult(ctx, s, func(q *db.Queries) (db.Project, error) {
+		row, err := q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: c.MaxSlots,
 			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, NamesSteering: c.AutoSteering.Named, AutoSteering: c.AutoSteering.To, Settings: c.Settings,
 			Setup: c.Setup, SetupTimeoutS: c.SetupTimeoutS, OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {
-			return err
+			return row, err
 		}
-		return admitAll(ctx, q, organizationID)
+		return row, admitAll(ctx, q, organizationID)
 	})
 	if violates(err, "projects_name") {
 		return client.Project{}, nameTaken(*c.Name)
@@ -142,16 +135,26 @@ func objectOr(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// rowsOf asks for one row more than the page, which tells whether another page follows.
-func rowsOf(p client.PageRequest) int { return p.Limit + 1 }
+// place is where a page of a list begins: behind a row, or nil for the newest. It asks for one row more than the page
+// has, which tells whether another page follows.
+type place struct {
+	at   *time.Time
+	id   *string
+	rows int
+}
 
-// cutPage drops the extra row and names the cursor of the last one that is left.
-func cutPage[T any](items []T, limit int, cursor func(T) string) client.Page[T] {
-	if len(items) <= limit {
-		return client.Page[T]{Items: items}
+// pageOf reads a page of a list; key returns by what the list is ordered.
+func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), record func(R) T, key func(T) (time.Time, string)) (client.Page[T], error) {
+	at, id, err := decodeCursor(p.Cursor)
+	if err != nil {
+		return client.Page[T]{}, err
 	}
-	items = items[:limit]
-	return client.Page[T]{Items: items, NextCursor: cursor(items[limit-1])}
+	rows, err := read(place{at, id, p.Limit + 1})
+	page := client.Page[T]{Items: mapAll(rows[:min(len(rows), p.Limit)], record)}
+	if len(rows) > p.Limit {
+		page.NextCursor = encodeCursor(key(page.Items[p.Limit-1]))
+	}
+	return page, err
 }
 
 // encodeCursor names a row by what lists are ordered by. Clients take it as it is.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
@@ -33,22 +34,19 @@ func (s *Store) Task(ctx context.Context, organizationID, id string) (task.Task,
 // Tasks lists the tasks of an organization without their attempts, newest first, with what is
 // short of their results.
 func (s *Store) Tasks(ctx context.Context, organizationID string, query client.TaskQuery) (client.Page[task.Task], error) {
-	at, id, err := decodeCursor(query.Cursor)
-	if err != nil {
-		return client.Page[task.Task]{}, err
-	}
-	rows, err := s.q.ReadTasks(ctx, db.ReadTasksParams{
-		OrganizationID: organizationID, Statuses: query.Statuses, PhaseIds: query.PhaseIDs,
-		HasSandbox: query.HasSandbox, TicketIds: query.TicketIDs, ProjectIds: query.ProjectIDs,
-		Fragments: query.Fragments, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
-	})
+	page, err := pageOf(query.PageRequest, func(p place) ([]db.ReadTasksRow, error) {
+		return s.q.ReadTasks(ctx, db.ReadTasksParams{
+			OrganizationID: organizationID, Statuses: query.Statuses, PhaseIds: query.PhaseIDs,
+			HasSandbox: query.HasSandbox, TicketIds: query.TicketIDs, ProjectIds: query.ProjectIDs,
+			Fragments: query.Fragments, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, func(r db.ReadTasksRow) task.Task {
+		r.TaskBrief.ExecutionConfig = s.openEnv(organizationID, r.TaskBrief.ExecutionConfig)
+		return briefRecord(r)
+	}, func(t task.Task) (time.Time, string) { return t.CreatedAt, t.ID })
 	if err != nil {
 		return client.Page[task.Task]{}, translate("list tasks", err)
 	}
-	for n, r := range rows {
-		rows[n].TaskBrief.ExecutionConfig = s.openEnv(organizationID, r.TaskBrief.ExecutionConfig)
-	}
-	page := cutPage(mapAll(rows, briefRecord), query.Limit, func(t task.Task) string { return encodeCursor(t.CreatedAt, t.ID) })
 	return page, s.addPending(ctx, page.Items)
 }
 
@@ -117,16 +115,13 @@ func (s *Store) SandboxRow(ctx context.Context, organizationID, id string, bare 
 
 // SandboxRows lists the ledger of an organization, newest first.
 func (s *Store) SandboxRows(ctx context.Context, organizationID string, query client.SandboxQuery) (client.Page[task.Sandbox], error) {
-	at, id, err := decodeCursor(query.Cursor)
-	if err != nil {
-		return client.Page[task.Sandbox]{}, err
-	}
-	rows, err := s.q.ReadSandboxes(ctx, db.ReadSandboxesParams{
-		OrganizationID: &organizationID, Bare: query.Bare, TaskIds: query.TaskIDs, States: query.States,
-		Unverified: query.Unverified, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(query.PageRequest),
-	})
-	boxes := mapAll(rows, func(r db.ReadSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
-	page := cutPage(boxes, query.Limit, func(b task.Sandbox) string { return encodeCursor(b.CreatedAt, b.ID) })
+	page, err := pageOf(query.PageRequest, func(p place) ([]db.ReadSandboxesRow, error) {
+		return s.q.ReadSandboxes(ctx, db.ReadSandboxesParams{
+			OrganizationID: &organizationID, Bare: query.Bare, TaskIds: query.TaskIDs, States: query.States,
+			Unverified: query.Unverified, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, func(r db.ReadSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) },
+		func(b task.Sandbox) (time.Time, string) { return b.CreatedAt, b.ID })
 	return page, translate("list sandboxes", err)
 }
 

@@ -132,17 +132,13 @@ const sqlExpiredMonths = `SELECT m.month FROM (
 // dropMonths drops the partitions of which all is marked. A drop waits for readers, and who reports waits behind it: where it
 // does not get the lock within 200 ms the next pass tries again.
 func (s *Store) dropMonths(ctx context.Context, now time.Time) (dropped int64, err error) {
-	rows, err := s.pool.Query(ctx, sqlExpiredMonths, now)
+	months, err := collectRows[struct{ Month string }](ctx, s, sqlExpiredMonths, now)
 	if err != nil {
 		return 0, err
 	}
-	months, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return 0, err
-	}
-	for _, month := range months {
+	for _, one := range months {
 		err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = '200ms'; DROP TABLE IF EXISTS sandbox_events_%[1]s, event_fields_%[1]s`, month))
+			_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = '200ms'; DROP TABLE IF EXISTS sandbox_events_%[1]s, event_fields_%[1]s`, one.Month))
 			return err
 		})
 		switch {

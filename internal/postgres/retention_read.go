@@ -5,8 +5,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
 )
@@ -61,15 +59,14 @@ func (s *Store) Storage(ctx context.Context, rules retention.Policy) (retention.
 }
 
 func (s *Store) sizes(ctx context.Context) (map[string]int64, error) {
-	rows, err := s.pool.Query(ctx, sqlSizes)
-	if err != nil {
-		return nil, err
+	rows, err := collectRows[struct {
+		Kind string
+		Size int64
+	}](ctx, s, sqlSizes)
+	found := map[string]int64{}
+	for _, r := range rows {
+		found[r.Kind] = r.Size
 	}
-	found, kind, size := map[string]int64{}, "", int64(0)
-	_, err = pgx.ForEachRow(rows, []any{&kind, &size}, func() error {
-		found[kind] = size
-		return nil
-	})
 	return found, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -28,19 +29,15 @@ func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.T
 
 // Tickets lists the tickets of an organization, newest first; those of nil projects are all.
 func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page client.PageRequest) (client.Page[client.Ticket], error) {
-	at, id, err := decodeCursor(page.Cursor)
+	found, err := pageOf(page, func(p place) ([]db.ListTicketsRow, error) {
+		return s.q.ListTickets(ctx, db.ListTicketsParams{
+			OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+		})
+	}, ticketOf, func(t client.Ticket) (time.Time, string) { return t.CreatedAt, t.ID })
 	if err != nil {
-		return client.Page[client.Ticket]{}, err
+		return found, translate("list tickets", err)
 	}
-	rows, err := s.q.ListTickets(ctx, db.ListTicketsParams{
-		OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: at, BeforeID: id, MaxRows: rowsOf(page),
-	})
-	tickets := mapAll(rows, ticketOf)
-	if err := errors.Join(translate("list tickets", err), s.diagnosed(ctx, tickets), s.blocked(ctx, tickets)); err != nil {
-		return client.Page[client.Ticket]{}, err
-	}
-	cut := cutPage(tickets, page.Limit, func(t client.Ticket) string { return encodeCursor(t.CreatedAt, t.ID) })
-	return cut, nil
+	return found, errors.Join(s.diagnosed(ctx, found.Items), s.blocked(ctx, found.Items))
 }
 
 // diagnosed adds what was found of tickets.
