@@ -14,6 +14,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // API is the HTTP API as a handler. It is safe for concurrent use.
@@ -113,12 +114,14 @@ type route struct {
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
 	text string      // content type of an answer that is no JSON
+	// wakes the relay at its end: what it changed may have admitted tasks.
+	wakes bool
 	// fails lists the statuses of errors beside those that follow from the rest.
 	fails []int
 }
 
 // add registers a route. Errors of fn become problem documents here and nowhere else.
-func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
+func add[I, O any](a *API, r route, fn handler[I, O]) {
 	where := "body"
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
 		where = "query"
@@ -127,6 +130,9 @@ func add[I, O any](a *API, r route, fn func(context.Context, *I) (*O, error)) {
 		limited, cancel := a.limited(ctx)
 		defer cancel()
 		out, err := fn(limited, in)
+		if r.wakes {
+			a.deps.Bus.Wake(live.Relay)
+		}
 		if err != nil {
 			return nil, a.fail(ctx, err, where)
 		}

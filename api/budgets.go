@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,30 +26,23 @@ func (a *API) registerBudgets() {
 	}, read(s.TaskBudget))
 	add(a, route{
 		method: put, path: tasks, id: "set-task-budget", tag: tagTasks, summary: "Set a budget", access: accessWrite,
-	}, a.setBudget(s.SetTaskBudget))
+		wakes: true,
+	}, setBudget(s.SetTaskBudget))
 	add(a, route{
 		method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "Get budget and usage",
 		more: "Of all tasks of the project together.", access: accessRead,
 	}, read(s.ProjectBudget))
 	add(a, route{
 		method: put, path: projects, id: "set-project-budget", tag: tagProjects, summary: "Set a budget", access: accessWrite,
-	}, a.setBudget(s.SetProjectBudget))
+		wakes: true,
+	}, setBudget(s.SetProjectBudget))
 }
 
-type setBudgetIn struct {
-	IDPath
-	Body client.Budget
-}
-
-type budgetSetter func(
-	ctx context.Context, organizationID, id, sender string, b task.Budget,
-) (client.BudgetUsage, error)
-
-func (a *API) setBudget(set budgetSetter) func(context.Context, *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {
-	return func(ctx context.Context, in *setBudgetIn) (*bodyOut[client.BudgetUsage], error) {
+func setBudget(
+	set func(ctx context.Context, organizationID, id, sender string, b task.Budget) (client.BudgetUsage, error),
+) handler[changeIn[client.Budget], bodyOut[client.BudgetUsage]] {
+	return func(ctx context.Context, in *changeIn[client.Budget]) (*bodyOut[client.BudgetUsage], error) {
 		who := callerOf(ctx)
-		out, err := set(ctx, who.organization, in.ID, who.name, in.Body)
-		a.deps.Bus.Wake(live.Relay) // what was parked may go on
-		return body(out, err)
+		return body(set(ctx, who.organization, in.ID, who.name, in.Body))
 	}
 }

@@ -29,15 +29,11 @@ func (a *API) registerConductor() {
 	add(a, route{
 		method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian,
 		summary: "List conductor analyses", more: "Newest first.", access: accessRead,
-	}, a.listConducted)
+	}, listed(a.deps.Conducting.ConductorAnalyses))
 	add(a, route{
 		method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "List duplicate tasks",
 		more: "Pairs of tasks about the same work, newest first.", access: accessRead,
 	}, listed(a.deps.Conducting.Duplicates))
-}
-
-func (a *API) listConducted(ctx context.Context, in *Paging) (*pageOut[client.ConductorAnalysis], error) {
-	return body(a.deps.Conducting.ConductorAnalyses(ctx, callerOf(ctx).organization, in.request()))
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // Dispatch pauses and resumes projects. Both methods return the tasks that were asked to stop, or to go on.
@@ -19,11 +18,11 @@ func (a *API) registerDispatch() {
 	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
 	add(a, route{
 		method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project",
-		more: "With now, running tasks are suspended too.", access: accessWrite,
+		more: "With now, running tasks are suspended too.", access: accessWrite, wakes: true,
 	}, a.halt(a.deps.Dispatch.PauseProject))
 	add(a, route{
 		method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects,
-		summary: "Resume a project", access: accessWrite,
+		summary: "Resume a project", access: accessWrite, wakes: true,
 	}, a.halt(a.deps.Dispatch.ResumeProject))
 	add(a, route{
 		method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase",
@@ -31,16 +30,11 @@ func (a *API) registerDispatch() {
 	}, a.moveTicket)
 }
 
-type haltIn struct {
-	IDPath
-	Body *client.Halt
-}
-
 // halt makes the handler of pause and resume.
 func (a *API) halt(
 	do func(context.Context, client.ProjectPause) (client.Project, []string, error),
-) func(context.Context, *haltIn) (*bodyOut[client.Halted], error) {
-	return func(ctx context.Context, in *haltIn) (*bodyOut[client.Halted], error) {
+) func(context.Context, *changeIn[*client.Halt]) (*bodyOut[client.Halted], error) {
+	return func(ctx context.Context, in *changeIn[*client.Halt]) (*bodyOut[client.Halted], error) {
 		said := cmp.Or(in.Body, &client.Halt{})
 		if err := checkText("reason", said.Reason, maxReason); err != nil {
 			return nil, err
@@ -50,7 +44,6 @@ func (a *API) halt(
 			OrganizationID: who.organization, ProjectID: in.ID, Now: said.Now, Sender: who.name,
 			Reason: cmp.Or(said.Reason, "the project was paused or resumed"),
 		})
-		a.deps.Bus.Wake(live.Relay)
 		if err != nil {
 			return nil, err
 		}
@@ -65,12 +58,7 @@ func (a *API) allPaused(ctx context.Context, organization string) (bool, error) 
 	return len(found) > 0 && found[0].Paused, err
 }
 
-type patchTicketIn struct {
-	IDPath
-	Body client.TicketPatch
-}
-
-func (a *API) moveTicket(ctx context.Context, in *patchTicketIn) (*bodyOut[client.Ticket], error) {
+func (a *API) moveTicket(ctx context.Context, in *changeIn[client.TicketPatch]) (*bodyOut[client.Ticket], error) {
 	phase, err := oneOf("phase_id", in.Body.PhaseID, "", phases())
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -53,7 +52,7 @@ func (a *API) registerGuardian() {
 	wrong := []int{http.StatusBadRequest}
 	add(a, route{
 		method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task",
-		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{},
+		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{}, wakes: true,
 	}, a.guardianCancel)
 	add(a, route{
 		method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian,
@@ -62,6 +61,7 @@ func (a *API) registerGuardian() {
 	add(a, route{
 		method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity",
 		more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong,
+		wakes: true,
 	}, a.guardianReallocate)
 	add(a, route{
 		method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions",
@@ -74,28 +74,10 @@ func (a *API) registerGuardian() {
 	add(a, route{
 		method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian,
 		summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead,
-		says: client.RevertAction{},
+		says: client.RevertAction{}, wakes: true,
 	}, a.revertAction)
 	a.registerMonitor()
 	a.registerConductor()
-}
-
-type guardianListIn struct {
-	TaskIDs []string `query:"task_id,explode" doc:"Of these tasks only"`
-	Paging
-}
-
-// listed makes the handler of a list that is filtered by task.
-func listed[T any](
-	list func(ctx context.Context, organizationID string, q client.GuardianQuery) (client.Page[T], error),
-) func(context.Context, *guardianListIn) (*pageOut[T], error) {
-	return func(ctx context.Context, in *guardianListIn) (*pageOut[T], error) {
-		if err := filterIDs("task", in.TaskIDs); err != nil {
-			return nil, err
-		}
-		return body(list(ctx, callerOf(ctx).organization,
-			client.GuardianQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs}))
-	}
 }
 
 func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Intervention], error) {
@@ -149,9 +131,7 @@ func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.Gu
 	if err != nil {
 		return nil, err
 	}
-	done, err := a.deps.Actions.CancelByGuardian(ctx, call, said.TaskID)
-	a.deps.Bus.Wake(live.Relay)
-	return body(done, err)
+	return body(a.deps.Actions.CancelByGuardian(ctx, call, said.TaskID))
 }
 
 func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
@@ -184,7 +164,6 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 	if task.CodeOf(err) == task.CodeExhausted {
 		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
 	}
-	a.deps.Bus.Wake(live.Relay) // tasks may have been admitted
 	return body(done, err)
 }
 
@@ -194,13 +173,8 @@ type listActionsIn struct {
 	Targets []string `query:"target_entity,explode"`
 }
 
-type actionsOut struct {
-	Body []client.GuardianAction `nullable:"false"`
-}
-
-func (a *API) listActions(ctx context.Context, in *listActionsIn) (*actionsOut, error) {
-	found, err := a.deps.Actions.GuardianActions(ctx, callerOf(ctx).organization, in.Types, in.Targets, in.Limit)
-	return &actionsOut{Body: found}, err
+func (a *API) listActions(ctx context.Context, in *listActionsIn) (*arrayOut[client.GuardianAction], error) {
+	return array(a.deps.Actions.GuardianActions(ctx, callerOf(ctx).organization, in.Types, in.Targets, in.Limit))
 }
 
 type actionIn struct {
@@ -226,7 +200,6 @@ func (a *API) revertAction(ctx context.Context, in *revertIn) (*bodyOut[client.R
 		return nil, err
 	}
 	done, err := a.deps.Actions.RevertAction(ctx, call, in.ID)
-	a.deps.Bus.Wake(live.Relay)
 	return body(client.RevertedAction{
 		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone),
 		NotUndone: orNone(done.NotUndone),

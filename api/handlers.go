@@ -15,11 +15,28 @@ type IDPath struct {
 	ID string `path:"id"`
 }
 
+// bodyIn is a request with a body alone.
+type bodyIn[T any] struct{ Body T }
+
+// changeIn is a request with a body that names something by its ID.
+type changeIn[T any] struct {
+	IDPath
+	Body T
+}
+
 // bodyOut is an answer with a body alone.
 type bodyOut[T any] struct{ Body T }
 
 // body makes the answer of what a port returns.
 func body[T any](content T, err error) (*bodyOut[T], error) { return &bodyOut[T]{content}, err }
+
+// arrayOut is an answer with a list alone.
+type arrayOut[T any] struct {
+	Body []T `nullable:"false"`
+}
+
+// array makes the answer of a list that a port returns.
+func array[T any](items []T, err error) (*arrayOut[T], error) { return &arrayOut[T]{items}, err }
 
 // pageOut is one page of a list.
 type pageOut[T any] = bodyOut[client.Page[T]]
@@ -36,20 +53,27 @@ type madeOut[T any] struct {
 	Body     T
 }
 
-// ported is a method of a port that returns something of an organization.
-type ported[T any] func(ctx context.Context, organizationID, id string) (T, error)
+// handler answers the requests of a route.
+type handler[I, O any] func(ctx context.Context, in *I) (*O, error)
 
 // read makes the handler of a route that returns what its path names.
-func read[T any](get ported[T]) func(context.Context, *IDPath) (*bodyOut[T], error) {
+func read[T any](get func(ctx context.Context, organizationID, id string) (T, error)) handler[IDPath, bodyOut[T]] {
 	return func(ctx context.Context, in *IDPath) (*bodyOut[T], error) {
 		return body(get(ctx, callerOf(ctx).organization, in.ID))
 	}
 }
 
+// listed makes the handler of a list of what an organization has.
+func listed[Q, T any](
+	list func(ctx context.Context, organizationID string, q Q) (client.Page[T], error),
+) handler[Q, pageOut[T]] {
+	return func(ctx context.Context, in *Q) (*pageOut[T], error) {
+		return body(list(ctx, callerOf(ctx).organization, *in))
+	}
+}
+
 // remove makes the handler of a route that removes what its path names.
-func remove(
-	do func(ctx context.Context, organizationID, id string) error,
-) func(context.Context, *IDPath) (*struct{}, error) {
+func remove(do func(ctx context.Context, organizationID, id string) error) handler[IDPath, struct{}] {
 	return func(ctx context.Context, in *IDPath) (*struct{}, error) {
 		return nil, do(ctx, callerOf(ctx).organization, in.ID)
 	}

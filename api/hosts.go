@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // Hosts stores the machines of sandboxes.
@@ -22,9 +21,6 @@ type hostIn struct {
 	ID string `path:"id" minLength:"1" maxLength:"200"`
 }
 
-// loseHost wakes the relay: the attempts on the host are told by an event.
 func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {
-	host, err := a.deps.Hosts.LoseHost(ctx, in.ID)
-	a.deps.Bus.Wake(live.Relay)
-	return body(host, err)
+	return body(a.deps.Hosts.LoseHost(ctx, in.ID))
 }

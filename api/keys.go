@@ -18,11 +18,7 @@ type Keys interface {
 	RevokeKey(ctx context.Context, organizationID, id string) error
 }
 
-type createKeyIn struct {
-	Body client.NewKey
-}
-
-func (a *API) createKey(ctx context.Context, in *createKeyIn) (*bodyOut[client.MadeKey], error) {
+func (a *API) createKey(ctx context.Context, in *bodyIn[client.NewKey]) (*bodyOut[client.MadeKey], error) {
 	if err := checkTitle("name", in.Body.Name); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -24,22 +23,17 @@ func (a *API) registerOrganizations() {
 	}, a.listOrganizations)
 	add(a, route{
 		method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects,
-		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin,
+		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin, wakes: true,
 	}, a.patchOrganization)
 }
 
-type organizationsOut struct {
-	Body []client.Organization `nullable:"false"`
-}
-
-func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*organizationsOut, error) {
+func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[client.Organization], error) {
 	who := callerOf(ctx)
 	only := who.organization
 	if a.operates(who) {
 		only = ""
 	}
-	found, err := a.deps.Organizations.Organizations(ctx, only)
-	return &organizationsOut{Body: found}, err
+	return array(a.deps.Organizations.Organizations(ctx, only))
 }
 
 // operates reports whether somebody decides for the whole installation: an admin of the organization that it began
@@ -48,12 +42,9 @@ func (a *API) operates(who caller) bool {
 	return who.organization == a.cfg.Organization && enough(who, accessAdmin) == nil
 }
 
-type patchOrganizationIn struct {
-	IDPath
-	Body client.OrganizationPatch
-}
-
-func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*bodyOut[client.Organization], error) {
+func (a *API) patchOrganization(
+	ctx context.Context, in *changeIn[client.OrganizationPatch],
+) (*bodyOut[client.Organization], error) {
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden,
 			"Plans are changed by admins of the installation. Next: ask the one who runs it")
@@ -63,7 +54,5 @@ func (a *API) patchOrganization(ctx context.Context, in *patchOrganizationIn) (*
 			return nil, err
 		}
 	}
-	o, err := a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body)
-	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
-	return body(o, err)
+	return body(a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body))
 }

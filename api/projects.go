@@ -10,7 +10,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/cost"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -30,16 +29,7 @@ type Projects interface {
 
 const maxName = 255
 
-type createProjectIn struct {
-	Body client.NewProject
-}
-
-type patchProjectIn struct {
-	IDPath
-	Body client.ProjectPatch
-}
-
-func (a *API) createProject(ctx context.Context, in *createProjectIn) (*madeOut[client.Project], error) {
+func (a *API) createProject(ctx context.Context, in *bodyIn[client.NewProject]) (*madeOut[client.Project], error) {
 	p, err := a.draftProject(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -109,11 +99,7 @@ func checkSetup(setup *string) error {
 	return checkText("setup", *setup, maxSetup)
 }
 
-func (a *API) listProjects(ctx context.Context, in *Paging) (*pageOut[client.Project], error) {
-	return body(a.deps.Projects.Projects(ctx, callerOf(ctx).organization, in.request()))
-}
-
-func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[client.Project], error) {
+func (a *API) patchProject(ctx context.Context, in *changeIn[client.ProjectPatch]) (*bodyOut[client.Project], error) {
 	b := in.Body
 	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
 		return nil, err
@@ -125,9 +111,7 @@ func (a *API) patchProject(ctx context.Context, in *patchProjectIn) (*bodyOut[cl
 	if b.Settings, err = checkSettings(b.Settings); err != nil {
 		return nil, err
 	}
-	changed, err := a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b)
-	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
-	return body(changed, err)
+	return body(a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b))
 }
 
 // checkSettings checks a project's settings, and among them the prices of models.

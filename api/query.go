@@ -89,6 +89,24 @@ func (f *form) check(query string) error {
 			return task.Invalid("query."+name, "Query parameter %s is given %d times: it accepts one value.", name, len(given))
 		case repeatable && len(given) > 1 && slices.Contains(given, ""):
 			return task.Invalid("query."+name, "Query parameter %s is repeated with an empty value.", name)
+		case repeatable:
+			if err := checkFilter(name, given); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkFilter refuses a value of a filter by ID that cannot be one.
+func checkFilter(name string, given []string) error {
+	kind := strings.TrimSuffix(name, "_id")
+	if idKinds()[kind+"s"] == "" {
+		return nil
+	}
+	for _, id := range given {
+		if !isID(id) {
+			return task.Invalid("query."+name, "Query parameter %s: %q is no %s id.", name, clip(id), kind)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -27,20 +26,12 @@ func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*bodyOut[client.
 	return body(a.deps.Sandboxes.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open))
 }
 
-type listSandboxesIn struct {
-	TaskIDs    []string `query:"task_id,explode"`
-	States     []string `query:"state,explode" doc:"intended, creating, running, deleting, gone or lost"`
-	Unverified bool     `query:"unverified" doc:"Only sandboxes whose deletion is not verified"`
-	Paging
-}
-
-func (a *API) listSandboxes(ctx context.Context, in *listSandboxesIn) (*pageOut[client.Sandbox], error) {
-	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterWords("state", in.States, sandboxStates())); err != nil {
+func (a *API) listSandboxes(ctx context.Context, in *client.SandboxQuery) (*pageOut[client.Sandbox], error) {
+	if err := filterWords("state", in.States, sandboxStates()); err != nil {
 		return nil, err
 	}
-	return body(a.deps.Sandboxes.SandboxRows(ctx, callerOf(ctx).organization, client.SandboxQuery{
-		PageRequest: in.request(), TaskIDs: in.TaskIDs, States: in.States, Unverified: in.Unverified, Bare: a.cfg.Open,
-	}))
+	in.Bare = a.cfg.Open
+	return body(a.deps.Sandboxes.SandboxRows(ctx, callerOf(ctx).organization, *in))
 }
 
 func sandboxStates() []task.SandboxState {

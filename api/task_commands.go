@@ -17,14 +17,9 @@ type Commands interface {
 
 const maxReason = 2000 // bytes
 
-type askIn struct {
-	IDPath
-	Body *client.ReasonRequest
-}
-
 // ask makes the handler of cancel, fail and retry.
-func (a *API) ask(kind string) func(context.Context, *askIn) (*madeOut[client.CommandResult], error) {
-	return func(ctx context.Context, in *askIn) (*madeOut[client.CommandResult], error) {
+func (a *API) ask(kind string) handler[changeIn[*client.ReasonRequest], madeOut[client.CommandResult]] {
+	return func(ctx context.Context, in *changeIn[*client.ReasonRequest]) (*madeOut[client.CommandResult], error) {
 		reason := ""
 		if in.Body != nil {
 			reason = in.Body.Reason

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // Dependencies stores which task waits for which.
@@ -14,11 +13,6 @@ type Dependencies interface {
 	SetDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
 	RemoveDependency(ctx context.Context, organizationID, taskID, dependsOn string) ([]string, error)
 	FindCycle(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
-}
-
-type depsIn struct {
-	IDPath
-	Body client.DependsOn
 }
 
 type removeDepIn struct {
@@ -31,17 +25,16 @@ func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.
 	return body(client.DependsOn{TaskIDs: ids}, err)
 }
 
-type editDeps func(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
-
 // editDependencies makes the handler of POST and PUT.
-func (a *API) editDependencies(edit editDeps) func(context.Context, *depsIn) (*bodyOut[client.DependsOn], error) {
-	return func(ctx context.Context, in *depsIn) (*bodyOut[client.DependsOn], error) {
+func editDependencies(
+	edit func(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error),
+) handler[changeIn[client.DependsOn], bodyOut[client.DependsOn]] {
+	return func(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.DependsOn], error) {
 		ids, err := checkIDs("depends_on", in.Body.TaskIDs)
 		if err != nil {
 			return nil, err
 		}
 		all, err := edit(ctx, callerOf(ctx).organization, in.ID, ids)
-		a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 		return body(client.DependsOn{TaskIDs: all}, err)
 	}
 }
@@ -52,11 +45,10 @@ func (a *API) removeDependency(ctx context.Context, in *removeDepIn) (*bodyOut[c
 		return nil, err
 	}
 	all, err := a.deps.Dependencies.RemoveDependency(ctx, callerOf(ctx).organization, in.ID, ids[0])
-	a.deps.Bus.Wake(live.Relay)
 	return body(client.DependsOn{TaskIDs: all}, err)
 }
 
-func (a *API) checkCircular(ctx context.Context, in *depsIn) (*bodyOut[client.Cycle], error) {
+func (a *API) checkCircular(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.Cycle], error) {
 	ids, err := checkIDs("depends_on", in.Body.TaskIDs)
 	if err != nil {
 		return nil, err

@@ -138,17 +138,7 @@ type listTasksIn struct {
 	TicketIDs  []string `query:"ticket_id,explode"`
 	ProjectIDs []string `query:"project_id,explode"`
 	IDs        []string `query:"id,explode" doc:"A beginning or an end of IDs, of 4 or more characters"`
-	Paging
-}
-
-// Paging is the part of a request that asks for one page of a list.
-type Paging struct {
-	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
-	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"`
-}
-
-func (p Paging) request() client.PageRequest {
-	return client.PageRequest{Limit: p.Limit, Cursor: p.Cursor}
+	client.PageRequest
 }
 
 // Fragments of ids: the database compares them as they are.
@@ -168,7 +158,7 @@ func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.T
 
 func (in *listTasksIn) query() (client.TaskQuery, error) {
 	q := client.TaskQuery{
-		PageRequest: in.request(), Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs,
+		PageRequest: in.PageRequest, Statuses: in.Statuses, PhaseIDs: in.PhaseIDs, TicketIDs: in.TicketIDs,
 		ProjectIDs: in.ProjectIDs,
 	}
 	if in.HasSandbox != "" {
@@ -181,8 +171,7 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 			return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(id))
 		}
 	}
-	return q, cmp.Or(filterWords("status", in.Statuses, task.Statuses()), filterIDs("ticket", in.TicketIDs),
-		filterIDs("project", in.ProjectIDs))
+	return q, filterWords("status", in.Statuses, task.Statuses())
 }
 
 // filterWords refuses a value of a filter that is not one of the known ones.
@@ -190,16 +179,6 @@ func filterWords[T ~string](field string, values []string, known []T) error {
 	for _, value := range values {
 		if !slices.Contains(known, T(value)) {
 			return task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), joined(known))
-		}
-	}
-	return nil
-}
-
-// filterIDs refuses a value of the filter <kind>_id that cannot be an ID.
-func filterIDs(kind string, ids []string) error {
-	for _, id := range ids {
-		if !isID(id) {
-			return task.Invalid(kind+"_id", "%q is no %s id.", clip(id), kind)
 		}
 	}
 	return nil
@@ -219,12 +198,7 @@ func (a *API) getTask(ctx context.Context, in *IDPath) (*bodyOut[client.Task], e
 	return body(t, err)
 }
 
-type patchTaskIn struct {
-	IDPath
-	Body client.TaskPatch
-}
-
-func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.Task], error) {
+func (a *API) patchTask(ctx context.Context, in *changeIn[client.TaskPatch]) (*bodyOut[client.Task], error) {
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
@@ -238,7 +212,6 @@ func (a *API) patchTask(ctx context.Context, in *patchTaskIn) (*bodyOut[client.T
 	if err := a.deps.Tasks.ChangeTask(ctx, callerOf(ctx).organization, in.ID, change); err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Relay) // the change may have admitted tasks
 	return a.getTask(ctx, &in.IDPath)
 }
 

@@ -12,18 +12,12 @@ import (
 // Tickets reads tickets and moves them between phases; an accepted task creates them.
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
-	Tickets(
-		ctx context.Context, organizationID string, projectIDs []string, p client.PageRequest,
-	) (client.Page[client.Ticket], error)
+	Tickets(ctx context.Context, organizationID string, q client.TicketQuery) (client.Page[client.Ticket], error)
 	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
 }
 
-type createTicketIn struct {
-	Body client.NewTicket
-}
-
 // createTicket makes a ticket together with its first task.
-func (a *API) createTicket(ctx context.Context, in *createTicketIn) (*madeOut[client.Ticket], error) {
+func (a *API) createTicket(ctx context.Context, in *bodyIn[client.NewTicket]) (*madeOut[client.Ticket], error) {
 	d, err := a.draftTicket(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -60,16 +54,4 @@ func firstTask(in client.NewTicket) client.NewTask {
 		t.MaxRetries, t.DeadlineAt, t.Budget, t.Execution = in.Task.MaxRetries, in.Task.DeadlineAt, in.Task.Budget, in.Task.Execution
 	}
 	return t
-}
-
-type listTicketsIn struct {
-	ProjectIDs []string `query:"project_id,explode"`
-	Paging
-}
-
-func (a *API) listTickets(ctx context.Context, in *listTicketsIn) (*pageOut[client.Ticket], error) {
-	if err := filterIDs("project", in.ProjectIDs); err != nil {
-		return nil, err
-	}
-	return body(a.deps.Tickets.Tickets(ctx, callerOf(ctx).organization, in.ProjectIDs, in.request()))
 }

@@ -11,13 +11,8 @@ import (
 
 const maxRounds = 10
 
-type judgeIn struct {
-	IDPath
-	Body client.PersonVerdict
-}
-
 // judgeTask takes a person's verdict on the work of a task.
-func (a *API) judgeTask(ctx context.Context, in *judgeIn) (*madeOut[client.CommandResult], error) {
+func (a *API) judgeTask(ctx context.Context, in *changeIn[client.PersonVerdict]) (*madeOut[client.CommandResult], error) {
 	said := in.Body
 	if err := checkVerdict(said); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (a *API) registerWhy() {
 	add(a, route{
 		method: http.MethodGet, path: "/api/v1/diagnoses", id: "list-diagnoses", tag: tagGuardian, access: accessRead,
 		summary: "List diagnoses", more: "Of tasks and tickets that failed again and again, newest first.",
-	}, a.listDiagnoses)
+	}, listed(a.deps.Explaining.Diagnoses))
 }
 
 func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanation], error) {
@@ -62,18 +62,4 @@ func (a *API) outage(ctx context.Context, t task.Task) explain.Outage {
 		return explain.Outage{What: task.MessageOf(err), Next: cmp.Or(down.Next, "omoi doctor")}
 	}
 	return explain.Outage{}
-}
-
-type diagnosisListIn struct {
-	TaskIDs   []string `query:"task_id,explode" doc:"Of these tasks only"`
-	TicketIDs []string `query:"ticket_id,explode" doc:"Of these tickets and their tasks only"`
-	Paging
-}
-
-func (a *API) listDiagnoses(ctx context.Context, in *diagnosisListIn) (*pageOut[explain.Diagnosis], error) {
-	if err := cmp.Or(filterIDs("task", in.TaskIDs), filterIDs("ticket", in.TicketIDs)); err != nil {
-		return nil, err
-	}
-	return body(a.deps.Explaining.Diagnoses(ctx, callerOf(ctx).organization,
-		client.DiagnosisQuery{PageRequest: in.request(), TaskIDs: in.TaskIDs, TicketIDs: in.TicketIDs}))
 }

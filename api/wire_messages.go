@@ -170,17 +170,13 @@ type takeMessagesIn struct {
 	Poll string `query:"poll" minLength:"8" maxLength:"100" doc:"Name of this poll: sent again after a lost answer, it is given the same messages at once"`
 }
 
-type takeMessagesOut struct {
-	Body []client.LeasedMessage `nullable:"false"`
-}
-
 // takeMessages leases what waits: a bare array, interrupts first.
-func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessagesOut, error) {
+func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*arrayOut[client.LeasedMessage], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
 		return nil, err
 	}
-	out := &takeMessagesOut{Body: []client.LeasedMessage{}}
+	out := []client.LeasedMessage{}
 	taking := ingest.Taking{
 		SandboxID: in.SandboxID, Kind: in.Only, Lease: a.cfg.Lease, Limit: leaseAtOnce, Poll: in.Poll,
 		Legacy: in.Wait == "" && in.Poll == "",
@@ -188,11 +184,11 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*takeMessag
 	err = a.poll(ctx, live.Messages(in.SandboxID), wait, func() (bool, error) {
 		leased, err := a.deps.Messages.LeaseMessages(ctx, taking)
 		for _, m := range leased {
-			out.Body = append(out.Body, messageTo(m))
+			out = append(out, messageTo(m))
 		}
 		return len(leased) > 0, err
 	})
-	return out, err
+	return array(out, err)
 }
 
 // messageTo is a message as its agent is given it. What no person said names its sender.

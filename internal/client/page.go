@@ -2,12 +2,11 @@ package client
 
 import "github.com/omoi-dev/omoi/internal/task"
 
-// DiagnosisQuery selects diagnoses.
+// DiagnosisQuery selects diagnoses; nil: of all.
 type DiagnosisQuery struct {
+	TaskIDs   []string `query:"task_id,explode" doc:"Of these tasks only"`
+	TicketIDs []string `query:"ticket_id,explode" doc:"Of these tickets and their tasks only"`
 	PageRequest
-
-	TaskIDs   []string // of the tasks themselves; nil: of all
-	TicketIDs []string // of the tickets and of their tasks; nil: of all
 }
 
 // Standing is all that a long poll asks of a task.
@@ -18,15 +17,20 @@ type Standing struct {
 
 // GuardianQuery selects judgements or interventions, newest first.
 type GuardianQuery struct {
+	TaskIDs []string `query:"task_id,explode" doc:"Of these tasks only"` // nil: of all tasks
 	PageRequest
+}
 
-	TaskIDs []string // nil: of all tasks
+// TicketQuery selects tickets.
+type TicketQuery struct {
+	ProjectIDs []string `query:"project_id,explode"` // nil: of all projects
+	PageRequest
 }
 
 // PageRequest asks for one page of a list that is ordered newest first.
 type PageRequest struct {
-	Limit  int    // 1..500
-	Cursor string // of the page before; empty: the first page
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
+	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"` // empty: the first page
 }
 
 // Page is one page of a list.
@@ -48,9 +52,9 @@ type TaskQuery struct {
 
 // SandboxQuery selects sandboxes of the ledger, by the rule of [TaskQuery].
 type SandboxQuery struct {
+	TaskIDs    []string `query:"task_id,explode"`
+	States     []string `query:"state,explode" doc:"intended, creating, running, deleting, gone or lost"`
+	Unverified bool     `query:"unverified" doc:"Only sandboxes whose deletion is not verified"`
+	Bare       bool     // show those of nobody too
 	PageRequest
-	TaskIDs    []string
-	States     []string
-	Unverified bool // keep those that are not verified gone
-	Bare       bool // show those of nobody too
 }

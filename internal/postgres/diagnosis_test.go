@@ -203,7 +203,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	got, err = store.Ticket(t.Context(), w.org, ticket)
 	require.NoError(t, err)
 	require.Equal(t, d, *got.Diagnosis)
-	page, err := store.Tickets(t.Context(), w.org, nil, client.PageRequest{Limit: 50})
+	page, err := store.Tickets(t.Context(), w.org, client.TicketQuery{PageRequest: client.PageRequest{Limit: 50}})
 	require.NoError(t, err)
 	require.Equal(t, d.ID, page.Items[slices.IndexFunc(page.Items, func(k client.Ticket) bool { return k.ID == ticket })].Diagnosis.ID)
 	require.Len(t, diagnosesOf(t, store, w.org, third.id), 1, "its own is another")

@@ -28,10 +28,10 @@ func (s *Store) Ticket(ctx context.Context, organizationID, id string) (client.T
 }
 
 // Tickets lists the tickets of an organization, newest first; those of nil projects are all.
-func (s *Store) Tickets(ctx context.Context, organizationID string, projectIDs []string, page client.PageRequest) (client.Page[client.Ticket], error) {
-	found, err := pageOf(page, func(p place) ([]db.ListTicketsRow, error) {
+func (s *Store) Tickets(ctx context.Context, organizationID string, q client.TicketQuery) (client.Page[client.Ticket], error) {
+	found, err := pageOf(q.PageRequest, func(p place) ([]db.ListTicketsRow, error) {
 		return s.q.ListTickets(ctx, db.ListTicketsParams{
-			OrganizationID: organizationID, ProjectIds: projectIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
+			OrganizationID: organizationID, ProjectIds: q.ProjectIDs, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
 		})
 	}, ticketOf, func(t client.Ticket) (time.Time, string) { return t.CreatedAt, t.ID })
 	if err != nil {
