@@ -183,30 +183,3 @@ func (s *Score) pair(a, b *Trajectory, is bool, likeness float64) {
 	}
 	s.Judged = append(s.Judged, j)
 }
-
-// Below says where a score is lower than another one; nothing if it is nowhere.
-func (s *Score) Below(old *Score) []string {
-	var worse []string
-	hold := func(name string, now, before Share) {
-		const rounding = 1e-9
-		if now.Precision() < before.Precision()-rounding {
-			worse = append(worse, fmt.Sprintf("precision of %s fell from %.3f to %.3f", name, before.Precision(), now.Precision()))
-		}
-		if now.Recall() < before.Recall()-rounding {
-			worse = append(worse, fmt.Sprintf("recall of %s fell from %.3f to %.3f", name, before.Recall(), now.Recall()))
-		}
-	}
-	if s.Trajectories < old.Trajectories {
-		worse = append(worse, fmt.Sprintf("there are %d trajectories, there were %d", s.Trajectories, old.Trajectories))
-	}
-	hold("all", s.Whole, old.Whole)
-	hold("pairs", s.Pairs, old.Pairs)
-	if s.Pairs.Is < old.Pairs.Is {
-		worse = append(worse, fmt.Sprintf("there are %d pairs of the same work, there were %d", s.Pairs.Is, old.Pairs.Is))
-	}
-	for label, before := range old.Labels {
-		hold(string(label), s.Labels[label], before)
-	}
-	slices.Sort(worse)
-	return worse
-}
