@@ -9,11 +9,11 @@ import (
 
 // changedFile is a file in a diff.
 type changedFile struct {
-	Path    string `json:"path"`
-	OldPath string `json:"old_path,omitempty"` // of a file that was renamed
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
-	Link    string `json:"link,omitempty"` // what it is now: this commit of another repository, whose files are not here
+	Path    string
+	OldPath string // of a file that was renamed
+	Added   int
+	Removed int
+	Link    string // what it is now: this commit of another repository, whose files are not here
 
 	linked bool
 }

@@ -21,7 +21,7 @@ const (
 	maxPullReviews = 4_000 // of all rounds together
 	maxPullFiles   = 50
 	maxPullPaths   = 4_000 // bytes of their names
-	maxPullBoxes   = 20    // sandboxes, the newest; as many as one task has attempts
+	maxPullFailed  = 20    // failed attempts, the newest; as many as one task has attempts
 )
 
 // pullTitle names ticket and task, on one line.
@@ -50,7 +50,7 @@ func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work
 	for n := range files {
 		files[n].Path, files[n].OldPath = a.scrub(files[n].Path), a.scrub(files[n].OldPath)
 	}
-	return a.scrub(a.pullBody(work, story, files)) + receiptBlock(work, story, files) // scrubbed as text it would be JSON no more
+	return a.scrub(a.pullBody(work, story, files))
 }
 
 func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, files []changedFile) string {
@@ -62,7 +62,6 @@ func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, fil
 	section(&b, "Tests", testLine(work.Execution.TestCommand, story))
 	section(&b, "Validation", reviewLines(story.Task))
 	section(&b, "How it was made", a.madeLines(work, story))
-	section(&b, "Sandboxes", boxLines(story))
 	b.WriteString("\nOpened by omoi.\n\n")
 	return b.String()
 }

@@ -90,7 +90,9 @@ func (a *Activities) madeLines(work task.Work, story receipt.PullRequestData) st
 	return strings.Join(lines, "\n")
 }
 
-func taskLine(id string) string { return "- task `" + id + "`: `omoi show " + id + "`" }
+func taskLine(id string) string {
+	return "- task `" + id + "`: `omoi show " + id + "`, `omoi receipt " + id + "`"
+}
 
 // roundWords say which of several tasks it is.
 func roundWords(n int) string {
@@ -124,7 +126,7 @@ func attemptWords(work task.Work, story receipt.PullRequestData) string {
 			failed = append(failed, said)
 		}
 	}
-	if more := len(failed) - maxPullBoxes; more > 0 {
+	if more := len(failed) - maxPullFailed; more > 0 {
 		words, failed = append(words, fmt.Sprintf("%d failed before", more)), failed[more:]
 	}
 	return strings.Join(append(words, failed...), ", ")

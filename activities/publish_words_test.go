@@ -53,10 +53,7 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 	for _, words := range hostile {
 		b := newBench(t)
 		b.store.work.Description, b.store.story.Output, b.store.story.ChangedNothing = words, words, true
-		body := published(t, b)
-		text, receipt, found := strings.Cut(body, "<!-- omoi:receipt {")
-		require.True(t, found, words)
-		require.Equal(t, 1, strings.Count(receipt, "-->"), words)
+		text := published(t, b)
 		require.False(t, acting.MatchString(text), words)
 		require.Contains(t, text, "\n\n## What was done\n\nChanged nothing.\n\n> ", words)
 		var own []string

@@ -89,19 +89,3 @@ func whoseReview(r task.Review) string {
 	}
 	return fmt.Sprintf(" (attempt %d, sandbox `%s`)", r.Attempt, r.SandboxID)
 }
-
-// reviewStub is what the receipt of a pull request keeps of a round.
-type reviewStub struct {
-	Round   int    `json:"round"`
-	Passed  bool   `json:"passed"`
-	Attempt int    `json:"attempt"`
-	Sandbox string `json:"sandbox_id"`
-}
-
-func reviewStubs(reviews []task.Review) []reviewStub {
-	stubs := []reviewStub{}
-	for _, r := range reviews {
-		stubs = append(stubs, reviewStub{r.Round, r.Passed, r.Attempt, r.SandboxID})
-	}
-	return stubs
-}

@@ -53,7 +53,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Len(t, pulls, 1)
 	require.Equal(t, hub.URL+"/"+hubRepo+"/pull/1", text(done.PullURL))
 	require.Equal(t, text(done.Branch), pulls[0].Head)
-	for _, want := range []string{"a task of the tests", "- `hello.txt` +1 −0", "omoi receipt " + good.ID, "<!-- omoi:receipt {"} {
+	for _, want := range []string{"a task of the tests", "- `hello.txt` +1 −0", "omoi receipt " + good.ID} {
 		require.Contains(t, pulls[0].Body, want)
 	}
 	show := r.run("git", "-C", bare, "show", text(done.Branch)+":hello.txt")
