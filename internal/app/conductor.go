@@ -13,7 +13,7 @@ func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
 	m := c.cfg.Monitoring
 	deps := conductor.Deps{Store: c.store, Counter: c.metrics, Log: c.log}
 	if asked != nil {
-		deps.Model = func() supervise.Comparer { return supervise.ComparingWithin(asked, c.modelBudget()) }
+		deps.Model = func() supervise.Comparer { return asked.Within(c.modelBudget()) }
 	}
 	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
 	return conductor.New(conductor.Config{

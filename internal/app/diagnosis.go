@@ -7,6 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/supervise/model"
 )
 
@@ -18,11 +19,10 @@ func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
 	cfg, m := c.cfg.Diagnostic, c.cfg.Monitoring
 	deps := diagnosis.Deps{
 		Store: c.store, Log: c.log, Period: m.GuardianInterval,
-		Budget: c.modelBudget,
-		Wake:   func(sandboxID string) { c.bus.Wake(live.Messages(sandboxID)) },
+		Wake: func(sandboxID string) { c.bus.Wake(live.Messages(sandboxID)) },
 	}
 	if asked != nil {
-		deps.Model = asked
+		deps.Model = func() supervise.DiagnosisModel { return asked.Within(c.modelBudget()) }
 	}
 	return diagnosis.New(diagnosis.Config{
 		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: guardian.NewestEvents, Interval: lookSlower * pollInterval(c.cfg), Rules: rulesOf(c.cfg),

@@ -48,7 +48,7 @@ func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 	m := c.cfg.Monitoring
 	var makes func() supervise.Model
 	if asked != nil {
-		makes = func() supervise.Model { return supervise.Within(asked, c.modelBudget()) }
+		makes = func() supervise.Model { return asked.Within(c.modelBudget()) }
 	}
 	ladder := guardian.DefaultLadder()
 	ladder.CoolDown, ladder.Cap = m.Cooldown, m.MaxInterventions

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -41,9 +40,8 @@ type Store interface {
 // Deps are what the service works with.
 type Deps struct {
 	Store Store
-	Model supervise.DiagnosisModel // nil: the rules alone speak
-	// Budget makes that of the model for a period, which begins anew every Period.
-	Budget func() *supervise.Budget
+	// Model makes the model of one Period, with the period's budget; nil: the rules alone speak.
+	Model  func() supervise.DiagnosisModel
 	Period time.Duration
 	Wake   func(sandboxID string) // wakes who waits for messages there; nil: nobody is
 	Log    *slog.Logger
@@ -51,12 +49,9 @@ type Deps struct {
 
 // Service diagnoses. Any number of processes may do so at once.
 type Service struct {
-	cfg  Config
-	deps Deps
-
-	mu     sync.Mutex
-	budget *supervise.Budget
-	begun  time.Time // of the period of budget
+	cfg    Config
+	deps   Deps
+	models supervise.PerCycle[supervise.DiagnosisModel]
 }
 
 // New makes a service.
@@ -64,7 +59,7 @@ func New(cfg Config, deps Deps) *Service {
 	if deps.Wake == nil {
 		deps.Wake = func(string) {}
 	}
-	return &Service{cfg: cfg, deps: deps}
+	return &Service{cfg: cfg, deps: deps, models: supervise.PerCycle[supervise.DiagnosisModel]{Make: deps.Model}}
 }
 
 const (
@@ -174,25 +169,12 @@ func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []exp
 
 // ask lets the model speak where it is worth it, and the budget of the period lasts.
 func (s *Service) ask(ctx context.Context, c supervise.DiagnosisInput, d explain.Diagnosis) explain.Diagnosis {
-	if s.deps.Model == nil || !supervise.Understood(d) {
+	model := s.models.Of(time.Now().Truncate(s.deps.Period).String())
+	if model == nil || !supervise.Understood(d) {
 		return d
 	}
-	var said supervise.Conclusion
-	err := s.budgetNow().Spend(func() (supervise.ModelUse, error) {
-		var err error
-		said, err = s.deps.Model.Diagnose(ctx, c, d)
-		return said.Use, err
-	})
+	said, err := model.Diagnose(ctx, c, d)
 	return supervise.Conclude(d, said, err, s.cfg.Rules)
-}
-
-func (s *Service) budgetNow() *supervise.Budget {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.budget == nil || time.Since(s.begun) >= s.deps.Period {
-		s.budget, s.begun = s.deps.Budget(), time.Now()
-	}
-	return s.budget
 }
 
 // body is what a webhook tells, as it is signed, and its id; empty where there is no receiver.

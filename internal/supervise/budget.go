@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"context"
 	"errors"
 	"sync"
 )
@@ -23,32 +22,6 @@ func NewBudget(tokens int64, usd float64) *Budget { return &Budget{tokens: token
 
 // ErrBudget is what a judgement fails with when the budget is spent.
 var ErrBudget = errors.New("the budget of this cycle is spent")
-
-// Spent is what was paid so far.
-func (b *Budget) Spent() ModelUse {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.spent
-}
-
-// Within asks a model only while the budget lasts.
-func Within(m Model, b *Budget) Model { return &bounded{m, b} }
-
-type bounded struct {
-	model  Model
-	budget *Budget
-}
-
-// Judge implements [Model].
-func (m *bounded) Judge(ctx context.Context, s Subject, rules Analysis) (Analysis, error) {
-	said := rules
-	err := m.budget.Spend(func() (ModelUse, error) {
-		answer, err := m.model.Judge(ctx, s, rules)
-		said = answer
-		return answer.Use, err
-	})
-	return said, err
-}
 
 // Spend calls ask, which asks a model, while the budget lasts, else it answers [ErrBudget]; ask answers what it used.
 func (b *Budget) Spend(ask func() (ModelUse, error)) error {

@@ -32,20 +32,3 @@ func (c Comparison) Says(confidence float64) (same, sure bool) {
 type Comparer interface {
 	Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error)
 }
-
-// ComparingWithin asks only while the budget lasts; see [Within].
-func ComparingWithin(c Comparer, b *Budget) Comparer { return &boundedComparer{c, b} }
-
-type boundedComparer struct {
-	comparer Comparer
-	budget   *Budget
-}
-
-// Compare implements [Comparer].
-func (m *boundedComparer) Compare(ctx context.Context, a, b WorkText) (said Comparison, use ModelUse, err error) {
-	err = m.budget.Spend(func() (ModelUse, error) {
-		said, use, err = m.comparer.Compare(ctx, a, b)
-		return use, err
-	})
-	return said, use, err
-}

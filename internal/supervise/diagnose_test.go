@@ -172,7 +172,6 @@ func TestABudgetBoundsWhoeverAsks(t *testing.T) {
 	ask := func() (supervise.ModelUse, error) { return supervise.ModelUse{InputTokens: 60}, context.Canceled }
 	require.ErrorIs(t, b.Spend(ask), context.Canceled)
 	require.ErrorIs(t, b.Spend(ask), supervise.ErrBudget, "the next may cost as much")
-	require.EqualValues(t, 60, b.Spent().InputTokens)
 }
 
 // A ticket is diagnosed once tasks of it have failed in a row, and again once as many have failed since.

@@ -48,7 +48,7 @@ func TestAModelThatDoesNotCompareSaysNothing(t *testing.T) {
 func TestComparingEndsWithItsBudget(t *testing.T) {
 	t.Parallel()
 	m, server := open(t, comparing(nil))
-	within := supervise.ComparingWithin(m, supervise.NewBudget(500, 0))
+	within := m.Within(supervise.NewBudget(500, 0))
 	_, _, err := within.Compare(t.Context(), dark, night)
 	require.NoError(t, err)
 	_, _, err = within.Compare(t.Context(), dark, night)

@@ -35,6 +35,7 @@ func Defaults() Settings {
 type Model struct {
 	settings Settings
 	client   *http.Client
+	budget   *supervise.Budget
 }
 
 var _ supervise.Model = (*Model)(nil)
@@ -46,7 +47,14 @@ func New(s Settings) (*Model, error) {
 	}
 	s.BaseURL = cmp.Or(s.BaseURL, defaultURL)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a redirect would take the key along
-	return &Model{settings: s, client: &http.Client{CheckRedirect: stay}}, nil
+	return &Model{settings: s, client: &http.Client{CheckRedirect: stay}, budget: supervise.NewBudget(0, 0)}, nil
+}
+
+// Within is the model, to be asked while the budget lasts; then it fails with [supervise.ErrBudget].
+func (m *Model) Within(b *supervise.Budget) *Model {
+	bounded := *m
+	bounded.budget = b
+	return &bounded
 }
 
 // Judge asks for an opinion.
@@ -63,9 +71,18 @@ func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.
 	return rules, err
 }
 
-// ask asks until take has no objection to the answer. One that does not have the form is sent
-// back with what is wrong about it.
+// ask asks while the budget lasts.
 func (m *Model) ask(ctx context.Context, r request, take func(*reply) error) (use supervise.ModelUse, err error) {
+	err = m.budget.Spend(func() (supervise.ModelUse, error) {
+		use, err = m.converse(ctx, r, take)
+		return use, err
+	})
+	return use, err
+}
+
+// converse asks until take has no objection to the answer. One that does not have the form is sent
+// back with what is wrong about it.
+func (m *Model) converse(ctx context.Context, r request, take func(*reply) error) (use supervise.ModelUse, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.settings.Timeout)
 	defer cancel()
 	for tried := 0; ; tried++ {
