@@ -17,28 +17,19 @@ func digest(text string) uint64 {
 // digestOf is the digest of an answer without what differs between two answers that say the
 // same: times, durations, addresses, temporary paths. Plain numbers stay, since they count.
 func digestOf(text string) uint64 {
-	sum := digest("")
+	var kept []string
 	held := ""
 	for word := range strings.FieldsSeq(text) {
 		word = plain(word)
 		if numeric(held) && isUnit(word) { // 0.12 seconds
 			held, word = "", ""
 		}
-		sum = mix(sum, held)
+		if held != "" {
+			kept = append(kept, held)
+		}
 		held = word
 	}
-	return mix(sum, held)
-}
-
-func mix(sum uint64, word string) uint64 {
-	const prime = 1099511628211
-	for i := range len(word) {
-		sum = (sum ^ uint64(word[i])) * prime
-	}
-	if word != "" {
-		sum = (sum ^ ' ') * prime
-	}
-	return sum
+	return digest(strings.TrimRight(strings.Join(append(kept, held), " "), " "))
 }
 
 // plain is a word, or nothing where it changes by itself.

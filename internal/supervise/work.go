@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"hash/fnv"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,9 +25,7 @@ type set []uint64
 func setOf(words []string) set {
 	out := make(set, 0, len(words))
 	for _, word := range words {
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(word))
-		out = append(out, h.Sum64())
+		out = append(out, digest(word))
 	}
 	slices.Sort(out)
 	return slices.Clip(slices.Compact(out))
