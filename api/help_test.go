@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -153,9 +154,17 @@ func serve(tb testing.TB, handler *api.API) (url string) {
 	return "http://" + l.Addr().String()
 }
 
+// unmetered counts nothing.
+type unmetered struct{}
+
+func (unmetered) Committed(int, int, int, time.Duration) {}
+func (unmetered) Waited(time.Duration)                   {}
+func (unmetered) TurnedAway()                            {}
+func (unmetered) Lost(int)                               {}
+
 // intake runs until the test ends.
 func (w *world) intake(bare bool) *ingest.Intake {
-	intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: bare}, w.store, w.bus, nil)
+	intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: bare, Meter: unmetered{}}, w.store, w.bus, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- intake.Run(ctx) }()

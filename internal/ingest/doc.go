@@ -16,7 +16,7 @@
 // of all events since the last. The database decides what is due, so that any number of
 // processes may run a relay; a relay that dies loses its lease and nothing else.
 //
-//	intake := ingest.NewIntake(ingest.IntakeConfig{}, store, bus, log)   // bus may be nil
+//	intake := ingest.NewIntake(ingest.IntakeConfig{Meter: meter}, store, bus, log)
 //	go intake.Run(ctx)                                                    // drains when ctx ends
 //	receipt, err := intake.Single(ctx, sandboxID, event, bare)
 //	receipt, err := intake.Batch(ctx, sandboxID, spoolID, first, events)  // bare: IntakeConfig.AllowBare
@@ -26,7 +26,7 @@
 // ([AcknowledgedOf] has the mark), [task.CodeUnavailable] when the queue is full or the database
 // is away: the same request is to be sent again after a second.
 //
-//	relay := ingest.NewRelay(ingest.RelayConfig{}, store, runs, bus, log)
+//	relay := ingest.NewRelay(cfg, store, runs, bus, log)
 //	err := relay.Run(ctx)
 //
 // Both have a Run method that works until its context ends and then finishes what it

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
@@ -59,10 +61,28 @@ func one[T any](b *bench, sql string, args ...any) T {
 // intake is another process's intake on the database; it stops with the test.
 func (b *bench) intake(cfg ingest.IntakeConfig, bus ingest.Bus) *ingest.Intake {
 	b.t.Helper()
-	intake := ingest.NewIntake(cfg, storeOn(b.t, b.pool), bus, nil)
+	if bus == nil {
+		bus = live.New()
+	}
+	cfg.Meter = unmetered{}
+	intake := ingest.NewIntake(cfg, storeOn(b.t, b.pool), bus, quiet())
 	run(b.t, intake.Run)
 	return intake
 }
+
+// unmetered counts nothing.
+type unmetered struct{}
+
+func (unmetered) Committed(int, int, int, time.Duration) {}
+func (unmetered) Waited(time.Duration)                   {}
+func (unmetered) TurnedAway()                            {}
+func (unmetered) Lost(int)                               {}
+func (unmetered) Sent(string)                            {}
+func (unmetered) Failed(string)                          {}
+func (unmetered) Dropped(string)                         {}
+
+// quiet discards what is logged.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // run runs a part until the test ends, and then waits for it.
 func run(tb testing.TB, part func(context.Context) error) (stop func()) {

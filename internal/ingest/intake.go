@@ -20,7 +20,7 @@ const (
 	commitTimeout = 10 * time.Second
 )
 
-// IntakeConfig is what the intake is told. The zero value works.
+// IntakeConfig is what the intake is told. Only Meter has no default.
 type IntakeConfig struct {
 	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
 	Committers    int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
@@ -31,7 +31,7 @@ type IntakeConfig struct {
 	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
 	PulsePeriod   time.Duration // default [HeartbeatInterval]
 	MaxTranscript int64         // what is kept of a transcript in an event, in bytes: the newest lines; default 8 MiB
-	Meter         IntakeMeter   // nil: nobody counts
+	Meter         IntakeMeter
 }
 
 // IntakeStore is the part of the store that the intake needs.
@@ -64,14 +64,10 @@ type waiter struct {
 	outcome chan Outcome // of one, so that the committer never waits for a caller that left
 }
 
-// NewIntake makes an intake that stores nothing before [Intake.Run] is called. bus and log
-// may be nil.
+// NewIntake makes an intake that stores nothing before [Intake.Run] is called.
 func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *Intake {
 	cfg = cfg.withDefaults()
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	i := &Intake{cfg: cfg, store: store, bus: orNoBus(bus), log: log}
+	i := &Intake{cfg: cfg, store: store, bus: bus, log: log}
 	for range cfg.Committers + 2 { //nolint:mnd // those of single posts and of large requests
 		i.lanes = append(i.lanes, make(chan *waiter, cfg.Queue))
 	}
@@ -307,8 +303,5 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.Quiet = cmp.Or(c.Quiet, time.Minute)
 	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8<<20)
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
-	if c.Meter == nil {
-		c.Meter = noMeter{}
-	}
 	return c
 }

@@ -185,7 +185,7 @@ func TestPoisonHurtsNobodyElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	// A queue that fills before anybody works makes one transaction of all requests.
-	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, b.store, nil, nil), b.sandbox()
+	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{Meter: unmetered{}}, b.store, live.New(), quiet()), b.sandbox()
 	poison := map[int]string{3: `{"n": 1e999999}`, 11: `{"n": ` + strings.Repeat("9", 140_000) + `}`}
 	results := make(chan error, 16)
 	var group sync.WaitGroup
@@ -260,7 +260,7 @@ func TestWhatNoColumnTakesIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	commits := &counting{Store: storeOn(b.t, b.pool)}
-	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{}, commits, nil, nil), b.sandbox()
+	intake, sandbox := ingest.NewIntake(ingest.IntakeConfig{Meter: unmetered{}}, commits, live.New(), quiet()), b.sandbox()
 	run(t, intake.Run)
 	cases := map[string]string{
 		`{"path": "C:\\u0000", "more": "\\\\u0000"}`:        `{"path": "C:\\u0000", "more": "\\\\u0000"}`,
@@ -484,7 +484,7 @@ func TestAFullQueueTurnsAwayAndAStopDrains(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	sandbox := b.sandbox()
-	intake := ingest.NewIntake(ingest.IntakeConfig{Queue: 3}, b.store, nil, nil)
+	intake := ingest.NewIntake(ingest.IntakeConfig{Queue: 3, Meter: unmetered{}}, b.store, live.New(), quiet())
 	results := make(chan error, 10)
 	for range 10 {
 		go func() {

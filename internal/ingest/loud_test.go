@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 )
 
 const muchOutput = 1 << 20
@@ -49,7 +50,7 @@ func TestIntake_StoresSmallEventsBesideMuchOutput(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			store := &stalled{b.store, make(chan struct{}), make(chan struct{})}
-			intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: true}, store, nil, nil)
+			intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: true, Meter: unmetered{}}, store, live.New(), quiet())
 			run(t, intake.Run)
 			release := sync.OnceFunc(func() { close(store.release) })
 			defer release()

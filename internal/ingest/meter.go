@@ -1,9 +1,6 @@
 package ingest
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // IntakeMeter counts what an intake does. Its methods are called for every request and must
 // cost next to nothing.
@@ -34,20 +31,6 @@ const (
 	whatDigest   = "digest"
 	whatStore    = "store"
 )
-
-// noMeter is for intakes and relays that nobody watches.
-type noMeter struct{}
-
-func (noMeter) Committed(int, int, int, time.Duration) {}
-func (noMeter) Waited(time.Duration)                   {}
-func (noMeter) TurnedAway()                            {}
-func (noMeter) Lost(int)                               {}
-func (noMeter) Sent(string)                            {}
-func (noMeter) Failed(string)                          {}
-func (noMeter) Dropped(string)                         {}
-
-// sameTrace is for relays that trace nothing.
-func sameTrace(ctx context.Context, _ string) context.Context { return ctx }
 
 // Waiting is how many requests wait for a transaction now.
 func (i *Intake) Waiting() (n int) {

@@ -27,17 +27,3 @@ func beatOnce(ctx context.Context, store Pulse, part string, period time.Duratio
 		log.WarnContext(ctx, "pulse not noted", slog.String("part", part), slog.Any("error", err))
 	}
 }
-
-// noBus is the bus of an intake or relay that has none.
-type noBus struct{}
-
-func (noBus) Wake(string) {}
-
-func (noBus) Subscribe(string) (<-chan struct{}, func()) { return nil, func() {} }
-
-func orNoBus(bus Bus) Bus {
-	if bus == nil {
-		return noBus{}
-	}
-	return bus
-}

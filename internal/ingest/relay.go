@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// RelayConfig is what a relay is told. The zero value works.
+// RelayConfig is what a relay is told. Durations, Workers and Pace have defaults.
 type RelayConfig struct {
 	Workers     int           // tasks served at a time; default 8: an eighth of the pool of a busy database, since each waits for Temporal
 	Poll        time.Duration // default [PollInterval]
@@ -25,10 +25,10 @@ type RelayConfig struct {
 	SweepPeriod time.Duration // default 1 min
 	PulsePeriod time.Duration // default [HeartbeatInterval]
 	Pace        Pace
-	// Scrub takes secrets out of a title before it travels; nil leaves it as it is.
+	// Scrub takes secrets out of a title before it travels.
 	Scrub func(string) string
-	Meter RelayMeter // nil: nobody counts
-	// Resume goes on with the trace of a traceparent; nil: nothing is traced.
+	Meter RelayMeter
+	// Resume goes on with the trace of a traceparent.
 	Resume func(ctx context.Context, traceparent string) context.Context
 }
 
@@ -47,12 +47,9 @@ type Relay struct {
 	returns atomic.Int64
 }
 
-// NewRelay makes a relay that sends nothing before [Relay.Run] is called. bus and log may be nil.
+// NewRelay makes a relay that sends nothing before [Relay.Run] is called.
 func NewRelay(cfg RelayConfig, store RelayStore, runs Runs, bus Bus, log *slog.Logger) *Relay {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Relay{cfg: cfg.withDefaults(), store: store, runs: runs, bus: orNoBus(bus), log: log, id: task.NewID()}
+	return &Relay{cfg: cfg.withDefaults(), store: store, runs: runs, bus: bus, log: log, id: task.NewID()}
 }
 
 // Run sends what is due until ctx ends; then it finishes what it has begun and returns nil.
@@ -197,15 +194,6 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	c.SweepPeriod = cmp.Or(c.SweepPeriod, time.Minute)
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
 	c.Pace = c.Pace.withDefaults()
-	if c.Scrub == nil {
-		c.Scrub = func(title string) string { return title }
-	}
-	if c.Meter == nil {
-		c.Meter = noMeter{}
-	}
-	if c.Resume == nil {
-		c.Resume = sameTrace
-	}
 	return c
 }
 

@@ -2,12 +2,14 @@ package ingest_test
 
 import (
 	"bytes"
+	"context"
 	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -15,14 +17,15 @@ import (
 func quick() ingest.RelayConfig {
 	return ingest.RelayConfig{
 		Poll: 20 * time.Millisecond, FirstPause: time.Millisecond, MaxPause: 20 * time.Millisecond, MaxHold: 20 * time.Millisecond,
-		Pace: ingest.Pace{Burst: 1000, Rate: 1000},
+		Pace: ingest.Pace{Burst: 1000, Rate: 1000}, Meter: unmetered{}, Scrub: func(title string) string { return title },
+		Resume: func(ctx context.Context, _ string) context.Context { return ctx },
 	}
 }
 
 // relay runs a relay of another process until the test ends, or until it is stopped.
 func (b *bench) relay(cfg ingest.RelayConfig, runs ingest.Runs) (stop func()) {
 	b.t.Helper()
-	return run(b.t, ingest.NewRelay(cfg, b.store, runs, nil, nil).Run)
+	return run(b.t, ingest.NewRelay(cfg, b.store, runs, live.New(), quiet()).Run)
 }
 
 // ask writes a command as its acceptance does.

@@ -70,7 +70,7 @@ func TestACommitWakesTheRelay(t *testing.T) {
 	cfg := quick()
 	cfg.Poll = time.Hour
 	taskID := b.task()
-	run(t, ingest.NewRelay(cfg, b.store, runs, bus, nil).Run)
+	run(t, ingest.NewRelay(cfg, b.store, runs, bus, quiet()).Run)
 	b.ask(taskID, "start")
 	require.Contains(t, <-runs.calls, "start")
 	sandbox := b.attempt(taskID, 1)
@@ -161,7 +161,7 @@ func TestARefusedCommandRaisesAnAlarm(t *testing.T) {
 	taskID := b.task()
 	id := b.ask(taskID, "start")
 	var out lockedBuffer
-	run(t, ingest.NewRelay(quick(), b.store, runs, nil, slog.New(slog.NewTextHandler(&out, nil))).Run)
+	run(t, ingest.NewRelay(quick(), b.store, runs, live.New(), slog.New(slog.NewTextHandler(&out, nil))).Run)
 	b.settled(taskID)
 	require.Contains(t, out.String(), "alarm=true")
 	require.Contains(t, out.String(), id)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -47,7 +48,7 @@ func TestLargeEventsAreBoundedInBytes(t *testing.T) {
 	const each, fit, sent = 100 << 10, 6, 10
 	b := setup(t)
 	sandbox, store := b.sandbox(), &weigher{IntakeStore: b.store}
-	intake := ingest.NewIntake(ingest.IntakeConfig{Room: fit * (each + 200), MaxBytes: each + 200}, store, nil, nil)
+	intake := ingest.NewIntake(ingest.IntakeConfig{Room: fit * (each + 200), MaxBytes: each + 200, Meter: unmetered{}}, store, live.New(), quiet())
 	results := make(chan error, sent)
 	for range sent {
 		go func() {

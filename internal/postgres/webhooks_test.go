@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -117,6 +119,14 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	require.Equal(t, feedback.StateHeard, p.items()[0].State)
 }
 
+// unmetered counts nothing.
+type unmetered struct{}
+
+func (unmetered) Committed(int, int, int, time.Duration) {}
+func (unmetered) Waited(time.Duration)                   {}
+func (unmetered) TurnedAway()                            {}
+func (unmetered) Lost(int)                               {}
+
 // A message that was taken up and not used has told nobody, also where it was seen to be taken up.
 func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	t.Parallel()
@@ -126,7 +136,7 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	p.settle()
 	said := []byte(`{"message_id":"` + p.items()[0].MessageID + `"}`)
 	t.Cleanup(p.store.Close)
-	intake := ingest.NewIntake(ingest.IntakeConfig{}, p.store, nil, nil)
+	intake := ingest.NewIntake(ingest.IntakeConfig{Meter: unmetered{}}, p.store, live.New(), slog.New(slog.DiscardHandler))
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	running.Go(func() { _ = intake.Run(ctx) })
