@@ -183,7 +183,8 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	if err != nil {
 		return d.failed(ctx, whatStore, err)
 	}
-	tell := held && d.tell(granted)
+	// Where the acceptance itself granted the slot, in one transaction, every run of the task has seen it from its beginning.
+	tell := held && !granted.Equal(d.begun)
 	if tell {
 		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
 	}
@@ -205,10 +206,6 @@ func (d *delivery) countAdmitted(held bool, err error) {
 		d.relay.cfg.Meter.Sent(whatAdmitted)
 	}
 }
-
-// tell reports whether the workflow has to be told of its slot. Where the acceptance itself
-// granted it, in one transaction, every run of the task has seen it from its beginning.
-func (d *delivery) tell(granted time.Time) bool { return !granted.Equal(d.begun) }
 
 func (d *delivery) sendDigest(ctx context.Context) bool {
 	if d.unit.SandboxID == "" || !d.unit.Room {

@@ -108,8 +108,10 @@ func storeCommand(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 	if r == task.ReceiptTooLate || r == task.ReceiptRefused {
 		return storeSettled(ctx, q, a, r, "the task's state did not allow it any more")
 	}
-	if open, under, err := openCommand(ctx, q, a); err != nil || under {
-		return open, err
+	if !a.Wire { // the command that says the same, if one is under way
+		if open, under, err := maybe(q.OpenCommand(ctx, a.TaskID, a.Kind)); err != nil || under {
+			return commandRecord(open), err
+		}
 	}
 	row, err := q.InsertCommand(ctx, db.InsertCommandParams{
 		ID: task.NewID(), TaskID: a.TaskID, Kind: a.Kind, Args: objectOr(a.Args), Sender: a.Sender,
@@ -142,15 +144,6 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 		asked.Command, err = storeSettled(ctx, q, a, task.ReceiptTooLate, "The sandbox reported a failure before.")
 	}
 	return asked, true, err
-}
-
-// openCommand answers the command that says the same, if one is under way.
-func openCommand(ctx context.Context, q *db.Queries, a task.CommandRequest) (open task.Command, under bool, err error) {
-	if a.Wire {
-		return open, false, nil
-	}
-	row, under, err := maybe(q.OpenCommand(ctx, a.TaskID, a.Kind))
-	return commandRecord(row), under, err
 }
 
 // judgedState is what the projection says of a task. A success that was accepted since the

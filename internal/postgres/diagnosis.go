@@ -24,9 +24,7 @@ const casesTries = 5
 // LeaseDiagnosisRequests returns at most so many due requests, which no other caller gets until the lease is over.
 func (s *Store) LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]diagnosis.Request, error) {
 	rows, err := s.q.LeaseDiagnosisRequests(ctx, lease, most)
-	return mapAll(rows, func(r db.LeaseDiagnosisRequestsRow) diagnosis.Request {
-		return diagnosis.Request{TaskID: r.TaskID, Changed: r.Changed}
-	}), translate("take failures to look at", err)
+	return mapAll(rows, func(r db.LeaseDiagnosisRequestsRow) diagnosis.Request { return diagnosis.Request(r) }), translate("take failures to look at", err)
 }
 
 // SettleDiagnosisRequest deletes a request, unless the task has failed again since it was leased.

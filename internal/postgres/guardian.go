@@ -146,6 +146,7 @@ func later(a, b time.Time) time.Time {
 // SaveAnalysis stores an analysis, unless its cycle has one of the sandbox, and in the same transaction the intervention that plan
 // returns, if any. plan gets the earlier interventions of the attempt, newest first; it may be called again.
 func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardian.Intervention, plan func([]guardian.PastIntervention) (guardian.PlannedIntervention, bool)) (planned guardian.Intervention, saved bool, err error) {
+	j.CurrentFocus = storable(j.CurrentFocus)
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		planned, saved = guardian.Intervention{}, false
 		if j.NeedsSteering {
@@ -153,7 +154,7 @@ func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 				return err
 			}
 		}
-		n, err := q.InsertAnalysis(ctx, analysisParams(j))
+		n, err := q.InsertAnalysis(ctx, db.InsertAnalysisParams(j))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -164,15 +165,6 @@ func (s *Store) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 		return err
 	})
 	return planned, saved, translate("store the judgement of sandbox "+j.SandboxID, err)
-}
-
-func analysisParams(j guardian.Analysis) db.InsertAnalysisParams {
-	return db.InsertAnalysisParams{
-		ID: j.ID, CycleID: j.CycleID, SandboxID: j.SandboxID, OrganizationID: j.OrganizationID, TaskID: j.TaskID,
-		Attempt: j.Attempt, SpokenBy: j.SpokenBy, Verdict: j.Verdict, AlignmentScore: j.AlignmentScore,
-		NeedsSteering: j.NeedsSteering, SteeringType: j.SteeringType, CurrentFocus: storable(j.CurrentFocus), Confidence: j.Confidence,
-		FirstSeen: j.FirstSeen, LastSeen: j.LastSeen, Analysis: j.Analysis, Subject: j.Subject, Rules: j.Rules, JudgedAt: j.JudgedAt,
-	}
 }
 
 // planIntervention writes down what is to be done, if anything is.

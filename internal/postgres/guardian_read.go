@@ -25,12 +25,8 @@ func (s *Store) NewestJudgements(ctx context.Context, sandboxIDs []string, fresh
 }
 
 func judgementOf(r db.GuardianAnalysis) guardian.Analysis {
-	return guardian.Analysis{
-		ID: r.ID, CycleID: r.CycleID, SandboxID: r.SandboxID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, Attempt: r.Attempt,
-		SpokenBy: r.SpokenBy, Verdict: r.Verdict, AlignmentScore: r.AlignmentScore, NeedsSteering: r.NeedsSteering,
-		SteeringType: r.SteeringType, CurrentFocus: r.CurrentFocus, Confidence: r.Confidence, FirstSeen: r.FirstSeen, LastSeen: r.LastSeen,
-		Analysis: r.Analysis, Subject: r.Subject, Rules: r.Rules, JudgedAt: r.JudgedAt.UTC(),
-	}
+	r.JudgedAt = r.JudgedAt.UTC()
+	return guardian.Analysis(r)
 }
 
 // Interventions lists what was decided about attempts, newest first, with its receipts.

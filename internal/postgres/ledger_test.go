@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/contract"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -201,9 +202,9 @@ func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	intake, relay := out()
 	require.Equal(t, 10*time.Minute, intake, "what never beat was never there")
 	require.Equal(t, 10*time.Minute, relay)
-	require.NoError(t, w.store.Beat(ctx, postgres.PartIntake))
-	require.NoError(t, w.store.Beat(ctx, postgres.PartRelay))
-	require.NoError(t, w.store.Beat(ctx, postgres.PartRelay))
+	require.NoError(t, w.store.Beat(ctx, ingest.PartIntake))
+	require.NoError(t, w.store.Beat(ctx, ingest.PartRelay))
+	require.NoError(t, w.store.Beat(ctx, ingest.PartRelay))
 	intake, relay = out()
 	require.Zero(t, intake)
 	require.Zero(t, relay)
@@ -216,7 +217,7 @@ func TestOutagesOfIntakeAndRelay(t *testing.T) {
 	intake, relay = out()
 	require.InDelta(t, 100*time.Second, intake, near, "it is down right now")
 	require.Zero(t, relay)
-	require.NoError(t, w.store.Beat(ctx, postgres.PartIntake))
+	require.NoError(t, w.store.Beat(ctx, ingest.PartIntake))
 	intake, _ = out()
 	require.InDelta(t, 100*time.Second, intake, near, "it was down, and the store remembers")
 	w.exec(`INSERT INTO outages VALUES ('intake', now() - interval '20 minutes', now() - interval '9 minutes'),

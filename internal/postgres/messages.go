@@ -29,7 +29,12 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 	if known, found, err := s.MessageOfKey(ctx, m.Once); found || err != nil {
 		return known, err
 	}
-	stored, refusal, err := s.storeMessage(ctx, m)
+	var stored db.Message
+	var refusal task.Code
+	err := s.inTx(ctx, func(q *db.Queries) (err error) {
+		stored, refusal, err = putMessage(ctx, q, m)
+		return err
+	})
 	if errors.Is(err, errKeyTaken) { // by one that came at the same time
 		known, _, err := s.MessageOfKey(ctx, m.Once)
 		return known, err
@@ -38,14 +43,6 @@ func (s *Store) AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.
 		return message(stored), ingest.Refused(refusal, message(stored))
 	}
 	return message(stored), translate("store the message", err)
-}
-
-func (s *Store) storeMessage(ctx context.Context, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {
-	err = s.inTx(ctx, func(q *db.Queries) error {
-		stored, refusal, err = putMessage(ctx, q, m)
-		return err
-	})
-	return stored, refusal, err
 }
 
 func putMessage(ctx context.Context, q *db.Queries, m ingest.NewMessage) (stored db.Message, refusal task.Code, err error) {

@@ -5,14 +5,9 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/task"
-)
-
-// The parts that beat.
-const (
-	PartIntake = "intake"
-	PartRelay  = "relay"
 )
 
 // missedBeats is how many periods of silence are an outage.
@@ -40,7 +35,7 @@ func (s *Store) Pulse(ctx context.Context, sandboxID string, window time.Duratio
 	if err := s.readSigns(ctx, sandboxID, row.PartitionMonth, &out); err != nil {
 		return task.Pulse{}, translate("read the events of sandbox "+sandboxID, err)
 	}
-	for part, out := range map[string]*time.Duration{PartIntake: &out.IntakeOut, PartRelay: &out.RelayOut} {
+	for part, out := range map[string]*time.Duration{ingest.PartIntake: &out.IntakeOut, ingest.PartRelay: &out.RelayOut} {
 		seconds, err := s.q.OutageSeconds(ctx, db.OutageSecondsParams{Lookback: window, Part: part, Stale: s.stale()})
 		if err != nil {
 			return task.Pulse{}, translate("read the outages of "+part, err)

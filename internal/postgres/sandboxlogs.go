@@ -37,10 +37,7 @@ func (s *Store) LogEnd(ctx context.Context, sandboxID string) (int64, error) {
 // LogParts answers what is stored of a log behind after: whole parts, size bytes together at most or one part.
 func (s *Store) LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error) {
 	rows, err := s.q.LogParts(ctx, db.LogPartsParams{SandboxID: sandboxID, After: after, MaxBytes: size})
-	parts := mapAll(rows, func(r db.LogPartsRow) sandboxlog.Part {
-		return sandboxlog.Part{First: r.First, Last: r.Last, Text: r.Content}
-	})
-	return parts, translate("read the log of sandbox "+sandboxID, err)
+	return mapAll(rows, func(r db.LogPartsRow) sandboxlog.Part { return sandboxlog.Part(r) }), translate("read the log of sandbox "+sandboxID, err)
 }
 
 // WantedLogs implements [sandboxlog.Store].

@@ -208,7 +208,7 @@ func (q *Queries) LogLooked(ctx context.Context, sandboxID string) error {
 }
 
 const logParts = `-- name: LogParts :many
-SELECT p.first, p.last, p.content FROM (
+SELECT p.first, p.last, p.content AS text FROM (
     SELECT l.first, l.last, l.content, sum(l.last - l.first) OVER (ORDER BY l.first) AS total, row_number() OVER (ORDER BY l.first) AS place
     FROM log_parts l WHERE l.sandbox_id = $1 AND l.last > $2::bigint
 ) p WHERE p.total <= $3::bigint OR p.place = 1 ORDER BY p.first
@@ -221,9 +221,9 @@ type LogPartsParams struct {
 }
 
 type LogPartsRow struct {
-	First   int64
-	Last    int64
-	Content []byte
+	First int64
+	Last  int64
+	Text  []byte
 }
 
 // As many as go into so many bytes, and one at least.
@@ -236,7 +236,7 @@ func (q *Queries) LogParts(ctx context.Context, arg LogPartsParams) ([]LogPartsR
 	items := []LogPartsRow{}
 	for rows.Next() {
 		var i LogPartsRow
-		if err := rows.Scan(&i.First, &i.Last, &i.Content); err != nil {
+		if err := rows.Scan(&i.First, &i.Last, &i.Text); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

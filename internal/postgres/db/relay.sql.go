@@ -227,7 +227,7 @@ func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 
 const relayCommands = `-- name: RelayCommands :many
 SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent', '')::text AS trace,
-    extract(epoch FROM now() - c.created_at)::float8 AS age, c.created_at, t.title, t.description, t.status
+    c.created_at, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = $1 AND c.sent_at IS NULL AND c.state = 'accepted'
 ORDER BY c.ordinal LIMIT $2
@@ -238,7 +238,6 @@ type RelayCommandsRow struct {
 	Kind        string
 	Claimed     bool
 	Trace       string
-	Age         float64
 	CreatedAt   time.Time
 	Title       string
 	Description string
@@ -259,7 +258,6 @@ func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int) ([
 			&i.Kind,
 			&i.Claimed,
 			&i.Trace,
-			&i.Age,
 			&i.CreatedAt,
 			&i.Title,
 			&i.Description,

@@ -27,7 +27,7 @@ FROM log_requests WHERE sandbox_id = @sandbox_id;
 
 -- name: LogParts :many
 -- As many as go into so many bytes, and one at least.
-SELECT p.first, p.last, p.content FROM (
+SELECT p.first, p.last, p.content AS text FROM (
     SELECT l.first, l.last, l.content, sum(l.last - l.first) OVER (ORDER BY l.first) AS total, row_number() OVER (ORDER BY l.first) AS place
     FROM log_parts l WHERE l.sandbox_id = @sandbox_id AND l.last > @after::bigint
 ) p WHERE p.total <= @max_bytes::bigint OR p.place = 1 ORDER BY p.first;
