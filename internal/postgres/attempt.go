@@ -36,12 +36,10 @@ func (s *Store) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput,
 	if err != nil {
 		return contract.BeginAttemptResult{}, err
 	}
-	var out contract.BeginAttemptResult
 	var b beginning
-	err = s.inTx(ctx, func(q *db.Queries) (err error) {
+	out, err := txResult(ctx, s, func(q *db.Queries) (contract.BeginAttemptResult, error) {
 		b = beginning{q: q, cfg: s.cfg, in: in, runID: runID}
-		out, err = b.begin(ctx, installation)
-		return err
+		return b.begin(ctx, installation)
 	})
 	if err == nil && b.wrote {
 		s.cfg.Counter.AttemptBegun(in.Kind)

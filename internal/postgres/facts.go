@@ -45,10 +45,9 @@ func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (di
 	if err != nil {
 		return digest.Built{}, "", err
 	}
-	events := make([]digest.Row, 0, len(rows))
-	for _, r := range rows {
-		events = append(events, digest.Row{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt})
-	}
+	events := mapAll(rows, func(r db.FactsRow) digest.Row {
+		return digest.Row{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt}
+	})
 	return digest.Build(in.SandboxID, in.After+1, types, events), deref(box.TaskID), nil
 }
 

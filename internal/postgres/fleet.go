@@ -84,15 +84,12 @@ func (s *Store) Unowned(ctx context.Context, listed []sandbox.Sandbox, grace tim
 		params.Created = append(params.Created, box.CreatedAt)
 	}
 	rows, err := s.q.UnownedSandboxes(ctx, params)
-	orphans := make([]contract.Orphan, 0, len(rows))
-	for _, r := range rows {
-		reason := "its attempt is over"
+	return mapAll(rows, func(r db.UnownedSandboxesRow) contract.Orphan {
 		if !r.Known {
-			reason = "the ledger does not know it"
+			return orphan(r.ID, r.TaskID, r.Attempt, "the ledger does not know it")
 		}
-		orphans = append(orphans, orphan(r.ID, r.TaskID, r.Attempt, reason))
-	}
-	return orphans, translate("look for owners of sandboxes", err)
+		return orphan(r.ID, r.TaskID, r.Attempt, "its attempt is over")
+	}), translate("look for owners of sandboxes", err)
 }
 
 // Leftovers are the sandboxes that a task has left, and nobody has seen to be gone.

@@ -75,18 +75,13 @@ func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	if refusal != "" {
 		return ingest.Refused(refusal, message(stored))
 	}
-	if iv.Level == guardian.LevelInterrupt {
-		return goOn(ctx, q, m)
+	if iv.Level != guardian.LevelInterrupt {
+		return nil
 	}
-	return nil
-}
-
-// goOn says the words of an interrupt once more as a message: an interrupt only stops an agent, which then waits to be
-// told how to go on.
-func goOn(ctx context.Context, q *db.Queries, m ingest.NewMessage) error {
+	// An interrupt only stops an agent, which then waits to be told how to go on: the words follow as a message.
 	m.Kind = ingest.MessageNudge
 	m.Once.Key += afterInterrupt
-	_, _, err := putMessage(ctx, q, m)
+	_, _, err = putMessage(ctx, q, m)
 	return err
 }
 

@@ -113,10 +113,7 @@ func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string)
 // Found notes that a machine holds the sandboxes that it lists. One whose attempt is over, and
 // which the ledger has as lost, or on a machine that does not report, is there from now on.
 func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error {
-	ids := make([]string, 0, len(listed))
-	for _, box := range listed {
-		ids = append(ids, box.Labels.SandboxID)
-	}
+	ids := mapAll(listed, func(box sandbox.Sandbox) string { return box.Labels.SandboxID })
 	_, err := s.q.FoundSandboxes(ctx, db.FoundSandboxesParams{HostID: &hostID, Ids: ids, Fresh: s.cfg.HostFresh})
 	return translate("note what host "+hostID+" lists", err)
 }

@@ -29,12 +29,8 @@ func (s *Store) SandboxCreating(ctx context.Context, sandboxID, transport string
 
 // SandboxRunning notes what the provider made. [task.CodeGone] if it is on its way out.
 func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandbox.Sandbox) error {
-	isolation := made.Isolation
-	if isolation == nil {
-		isolation = []string{}
-	}
 	rows, err := s.q.SandboxRunning(ctx, db.SandboxRunningParams{
-		ID: sandboxID, ProviderID: made.ProviderID, Isolation: isolation, Adopted: made.Adopted, Prices: s.cfg.prices(),
+		ID: sandboxID, ProviderID: made.ProviderID, Isolation: orEmpty(made.Isolation), Adopted: made.Adopted, Prices: s.cfg.prices(),
 		CreatedAt: timeOr(made.CreatedAt),
 	})
 	return s.forward(ctx, "note that sandbox "+sandboxID+" runs", sandboxID, rows, err)

@@ -199,13 +199,13 @@ func (l *loading) askForSlot(ctx context.Context) error {
 	if err := admit(ctx, l.q, l.row.OrganizationID, l.row.ProjectID); err != nil {
 		return err
 	}
-	held, err := l.q.HoldsSlot(ctx, l.row.ID)
-	l.holdsSlot = held
+	var err error
+	l.holdsSlot, err = l.q.HoldsSlot(ctx, l.row.ID)
 	return err
 }
 
 func (l *loading) answer() contract.LoadedTask {
-	out := contract.LoadedTask{
+	return contract.LoadedTask{
 		Reset: l.runID != l.ref.FirstRunID, HoldsSlot: l.holdsSlot,
 		Title: titleOf(l.row), Project: l.row.ProjectID, Org: l.row.OrganizationID,
 		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
@@ -215,7 +215,6 @@ func (l *loading) answer() contract.LoadedTask {
 		Saved:       l.unpublished() && l.saved,
 		Settings:    l.settings,
 	}
-	return out
 }
 
 // unpublished reports whether the work was done, and failed to get out: whatever the task failed of, its attempt tells.

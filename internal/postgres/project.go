@@ -63,12 +63,10 @@ type projecting struct {
 }
 
 func (s *Store) project(ctx context.Context, p contract.Projection, runID, conquered string) (contract.Projected, error) {
-	var out contract.Projected
 	var w projecting
-	err := s.inTx(ctx, func(q *db.Queries) (err error) {
+	out, err := txResult(ctx, s, func(q *db.Queries) (contract.Projected, error) {
 		w = projecting{q: q, cfg: s.cfg, p: p, runID: runID, conquered: conquered}
-		out, err = w.project(ctx)
-		return err
+		return w.project(ctx)
 	})
 	if err == nil && w.wrote {
 		w.count(s.cfg.Counter)
