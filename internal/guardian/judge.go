@@ -110,7 +110,8 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w Watched, even
 	}
 	iv := g.intervention(w, j, analysis)
 	planned, saved, err := g.deps.Store.SaveAnalysis(ctx, j, iv, func(past []PastIntervention) (PlannedIntervention, bool) {
-		return g.step(w, analysis, past), analysis.Recommendation != ""
+		step := g.cfg.Ladder.Step(analysis.Confidence, analysis.SteeringType == supervise.Emergency, outlivesInterrupt(w), w.Replacements, past)
+		return step, analysis.Recommendation != ""
 	})
 	if err == nil && saved && g.deps.Counter != nil {
 		g.deps.Counter.Judged(j.Verdict, j.SpokenBy)

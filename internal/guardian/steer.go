@@ -7,17 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/supervise"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// step is what the ladder says of an analysis.
-func (g *Guardian) step(w Watched, a supervise.Analysis, past []PastIntervention) PlannedIntervention {
-	return g.cfg.Ladder.Step(a.Confidence, a.SteeringType == supervise.Emergency, outlivesInterrupt(w), w.Replacements, past)
-}
 
 // outlivesInterrupt reports whether an agent goes on after an interrupt with what it is told.
 func outlivesInterrupt(w Watched) bool {
@@ -73,9 +67,12 @@ func (g *Guardian) wake(iv Intervention) {
 // still stands is answered instead. What is planned is carried out.
 func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (Analysis, error) {
 	if !force {
-		found, err := g.deps.Store.NewestJudgements(ctx, []string{sandboxID}, g.fresh())
-		if err != nil || len(found) > 0 {
-			return first(found), err
+		found, err := g.deps.Store.NewestJudgements(ctx, []string{sandboxID}, max(g.cfg.Fresh, 0))
+		if err != nil {
+			return Analysis{}, err
+		}
+		if len(found) > 0 {
+			return found[0], nil
 		}
 	}
 	cycle := "asked-" + task.NewID()
@@ -100,15 +97,6 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 		g.wake(iv)
 	}
 	return j, err
-}
-
-func (g *Guardian) fresh() time.Duration { return max(g.cfg.Fresh, 0) }
-
-func first(found []Analysis) Analysis {
-	if len(found) == 0 {
-		return Analysis{}
-	}
-	return found[0]
 }
 
 // storable is JSON as PostgreSQL takes it: without U+0000, which agents print.
