@@ -34,24 +34,20 @@ func kinds() []string { return []string{supervise.Guidance, supervise.Correction
 
 // tool is the form of an answer.
 func analysisTool() tool {
-	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
-	part := func(doc string) map[string]any {
-		return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
-	}
 	return tool{
 		Name: toolName, Description: "Records your judgement of the attempt.",
 		InputSchema: schema{
 			Type: "object",
 			Properties: map[string]any{
 				"trajectory_aligned":      map[string]any{"type": "boolean", "description": "Whether the work serves the goal within its limits."},
-				"alignment_score":         part("How far it does."),
+				"alignment_score":         share("How far it does."),
 				"needs_steering":          map[string]any{"type": "boolean", "description": "Whether a message to the agent would help now."},
 				"steering_type":           map[string]any{"enum": []any{kinds()[0], kinds()[1], kinds()[2], nil}, "description": "guidance: a hint. correction: something has to be undone. emergency: it must stop now. null: no steering."},
 				"label":                   map[string]any{"type": "string", "enum": supervise.Labels(), "description": "What kind of trajectory this is; healthy exactly if it needs no steering."},
 				"steering_recommendation": map[string]any{"type": []string{"string", "null"}, "description": "The message to the agent, in its language and to the point; null: no steering."},
 				"trajectory_summary":      text("What the agent is doing, in one or two sentences."),
 				"current_focus":           text("What it is at now, in a few words."),
-				"confidence":              part("How sure you are of needs_steering and label."),
+				"confidence":              share("How sure you are of needs_steering and label."),
 				"evidence":                map[string]any{"type": "array", "items": map[string]any{"type": "integer"}, "description": "Numbers of the events of the trajectory that show it; at least one if it needs steering."},
 			},
 			Required: []string{

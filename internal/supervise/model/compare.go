@@ -40,18 +40,15 @@ func (m *Model) Compare(ctx context.Context, a, b supervise.WorkText) (supervise
 
 // comparison is the form of an answer.
 func comparison() tool {
-	part := func(doc string) map[string]any {
-		return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
-	}
 	return tool{
 		Name: comparingTool, Description: "Records whether two tasks are the same piece of work.",
 		InputSchema: schema{
 			Type: "object",
 			Properties: map[string]any{
 				"is_duplicate":     map[string]any{"type": "boolean", "description": "Whether who has done one has done the other."},
-				"similarity_score": part("How much of the work is the same."),
-				"work_description": map[string]any{"type": "string", "description": "In one sentence: what both are about, or what tells them apart."},
-				"confidence":       part("How sure you are of is_duplicate."),
+				"similarity_score": share("How much of the work is the same."),
+				"work_description": text("In one sentence: what both are about, or what tells them apart."),
+				"confidence":       share("How sure you are of is_duplicate."),
 			},
 			Required: []string{"is_duplicate", "similarity_score", "work_description", "confidence"},
 		},

@@ -36,7 +36,6 @@ func (m *Model) Diagnose(ctx context.Context, c supervise.DiagnosisInput, rules 
 }
 
 func diagnosisForm() tool {
-	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 	number := map[string]any{"type": "integer"}
 	return tool{
 		Name: diagnosisTool, Description: "Records your diagnosis.",
@@ -46,7 +45,7 @@ func diagnosisForm() tool {
 				"cause":      text("The likely cause, in one or two sentences."),
 				"proposal":   text("The next step for the person, in one sentence."),
 				"advice":     text("To the agent of another attempt, in its language and to the point."),
-				"confidence": map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": "How sure you are of the cause."},
+				"confidence": share("How sure you are of the cause."),
 				"evidence": map[string]any{
 					"type": "array", "description": "Events that show it; at least one if there are any.", "items": map[string]any{
 						"type": "object", "properties": map[string]any{"attempt": number, "event": number},
@@ -57,15 +56,6 @@ func diagnosisForm() tool {
 			Required: []string{"cause", "proposal", "advice", "confidence", "evidence"},
 		},
 	}
-}
-
-// shownSign is an event as the model is shown it.
-type shownSign struct {
-	Attempt int    `json:"attempt"`
-	Event   int64  `json:"event"`
-	Kind    string `json:"kind"`
-	Failed  bool   `json:"failed,omitempty"`
-	Text    string `json:"text"`
 }
 
 // diagnosisPrompt shows a case: of each try its end and its newest events, lines of them in all.
@@ -83,7 +73,7 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 		signs := supervise.Signs(try.TaskID, try.Number, try.Feed)
 		for i := min(each, len(signs)) - 1; i >= 0; i-- {
 			s := signs[i]
-			write(&b, shownSign{s.Attempt, s.Sequence, s.Type, s.Failure, s.Says})
+			write(&b, map[string]any{"attempt": s.Attempt, "event": s.Sequence, "kind": s.Type, "failed": s.Failure, "text": s.Says})
 		}
 		write(&b, map[string]any{
 			"attempt": try.Number, "kind": "end of the attempt", "outcome": try.Outcome, "failure_class": try.FailureClass,

@@ -51,6 +51,14 @@ type schema struct {
 	Additional bool           `json:"additionalProperties"` //nolint:tagliatelle // a word of JSON schema
 }
 
+// text describes a field of a form that is a string.
+func text(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
+
+// share describes one that is a number from 0 to 1.
+func share(doc string) map[string]any {
+	return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "description": doc}
+}
+
 type choice struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
