@@ -44,14 +44,9 @@ func once(key string) http.Header {
 }
 
 // Cancel asks to stop a task; settled is false if the outcome was not known within two
-// seconds. A task that has ended already is [task.CodeConflict], and so it is for Fail.
+// seconds. A task that has ended already is [task.CodeConflict].
 func (c *Client) Cancel(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "cancel", reason)
-}
-
-// Fail declares a task failed and stops it.
-func (c *Client) Fail(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
-	return c.ask(ctx, id, "fail", reason)
 }
 
 // Retry asks for a new run of a failed, cancelled or parked task; any other is [task.CodeConflict].
@@ -71,11 +66,6 @@ func (c *Client) ask(ctx context.Context, id, what, reason string) (CommandResul
 		method: http.MethodPost, path: item("tasks", id, what), body: ReasonRequest{Reason: reason},
 	}, &asked)
 	return asked, status == http.StatusOK, err
-}
-
-// Command returns the receipt of a command.
-func (c *Client) Command(ctx context.Context, id string) (Command, error) {
-	return answer[Command](ctx, c, call{path: item("commands", id)})
 }
 
 // Events returns what a task's sandboxes reported behind the cursor after, oldest first;

@@ -69,6 +69,17 @@ func (r *rig) ask(a ask) (int, apiclient.Problem) {
 	return res.StatusCode, p
 }
 
+// command reads the receipt of a command.
+func (r *rig) command(id string) (c apiclient.Command) {
+	r.t.Helper()
+	res, err := http.Get(r.env["OMOI_API_URL"] + "/api/v1/commands/" + id)
+	require.NoError(r.t, err)
+	defer res.Body.Close()
+	require.Equal(r.t, http.StatusOK, res.StatusCode)
+	require.NoError(r.t, json.NewDecoder(res.Body).Decode(&c))
+	return c
+}
+
 // rows counts what a request could leave behind, table by table.
 func (r *rig) rows() map[string]int {
 	r.t.Helper()

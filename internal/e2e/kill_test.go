@@ -172,9 +172,7 @@ func TestTemporalStopped(t *testing.T) {
 	r.ends(accepted.ID, task.StatusCompleted)
 	r.ends(working.ID, task.StatusCompleted)
 	r.ends(hanging.ID, task.StatusCancelled)
-	command, err := r.api.Command(context.Background(), asked.Command.ID)
-	require.NoError(t, err)
-	require.Equal(t, task.ReceiptCarriedOut, command.State)
+	require.Equal(t, task.ReceiptCarriedOut, r.command(asked.Command.ID).State)
 	r.noLeaks()
 	r.gapless()
 }

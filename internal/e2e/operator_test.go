@@ -103,9 +103,7 @@ func TestCommandByHand(t *testing.T) {
 	require.Zero(t, r.signalCLI(made.ID, contract.SignalCommand, `{"id":"`+id+`","kind":"cancel"}`).code)
 	got := r.ends(made.ID, task.StatusCancelled)
 	require.Equal(t, "Task cancelled: it never arrived", text(got.ErrorMessage))
-	command, err := r.api.Command(context.Background(), id)
-	require.NoError(t, err)
-	require.Equal(t, task.ReceiptCarriedOut, command.State)
+	require.Equal(t, task.ReceiptCarriedOut, r.command(id).State)
 
 	require.Equal(t, task.StatusRunning, r.task(other.ID).Status)
 	require.Zero(t, r.temporalCLI("workflow", "cancel", "-w", contract.TaskWorkflowID(other.ID)).code)
