@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
@@ -192,30 +193,10 @@ func (a *Activities) file(ctx context.Context, p place, path string, limit int64
 		return fmt.Errorf("open %s in the sandbox: %w", path, err)
 	}
 	defer f.Close() //nolint:errcheck // read only
-	r := &boundedReader{from: f, left: limit}
-	if err = use(r); r.over {
+	r := http.MaxBytesReader(nil, f, limit)
+	err = use(r)
+	if _, over := r.Read(nil); errors.As(over, new(*http.MaxBytesError)) { // which use may not have passed on
 		return task.Errorf(task.CodeInvalid, "The work in the sandbox is larger than %d MiB.", limit>>20).WithCause(errTooLarge)
 	}
 	return err
-}
-
-// boundedReader fails instead of ending when there is more than it may give.
-type boundedReader struct {
-	from io.Reader
-	left int64
-	over bool
-}
-
-// Read gives at most what is left, and an error for the byte after it.
-func (r *boundedReader) Read(b []byte) (int, error) {
-	if int64(len(b)) > r.left+1 {
-		b = b[:r.left+1]
-	}
-	n, err := r.from.Read(b)
-	if int64(n) > r.left {
-		r.over = true
-		return 0, fmt.Errorf("larger than allowed: %w", io.ErrShortBuffer)
-	}
-	r.left -= int64(n)
-	return n, err
 }

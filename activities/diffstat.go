@@ -2,7 +2,6 @@ package activities
 
 import (
 	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -13,17 +12,6 @@ type changedFile struct {
 	OldPath string // of a file that was renamed
 	Added   int
 	Removed int
-	Link    string // what it is now: this commit of another repository, whose files are not here
-
-	linked bool
-}
-
-// amount says how much of a file changed.
-func (f changedFile) amount() string {
-	if f.Link != "" {
-		return "links to commit " + code(f.Link) + " of another repository; its files are not in this branch"
-	}
-	return fmt.Sprintf("+%d −%d", f.Added, f.Removed)
 }
 
 // Bounds of what is counted; the rest of a diff passes by.
@@ -63,10 +51,8 @@ func (d *diffStat) count(line string) {
 	case len(d.files) == 0:
 	case !d.inHunk:
 		d.rename(line)
-		d.link(line)
 	case d.inHunk && strings.HasPrefix(line, "+"):
 		d.files[len(d.files)-1].Added++
-		d.linked(line)
 	case d.inHunk && strings.HasPrefix(line, "-"):
 		d.files[len(d.files)-1].Removed++
 	}
@@ -98,20 +84,6 @@ func (d *diffStat) rename(line string) {
 		if path, ok := strings.CutPrefix(line, begin); ok {
 			file.Path = plainPath(path)
 		}
-	}
-}
-
-// link notes before its change that a path is no file: git has no more of it than a commit.
-func (d *diffStat) link(line string) {
-	if strings.HasSuffix(line, " 160000") && (strings.HasPrefix(line, "index ") || strings.HasPrefix(line, "new file mode ")) {
-		d.files[len(d.files)-1].linked = true
-	}
-}
-
-// linked takes the commit from what git writes for such a path.
-func (d *diffStat) linked(line string) {
-	if file := &d.files[len(d.files)-1]; file.linked {
-		file.Link, _ = strings.CutPrefix(line, "+Subproject commit ")
 	}
 }
 

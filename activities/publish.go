@@ -97,7 +97,7 @@ func fileLines(files []changedFile) string {
 		if f.OldPath != "" {
 			name = code(f.OldPath) + " → " + name
 		}
-		lines = append(lines, "- "+name+" "+f.amount())
+		lines = append(lines, fmt.Sprintf("- %s +%d −%d", name, f.Added, f.Removed))
 	}
 	if more := len(files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
