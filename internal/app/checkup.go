@@ -51,7 +51,7 @@ func Checkup(ctx context.Context, cfg *config.Loaded) []Finding {
 	}
 	findings := []Finding{
 		checkDev(info, running), checkConfig(cfg), checkHome(cfg), checkProgram("git", FindingFail, "install git"),
-		checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg),
+		checkDatabase(ctx, cfg), checkTemporal(ctx, cfg, info), checkAgent(cfg), checkCredentials(ctx, cfg, info.DatabaseURL),
 	}
 	findings = append(findings, checkRuntimes(ctx, cfg, info.APIURL)...)
 	findings = append(findings, checkWorkers(ctx, cfg, info.APIURL)...)

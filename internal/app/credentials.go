@@ -45,10 +45,13 @@ func (c *core) showCredentials(ctx context.Context) {
 	case err != nil:
 		c.log.WarnContext(ctx, "it is not known whether this process can read the credentials of users", slog.Any("error", err))
 	case found.Unreadable > 0:
-		c.log.WarnContext(ctx, "this process cannot read all credentials of users: give all processes of the installation the same OMOI_CREDENTIAL_KEYS, the old keys too, or have the credentials set again",
+		c.log.WarnContext(ctx, "this process cannot read all credentials of users: "+otherKeys,
 			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.Any("of_keys", found.Keys), slog.String("own_key", found.KeyID))
 	}
 }
+
+// otherKeys is the next step where a credential cannot be read.
+const otherKeys = "give all processes of the installation the same OMOI_CREDENTIAL_KEYS, the old keys too, or have the credentials set again"
 
 // gitHubAPI is where a server's API is; empty: GitHub's own.
 func gitHubAPI(web string) string {
