@@ -114,7 +114,7 @@ type route struct {
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
 	text string      // content type of an answer that is no JSON
-	// wakes the relay at its end: what it changed may have admitted tasks.
+	// wakes the relay after a success: what it changed may have admitted tasks.
 	wakes bool
 	// fails lists the statuses of errors beside those that follow from the rest.
 	fails []int
@@ -130,7 +130,7 @@ func add[I, O any](a *API, r route, fn handler[I, O]) {
 		limited, cancel := a.limited(ctx)
 		defer cancel()
 		out, err := fn(limited, in)
-		if r.wakes {
+		if r.wakes && err == nil {
 			a.deps.Bus.Wake(live.Relay)
 		}
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,8 +36,10 @@ func readJSON(body []byte, into any) error {
 		return outOfRange(body, wrong)
 	case ok:
 		return decodeError(err)
+	case err != nil:
+		return fmt.Errorf("no well-formed JSON: %w", err)
 	}
-	return err
+	return nil
 }
 
 // outOfRange returns the error of a number that no float64 holds: of the type any, nothing else is wrong. It names the
