@@ -157,9 +157,24 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 // commandFact is what a command asks for.
 func commandFact(c contract.LoadedCommand) fact {
 	f := fact{command: c.ID, from: c.From, reason: c.Reason, endReason: c.EndReason, feedbackID: c.FeedbackID}
-	f.Kind, f.OK = task.FactKind(c.Kind), c.OK // a command has the name of its fact
-	if c.Kind == contract.CommandVerdict || c.Kind == contract.CommandReplace {
-		f.SandboxID = c.SandboxID
+	f.OK = c.OK
+	switch c.Kind {
+	case contract.CommandCancel:
+		f.Kind = task.FactCancel
+	case contract.CommandFail:
+		f.Kind = task.FactFail
+	case contract.CommandComplete:
+		f.Kind = task.FactComplete
+	case contract.CommandVerdict:
+		f.Kind, f.SandboxID = task.FactVerdict, c.SandboxID
+	case contract.CommandRetry:
+		f.Kind = task.FactRetry
+	case contract.CommandReplace:
+		f.Kind, f.SandboxID = task.FactReplace, c.SandboxID
+	case contract.CommandPause:
+		f.Kind = task.FactPause
+	case contract.CommandBudget:
+		f.Kind = task.FactBudget
 	}
 	return f
 }
