@@ -64,7 +64,8 @@ func writeJSON(path string, value any) error {
 	out := json.NewEncoder(&content)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false) // an address with & in it is for copying
-	temp, err := path+".new", out.Encode(value)
+	temp := path + ".new"
+	err := out.Encode(value)
 	if err == nil {
 		err = os.WriteFile(temp, content.Bytes(), 0o600)
 	}
