@@ -192,17 +192,6 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-func TestDocumentationIsCurrent(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join("..", "docs", "CONFIGURATION.md")
-	if os.Getenv("OMOI_TEST_UPDATE") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(config.Markdown()), 0o600))
-	}
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, config.Markdown(), string(content), "run make generate")
-}
-
 // A setting that is secret is one wherever secrets are looked for, without being named there.
 func TestAllSecretsAreKnown(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"testing"
@@ -48,9 +49,9 @@ func TestNewRow_ReachesEverySurface(t *testing.T) {
 	require.Equal(t, tables.Dummy, opened.Name())
 	require.NotContains(t, found.hostBound(), tables.Dummy)
 	require.Contains(t, Checkup(t.Context(), cfg), Finding{Check: tables.Dummy, Status: FindingOK})
-	documented := config.Markdown()
-	for _, text := range []string{"external, dummy |", "`price.dummy`", "`OMOI_TRANSPORT_DUMMY`"} {
-		require.Contains(t, documented, text)
+	settings := fmt.Sprint(config.Groups())
+	for _, text := range []string{"external dummy]", "price.dummy", "OMOI_TRANSPORT_DUMMY"} {
+		require.Contains(t, settings, text)
 	}
 
 	service := credential.New(credential.Config{}, nil, nil)

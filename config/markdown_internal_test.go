@@ -3,12 +3,28 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
-// Markdown returns docs/CONFIGURATION.md.
-func Markdown() string {
+func TestDocumentationIsCurrent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "docs", "CONFIGURATION.md")
+	if os.Getenv("OMOI_TEST_UPDATE") != "" {
+		require.NoError(t, os.WriteFile(path, []byte(markdown()), 0o600))
+	}
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, markdown(), string(content), "run make generate")
+}
+
+// markdown returns docs/CONFIGURATION.md.
+func markdown() string {
 	var b strings.Builder
 	b.WriteString(preamble)
 	for _, g := range Groups() {
