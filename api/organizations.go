@@ -36,8 +36,7 @@ func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[cli
 	return array(a.deps.Organizations.Organizations(ctx, only))
 }
 
-// operates reports whether somebody decides for the whole installation: an admin of the organization that it began
-// with.
+// operates reports whether the caller is an operator: an admin of the installation's first organization.
 func (a *API) operates(who caller) bool {
 	return who.organization == a.cfg.Organization && enough(who, accessAdmin) == nil
 }

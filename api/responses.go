@@ -92,7 +92,7 @@ func meanings() map[int]string {
 			"whole gzip that it says",
 		http.StatusUnauthorized:   "No credential, or one that is not known",
 		http.StatusForbidden:      "The credential does not open this",
-		http.StatusNotFound:       "There is none, or it belongs to somebody else",
+		http.StatusNotFound:       "Not found, or owned by another organization",
 		http.StatusRequestTimeout: "The body did not come whole, or not in time: send it again",
 		http.StatusConflict:       "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
 		http.StatusGone: "The sandbox is gone, and its token with it; or retention removed the data, on " +

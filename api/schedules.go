@@ -39,8 +39,8 @@ func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*b
 		}
 		if !found.Exists {
 			return nil, task.Errorf(task.CodeConflict,
-				"There is no schedule %s: a worker makes it when it starts, and within a minute where somebody deleted it. "+
-					"Next, where none runs: omoi worker",
+				"There is no schedule %s. A worker creates it at its start, and within a minute after a deletion. "+
+					"Next, if no worker runs: omoi worker",
 				in.Name)
 		}
 		note := what + "d by " + callerOf(ctx).name

@@ -38,8 +38,8 @@ On a loopback address it serves without login, unless api.auth_disabled is set t
 an API key, and does not start before one exists (OMOI_API_KEY makes the first).
 
 Everything that is kept is below OMOI_HOME (default ~/.omoi). As root, the database and the sandboxes' files are in the
-folder below /var/lib/omoi that is named after a hash of OMOI_HOME. It prints both when it runs; stop omoi and remove
-them to begin anew.`
+folder below /var/lib/omoi that is named after a hash of OMOI_HOME. To reset, stop omoi and delete the data directories
+that it prints at its start.`
 	g.listenFlags(cmd)
 	f := cmd.Flags()
 	f.Func("temporal-port", "`port` of the Temporal server, 0 for a free one (default 7233)", g.setting("dev.temporal_port"))

@@ -112,7 +112,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi project update P --autonomous-execution", nil},
 		"turn, no room": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "docker", Used: 20, Limit: 20}
-		}), "waiting", "It has its turn and waits: 20 of", "omoi sandbox list", nil},
+		}), "waiting", "It is admitted and waits: 20 of", "omoi sandbox list", nil},
 		"no machine": {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor.Code = task.ReasonNoHost }), "waiting", "no host offers", "omoi host list", nil},
 		"trouble": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonRetrying, Detail: "the repository does not answer"}

@@ -8,7 +8,7 @@ import (
 
 func send(taskID string) string { return "omoi send " + taskID + ` "<text>"` }
 
-// queueNext is what to do about a task that waits for its turn.
+// queueNext is what to do about a task that waits for admission.
 func queueNext(t task.Task) string {
 	switch {
 	case OutOfBudget(t):
@@ -23,7 +23,7 @@ func queueNext(t task.Task) string {
 	return "omoi ps"
 }
 
-// troubleNext is what to do about a task that has its turn and gets no sandbox.
+// troubleNext is what to do about an admitted task that gets no sandbox.
 func troubleNext(r task.Reason) string {
 	if r.Code == task.ReasonEarlierSandbox || r.Code == task.ReasonUnverifiedLimit {
 		return "omoi sandbox list"

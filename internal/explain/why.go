@@ -49,11 +49,11 @@ func whyPending(t task.Task) string {
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return "It is " + Reason(t.QueueReason) + "."
 	case t.WaitingFor.Code != "":
-		return task.Sentence("It has its turn and waits", Reason(t.WaitingFor))
+		return task.Sentence("It is admitted and waits", Reason(t.WaitingFor))
 	case t.AttemptCount > 0:
 		return task.Sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
 	case t.HoldsSlot:
-		return "It has its turn; branch and sandbox are being made."
+		return "Admitted; creating branch and sandbox."
 	}
 	return "It is accepted and about to be let in."
 }

@@ -32,7 +32,7 @@ type Validator struct {
 // Review is a verdict on the work of a task: the end of a round.
 type Review struct {
 	Round           int             `json:"round"`      // from 1
-	SandboxID       string          `json:"sandbox_id"` // of the validator; empty: it came from somebody else
+	SandboxID       string          `json:"sandbox_id"` // of the validator; empty: a user or a program gave the verdict
 	Attempt         int             `json:"attempt"`    // of the validator; else the one that the verdict judged
 	By              string          `json:"given_by"`   // who sent it
 	Passed          bool            `json:"passed"`

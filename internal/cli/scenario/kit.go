@@ -30,7 +30,7 @@ type kit struct {
 	Config
 
 	name  string   // of the scenario
-	fixed bool     // likewise
+	fixed bool     // of the scenario: see [Scenario]
 	tasks []string // that it has made, the newest last
 	repo  *repository
 	box   string // the sandbox that its trials look at
