@@ -328,7 +328,7 @@ CREATE TABLE sandboxes (
     attempt         integer,
     provider        text NOT NULL,
     host_bound      boolean NOT NULL DEFAULT false,
-    machine         boolean NOT NULL DEFAULT true,
+    machine         boolean NOT NULL DEFAULT false,
     provider_id     text,
     host_id         text,
     state           text NOT NULL DEFAULT 'intended',
@@ -418,7 +418,8 @@ COMMENT ON COLUMN sandboxes.metered IS 'Last sequence that cost and tokens cover
 COMMENT ON COLUMN sandboxes.cost_unknown IS 'The agent used a model without a known price: cost_usd holds nothing for that model.';
 
 CREATE TABLE agent_shutdowns (
-    sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE
+    sandbox_id  text PRIMARY KEY REFERENCES sandboxes ON DELETE CASCADE,
+    left_at     timestamptz NOT NULL
 );
 COMMENT ON TABLE agent_shutdowns IS 'One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.';
 
@@ -516,7 +517,6 @@ CREATE TABLE validation_reviews (
     passed          boolean NOT NULL,
     feedback        text NOT NULL DEFAULT '',
     recommendations jsonb NOT NULL DEFAULT '[]',
-    evidence        jsonb,
     created_at      timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (task_id, round)
 );
@@ -525,7 +525,6 @@ COMMENT ON COLUMN validation_reviews.round IS 'From 1.';
 COMMENT ON COLUMN validation_reviews.sandbox_id IS 'Sandbox of the validator. Empty: the verdict came from outside.';
 COMMENT ON COLUMN validation_reviews.attempt IS 'Attempt of the validator. 0: none.';
 COMMENT ON COLUMN validation_reviews.given_by IS 'Sender of the verdict, as in commands.';
-COMMENT ON COLUMN validation_reviews.evidence IS 'Object that the validator sent with the verdict. Null: none.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Events
@@ -620,6 +619,7 @@ CREATE TABLE transcripts (
     run_key     text NOT NULL,
     task_id     uuid REFERENCES tasks ON DELETE CASCADE,
     sandbox_id  text NOT NULL,
+    metadata    jsonb NOT NULL DEFAULT '{}',
     content     bytea NOT NULL,
     updated_at  timestamptz NOT NULL DEFAULT now(),
     session_id  text NOT NULL DEFAULT '',
@@ -634,6 +634,7 @@ CREATE INDEX transcripts_of_task ON transcripts (task_id, updated_at);
 COMMENT ON TABLE transcripts IS 'The session file of an agent in one attempt. omoi-agent sends the file in pieces; a piece must continue the text that received and sum '
     'describe.';
 COMMENT ON COLUMN transcripts.run_key IS 'The run_id that omoi-agent sends; of a transcript inside an event: session- and a derived ID.';
+COMMENT ON COLUMN transcripts.metadata IS 'What the event with the transcript said about the session.';
 COMMENT ON COLUMN transcripts.content IS 'Empty after retention removed the text.';
 COMMENT ON COLUMN transcripts.session_id IS 'Session that a later attempt resumes. Empty: the run key.';
 COMMENT ON COLUMN transcripts.received IS 'Bytes received, including bytes that were cut.';

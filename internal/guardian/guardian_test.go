@@ -265,7 +265,7 @@ func TestWhereNobodyListensTheStepIsRefused(t *testing.T) {
 	box := w.atWork(1)[0]
 	w.loops(box)
 	w.steers()
-	w.exec(`INSERT INTO agent_shutdowns VALUES ($1)`, box)
+	w.exec(`INSERT INTO agent_shutdowns (sandbox_id, left_at) VALUES ($1, now())`, box)
 	w.cycle(w.guardian(always()), named(1))
 	require.Equal(t, []string{"nudge refused"}, w.levels(box))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM interventions WHERE reason LIKE '%nobody listens%'`))

@@ -126,6 +126,7 @@ func TestTranscriptsOfOldWorkersLeaveTheEvent(t *testing.T) {
 		require.Contains(t, string(e.Data), "s1")
 	}
 	content := func(box string) string {
+		require.JSONEq(t, `{"turns": 3}`, one[string](b, `SELECT metadata::text FROM transcripts WHERE sandbox_id = $1 AND session_id = 's1'`, box))
 		return one[string](b, `SELECT convert_from(content, 'UTF8') FROM transcripts WHERE sandbox_id = $1`, box)
 	}
 	require.Equal(t, "one", content(first))

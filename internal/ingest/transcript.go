@@ -17,6 +17,7 @@ type SessionTranscript struct {
 	SessionID string // empty if none was named
 	Content   []byte
 	Cut       int64 // bytes before Content that did not come
+	Metadata  json.RawMessage
 }
 
 const (
@@ -39,7 +40,7 @@ func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTransc
 	delete(fields, TranscriptField)
 	whole := wholeLines(content, cut)
 	cut += int64(len(content) - len(whole))
-	return &SessionTranscript{SessionID: session, Content: token.Hide(whole), Cut: cut}
+	return &SessionTranscript{SessionID: session, Content: token.Hide(whole), Cut: cut, Metadata: transcriptMetadata(fields)}
 }
 
 // noteCut says in an event how much of its transcript, if any, was left out.
@@ -79,6 +80,20 @@ func readSession(raw json.RawMessage) (string, bool) {
 		return "", true
 	}
 	return id, json.Unmarshal(raw, &id) == nil && utf8.RuneCountInString(id) <= maxKey
+}
+
+// transcriptMetadata keeps what the replaced system kept beside a transcript.
+func transcriptMetadata(fields map[string]json.RawMessage) json.RawMessage {
+	const longest = 1 << 10
+	var names []string
+	for _, name := range []string{
+		"turns", "cost_usd", "stop_reason", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
+	} {
+		if raw := fields[name]; len(raw) > 0 && len(raw) <= longest {
+			names = append(names, name)
+		}
+	}
+	return object(fields, names)
 }
 
 // isText reports whether a value is a string that says something.

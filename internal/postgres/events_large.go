@@ -14,12 +14,12 @@ const (
 		) INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields) VALUES ($1, $2, $3, $9, $10::text::jsonb)`
 	// Each attempt has a row of its own for a session, though its task's later attempts go on
 	// with it. What comes late fills no more than a gap, and what is too many is not kept.
-	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, content, cut, updated_at)
-		SELECT $1::text, $2::text, $3::uuid, $4::text, $5::bytea, $8::bigint, coalesce($6::timestamptz, now())
-		WHERE (SELECT count(*) FROM transcripts o WHERE o.sandbox_id = $4 AND o.run_key <> $1) < $9::integer
-		ON CONFLICT (run_key) DO UPDATE SET content = excluded.content, cut = excluded.cut,
-			updated_at = excluded.updated_at
-		WHERE t.sandbox_id = excluded.sandbox_id AND NOT $7`
+	sqlKeepTranscript = `INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
+		SELECT $1::text, $2::text, $3::uuid, $4::text, $5::text::jsonb, $6::bytea, $9::bigint, coalesce($7::timestamptz, now())
+		WHERE (SELECT count(*) FROM transcripts o WHERE o.sandbox_id = $4 AND o.run_key <> $1) < $10::integer
+		ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content,
+			cut = excluded.cut, updated_at = excluded.updated_at
+		WHERE t.sandbox_id = excluded.sandbox_id AND NOT $8`
 )
 
 // sessionKeys begin the keys of transcripts that came inside of events.
@@ -41,5 +41,5 @@ func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64)
 	t, s := row.event.Large.Transcript, row.sandbox
 	kept := newest(t.Content, limit)
 	batch.Queue(sqlKeepTranscript, sessionKeys+task.DerivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
-		kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), transcript.MaxRuns)
+		string(t.Metadata), kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), transcript.MaxRuns)
 }

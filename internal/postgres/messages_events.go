@@ -36,7 +36,7 @@ const (
 		UPDATE feedback SET state = 'held', due_at = now(), message_id = NULL, task_id = NULL
 		WHERE message_id = (SELECT id FROM dropped) AND state IN ('sent', 'heard')`
 	// An agent that was stopped from outside may be started again.
-	sqlAgentLeft = `WITH box AS (INSERT INTO agent_shutdowns VALUES ($1) ON CONFLICT DO NOTHING)
+	sqlAgentLeft = `WITH box AS (INSERT INTO agent_shutdowns VALUES ($1, coalesce($2, now())) ON CONFLICT DO NOTHING)
 		UPDATE messages SET state = 'expired', settled_at = coalesce($2, now()), lease_until = NULL,
 			reason = 'The agent left before it took the message up.'
 		WHERE sandbox_id = $1 AND state IN ('accepted', 'delivered') AND settled_at IS NULL`

@@ -36,6 +36,7 @@ type AdmissionQueue struct {
 // One sandbox whose agent has shut down. Ingest deletes the row when the agent starts again.
 type AgentShutdown struct {
 	SandboxID string
+	LeftAt    time.Time
 }
 
 // One alert: a condition that the reaper found and that needs an operator. The reaper deletes the row when the condition ends.
@@ -1064,6 +1065,8 @@ type Transcript struct {
 	RunKey    string
 	TaskID    *string
 	SandboxID string
+	// What the event with the transcript said about the session.
+	Metadata json.RawMessage
 	// Empty after retention removed the text.
 	Content   []byte
 	UpdatedAt time.Time
@@ -1100,7 +1103,5 @@ type ValidationReview struct {
 	Passed          bool
 	Feedback        string
 	Recommendations json.RawMessage
-	// Object that the validator sent with the verdict. Null: none.
-	Evidence  json.RawMessage
-	CreatedAt time.Time
+	CreatedAt       time.Time
 }

@@ -71,8 +71,8 @@ func (q *Queries) AcceptedVerdict(ctx context.Context, arg AcceptedVerdictParams
 }
 
 const insertReview = `-- name: InsertReview :exec
-INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, evidence)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT DO NOTHING
 `
 
@@ -85,7 +85,6 @@ type InsertReviewParams struct {
 	Passed          bool
 	Feedback        string
 	Recommendations json.RawMessage
-	Evidence        json.RawMessage
 }
 
 func (q *Queries) InsertReview(ctx context.Context, arg InsertReviewParams) error {
@@ -98,7 +97,6 @@ func (q *Queries) InsertReview(ctx context.Context, arg InsertReviewParams) erro
 		arg.Passed,
 		arg.Feedback,
 		arg.Recommendations,
-		arg.Evidence,
 	)
 	return err
 }
@@ -144,7 +142,7 @@ func (q *Queries) ProjectValidates(ctx context.Context, id string) (bool, error)
 }
 
 const reviews = `-- name: Reviews :many
-SELECT task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, evidence, created_at FROM validation_reviews WHERE task_id = $1 ORDER BY round
+SELECT task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, created_at FROM validation_reviews WHERE task_id = $1 ORDER BY round
 `
 
 func (q *Queries) Reviews(ctx context.Context, taskID string) ([]ValidationReview, error) {
@@ -165,7 +163,6 @@ func (q *Queries) Reviews(ctx context.Context, taskID string) ([]ValidationRevie
 			&i.Passed,
 			&i.Feedback,
 			&i.Recommendations,
-			&i.Evidence,
 			&i.CreatedAt,
 		); err != nil {
 			return nil, err
