@@ -93,6 +93,7 @@ func (w *projecting) result(ctx context.Context) (json.RawMessage, error) {
 	}
 	if !judged && w.judgedByEvent() {
 		said := object{"feedback": w.agent["validation_feedback"], "sandbox_id": jsonOf(w.last.Sandbox.ID)}
+		said.set("evidence", reportedEvidence(w.agent))
 		if err := w.judge(ctx, after, review{by: w.last.Sandbox.ID, args: said, ok: w.agent.yes("validation_passed")}); err != nil {
 			return nil, err
 		}

@@ -97,6 +97,7 @@ func (w *projecting) judge(ctx context.Context, result object, v review) error {
 	row := db.InsertReviewParams{
 		TaskID: w.row.ID, Round: round, SandboxID: v.args.text("sandbox_id"), GivenBy: v.by, Passed: v.ok,
 		Feedback: v.args.text("feedback"), Recommendations: textsOf(v.args["recommendations"]),
+		Evidence: objectOf(v.args["evidence"]),
 	}
 	if row.Feedback == "" {
 		row.Feedback = v.args.text("reason")
@@ -126,10 +127,29 @@ func textsOf(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// objectOf returns a JSON object as it came, or nil.
+func objectOf(raw json.RawMessage) json.RawMessage {
+	if len(readObject(raw)) == 0 {
+		return nil
+	}
+	return raw
+}
+
+// reportedEvidence returns the fields of a validator's agent.completed that are the evidence of the verdict.
+func reportedEvidence(reported object) object {
+	evidence := object{}
+	for _, name := range []string{"tests_passed", "code_pushed", "pr_created", "pr_url"} {
+		if value, ok := reported[name]; ok {
+			evidence[name] = value
+		}
+	}
+	return evidence
+}
+
 func reviewRecord(r db.ValidationReview) task.Review {
 	out := task.Review{
 		Round: r.Round, SandboxID: r.SandboxID, Attempt: r.Attempt, By: r.GivenBy, Passed: r.Passed,
-		Feedback: r.Feedback, Recommendations: []string{}, CreatedAt: r.CreatedAt,
+		Feedback: r.Feedback, Recommendations: []string{}, Evidence: r.Evidence, CreatedAt: r.CreatedAt,
 	}
 	_ = json.Unmarshal(r.Recommendations, &out.Recommendations) // written by us: a list of texts
 	return out
@@ -174,7 +194,7 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 	args := readObject(row.Args)
 	r := task.Review{
 		Round: len(t.Reviews) + 1, Passed: true, SandboxID: args.text("sandbox_id"), By: row.Sender,
-		Feedback: args.text("feedback"), Recommendations: []string{}, CreatedAt: row.CreatedAt,
+		Feedback: args.text("feedback"), Recommendations: []string{}, Evidence: objectOf(args["evidence"]), CreatedAt: row.CreatedAt,
 	}
 	for _, a := range t.Attempts {
 		if a.Kind != task.KindValidation || a.SandboxID == r.SandboxID {

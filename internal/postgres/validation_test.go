@@ -34,7 +34,8 @@ func (w world) validator(a asked, ordinal int64) contract.LiveAttempt {
 
 // says is what a validator's sandbox says by the old wire form.
 func (w world) says(a asked, box string, passed bool) (task.CommandResult, error) {
-	args := `{"ok": false, "passed": false, "feedback": "add tests", "recommendations": ["one"], "sandbox_id": "` + box + `"}`
+	args := `{"ok": false, "passed": false, "feedback": "add tests", "recommendations": ["one"],
+		"evidence": {"failed": ["TestSum"]}, "sandbox_id": "` + box + `"}`
 	if passed {
 		args = `{"ok": true, "passed": true, "feedback": "good", "sandbox_id": "` + box + `"}`
 	}
@@ -72,6 +73,7 @@ func TestAVerdictIsTheValidatorsAndCountsOnce(t *testing.T) {
 	review := got.Reviews[0]
 	require.Equal(t, []any{1, validator.SandboxID, 2, false, "add tests"}, []any{review.Round, review.SandboxID, review.Attempt, review.Passed, review.Feedback})
 	require.Equal(t, []string{"one"}, review.Recommendations)
+	require.JSONEq(t, `{"failed": ["TestSum"]}`, string(review.Evidence))
 }
 
 // A legacy validator is no attempt of the task, and may speak before the row shows that the agent is assigned.
@@ -318,4 +320,21 @@ func TestAVerdictIsDueUntilItIsSettled(t *testing.T) {
 		Settle: []contract.Settlement{{CommandID: yes.Command.ID, Receipt: task.ReceiptCarriedOut}},
 	})
 	require.Equal(t, []bool{false, false}, due())
+}
+
+// TestVerdictOfALegacyValidator_KeepsItsEvidence reads a verdict that came in agent.completed.
+func TestVerdictOfALegacyValidator_KeepsItsEvidence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	a, validator := handedIn(w)
+	w.event(validator.SandboxID, "agent.completed", `{"agent_type": "validator", "validation_passed": false,
+		"validation_feedback": "add tests", "tests_passed": false, "pr_url": "u", "turns": 3}`)
+	w.write(a, contract.Projection{
+		Ordinal: 6, Status: task.StatusNeedsRevision, Revisions: 1,
+		Ended: &contract.AttemptEnd{Number: validator.Number, Outcome: "rejected"},
+	})
+	got, err := w.store.Task(t.Context(), w.org, a.id)
+	require.NoError(t, err)
+	require.Len(t, got.Reviews, 1)
+	require.JSONEq(t, `{"tests_passed": false, "pr_url": "u"}`, string(got.Reviews[0].Evidence))
 }

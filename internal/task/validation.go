@@ -31,14 +31,15 @@ type Validator struct {
 
 // Review is a verdict on the work of a task: the end of a round.
 type Review struct {
-	Round           int       `json:"round"`      // from 1
-	SandboxID       string    `json:"sandbox_id"` // of the validator; empty: a user or a program gave the verdict
-	Attempt         int       `json:"attempt"`    // of the validator; else the one that the verdict judged
-	By              string    `json:"given_by"`   // who sent it
-	Passed          bool      `json:"passed"`
-	Feedback        string    `json:"feedback"`
-	Recommendations []string  `json:"recommendations" nullable:"false"`
-	CreatedAt       time.Time `json:"created_at"`
+	Round           int             `json:"round"`      // from 1
+	SandboxID       string          `json:"sandbox_id"` // of the validator; empty: a user or a program gave the verdict
+	Attempt         int             `json:"attempt"`    // of the validator; else the one that the verdict judged
+	By              string          `json:"given_by"`   // who sent it
+	Passed          bool            `json:"passed"`
+	Feedback        string          `json:"feedback"`
+	Recommendations []string        `json:"recommendations" nullable:"false"`
+	Evidence        json.RawMessage `json:"evidence,omitempty"` // object that the validator sent; empty: none
+	CreatedAt       time.Time       `json:"created_at"`
 }
 
 // Words tell of the round, as "round 2 of 3: the validator said: ...".

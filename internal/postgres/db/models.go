@@ -1104,4 +1104,6 @@ type ValidationReview struct {
 	Feedback        string
 	Recommendations json.RawMessage
 	CreatedAt       time.Time
+	// Object that the validator sent with the verdict. Null: none.
+	Evidence json.RawMessage
 }

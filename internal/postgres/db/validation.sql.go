@@ -71,8 +71,8 @@ func (q *Queries) AcceptedVerdict(ctx context.Context, arg AcceptedVerdictParams
 }
 
 const insertReview = `-- name: InsertReview :exec
-INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, evidence)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT DO NOTHING
 `
 
@@ -85,6 +85,7 @@ type InsertReviewParams struct {
 	Passed          bool
 	Feedback        string
 	Recommendations json.RawMessage
+	Evidence        json.RawMessage
 }
 
 func (q *Queries) InsertReview(ctx context.Context, arg InsertReviewParams) error {
@@ -97,6 +98,7 @@ func (q *Queries) InsertReview(ctx context.Context, arg InsertReviewParams) erro
 		arg.Passed,
 		arg.Feedback,
 		arg.Recommendations,
+		arg.Evidence,
 	)
 	return err
 }
@@ -142,7 +144,7 @@ func (q *Queries) ProjectValidates(ctx context.Context, id string) (bool, error)
 }
 
 const reviews = `-- name: Reviews :many
-SELECT task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, created_at FROM validation_reviews WHERE task_id = $1 ORDER BY round
+SELECT task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, created_at, evidence FROM validation_reviews WHERE task_id = $1 ORDER BY round
 `
 
 func (q *Queries) Reviews(ctx context.Context, taskID string) ([]ValidationReview, error) {
@@ -164,6 +166,7 @@ func (q *Queries) Reviews(ctx context.Context, taskID string) ([]ValidationRevie
 			&i.Feedback,
 			&i.Recommendations,
 			&i.CreatedAt,
+			&i.Evidence,
 		); err != nil {
 			return nil, err
 		}

@@ -13,8 +13,8 @@ SELECT EXISTS (SELECT FROM attempts WHERE task_id = @task_id AND sandbox_id = @s
 SELECT number, sandbox_id, head_commit FROM attempts WHERE task_id = @task_id AND kind <> 'validation' ORDER BY number DESC LIMIT 1;
 
 -- name: InsertReview :exec
-INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations)
-VALUES (@task_id, @round, @sandbox_id, @attempt, @given_by, @passed, @feedback, @recommendations)
+INSERT INTO validation_reviews (task_id, round, sandbox_id, attempt, given_by, passed, feedback, recommendations, evidence)
+VALUES (@task_id, @round, @sandbox_id, @attempt, @given_by, @passed, @feedback, @recommendations, sqlc.narg('evidence'))
 ON CONFLICT DO NOTHING;
 
 -- name: Reviews :many
