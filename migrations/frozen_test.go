@@ -12,7 +12,7 @@ import (
 )
 
 // TestFrozenFilesStayAsTheyAre compares migrations, recorded histories and encoded states with those of the commit since which they are frozen: the one
-// that last changed FROZEN.
+// in which FROZEN got its text.
 func TestFrozenFilesStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("../.git"); errors.Is(err, fs.ErrNotExist) {
@@ -23,7 +23,8 @@ func TestFrozenFilesStayAsTheyAre(t *testing.T) {
 		require.NoError(t, err)
 		return strings.TrimSpace(string(out))
 	}
-	since := git("log", "-1", "--format=%H", "--", "migrations/FROZEN")
+	text := git("rev-parse", "HEAD:migrations/FROZEN")
+	since, _, _ := strings.Cut(git("log", "--reverse", "--format=%H", "--find-object="+text, "--", "migrations/FROZEN"), "\n")
 	require.NotEmpty(t, since, "FROZEN was never committed")
 	require.Empty(t, git("diff", "--diff-filter=a", "--name-status", since, "--", "migrations/*.sql", "workflows/testdata/histories", "internal/contract/testdata"),
 		"frozen files were changed or removed; add a new one instead (docs/decisions/0075-frozen-forms.md)")

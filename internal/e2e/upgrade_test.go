@@ -38,7 +38,8 @@ func TestRunningTasksSurviveANewBinary(t *testing.T) {
 // before the newest migration that was added since.
 func olderBuilds(t *testing.T) map[string]string {
 	t.Helper()
-	frozen := git(t, "log", "-1", "--format=%H", "--", frozenSince)
+	text := git(t, "rev-parse", "HEAD:"+frozenSince)
+	frozen, _, _ := strings.Cut(git(t, "log", "--reverse", "--format=%H", "--find-object="+text, "--", frozenSince), "\n")
 	require.NotEmpty(t, frozen, "%s was never committed", frozenSince)
 	builds := map[string]string{"from the frozen baseline": frozen}
 	if migrated := git(t, "log", "-1", "--format=%H", "--diff-filter=A", frozen+"..HEAD", "--", "migrations/*.sql"); migrated != "" {
