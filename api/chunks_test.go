@@ -80,3 +80,11 @@ func TestNumbers_OutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// The name of a field comes from the caller, and is cut in the answer.
+func TestNumbers_OutOfRangeInALongField(t *testing.T) {
+	t.Parallel()
+	answer := open(t).call(http.MethodPost, "/api/v1/tasks", `{"`+strings.Repeat("k", 100_000)+`":1e999}`)
+	require.Equal(t, http.StatusBadRequest, answer.status)
+	require.Less(t, len(answer.body), 2000)
+}

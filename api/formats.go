@@ -49,7 +49,7 @@ func outOfRange(body []byte, wrong *json.UnmarshalTypeError) error {
 	field := ""
 	err := jsonv2.Unmarshal(body, &parsed, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if located, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
-		field = strings.Join(slices.Collect(located.JSONPointer.Tokens()), ".")
+		field = clip(strings.Join(slices.Collect(located.JSONPointer.Tokens()), "."))
 	}
 	return task.Invalid(field, "The number %s of the field %s is out of range.",
 		clip(valueOf(wrong)), cmp.Or(field, "body"))

@@ -105,7 +105,7 @@ func checkFilter(name string, given []string) error {
 		return nil
 	}
 	for _, id := range given {
-		if !isID(id) {
+		if id != "" && !isID(id) { // an empty filter is none
 			return task.Invalid("query."+name, "Query parameter %s: %q is no %s id.", name, clip(id), kind)
 		}
 	}

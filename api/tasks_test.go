@@ -277,6 +277,7 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks?limit=x", nil).refused(422, "query.limit")
 	w.call(http.MethodGet, "/api/v1/tasks?cursor=nonsense", nil).refused(422, "query.cursor")
 	w.call(http.MethodGet, "/api/v1/tasks?ticket_id=1", nil).refused(422, "query.ticket_id")
+	require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/api/v1/tasks?ticket_id=", nil).status, "an empty filter is none")
 	w.call(http.MethodGet, "/api/v1/tasks?id=%25%25%25%25", nil).refused(422, "query.id")
 }
 
