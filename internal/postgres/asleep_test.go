@@ -188,3 +188,16 @@ func TestCredentialTest_WakesTheTasksThatSleepOnIt(t *testing.T) {
 		})
 	}
 }
+
+// Two looks that saw the same suspended task retry it once.
+func TestResumeSuspended_RetriesOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	w.setCredential("anthropic")
+	a := w.task(w.project(5), "agent = 'claude'")
+	w.hitsWall(a, w.running(a), 4)
+	for range 2 {
+		require.NoError(t, db.New(w.pool).ResumeSuspended(t.Context(), db.ResumeSuspendedParams{Reason: "r", Sender: "omoi", Ids: []string{a.id}}))
+	}
+	require.Equal(t, 1, w.retries(a))
+}

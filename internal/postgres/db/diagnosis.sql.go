@@ -359,7 +359,7 @@ type TakeDeliveriesRow struct {
 	Age   float64
 }
 
-// Due requests, which no other caller gets until the pause is over.
+// Due deliveries, which no other caller gets until the pause is over.
 func (q *Queries) TakeDeliveries(ctx context.Context, pause time.Duration, most int) ([]TakeDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, takeDeliveries, pause, most)
 	if err != nil {

@@ -79,7 +79,7 @@ SELECT said FROM diagnoses WHERE id = @id AND notice = 'held' FOR UPDATE;
 UPDATE diagnoses SET notice = @notice, message_id = sqlc.narg('message_id') WHERE id = @id;
 
 -- name: TakeDeliveries :many
--- Due requests, which no other caller gets until the pause is over.
+-- Due deliveries, which no other caller gets until the pause is over.
 UPDATE deliveries v SET due_at = now() + @pause::interval, tries = v.tries + 1
 WHERE v.id = ANY (ARRAY(
     SELECT d.id FROM deliveries d WHERE d.state = 'held' AND d.due_at <= now() ORDER BY d.due_at LIMIT @most FOR UPDATE SKIP LOCKED))
