@@ -12,6 +12,7 @@ type changedFile struct {
 	OldPath string // of a file that was renamed
 	Added   int
 	Removed int
+	Link    bool // it is a commit of another repository, whose files are not here
 }
 
 // Bounds of what is counted; the rest of a diff passes by.
@@ -51,6 +52,7 @@ func (d *diffStat) count(line string) {
 	case len(d.files) == 0:
 	case !d.inHunk:
 		d.rename(line)
+		d.link(line)
 	case d.inHunk && strings.HasPrefix(line, "+"):
 		d.files[len(d.files)-1].Added++
 	case d.inHunk && strings.HasPrefix(line, "-"):
@@ -84,6 +86,13 @@ func (d *diffStat) rename(line string) {
 		if path, ok := strings.CutPrefix(line, begin); ok {
 			file.Path = plainPath(path)
 		}
+	}
+}
+
+// link notes before its change that a path is no file: git has no more of it than a commit.
+func (d *diffStat) link(line string) {
+	if strings.HasSuffix(line, " 160000") && (strings.HasPrefix(line, "index ") || strings.HasPrefix(line, "new file mode ")) {
+		d.files[len(d.files)-1].Link = true
 	}
 }
 

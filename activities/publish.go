@@ -97,7 +97,11 @@ func fileLines(files []changedFile) string {
 		if f.OldPath != "" {
 			name = code(f.OldPath) + " → " + name
 		}
-		lines = append(lines, fmt.Sprintf("- %s +%d −%d", name, f.Added, f.Removed))
+		amount := fmt.Sprintf("+%d −%d", f.Added, f.Removed)
+		if f.Link {
+			amount = "links to a commit of another repository; its files are not in this branch"
+		}
+		lines = append(lines, "- "+name+" "+amount)
 	}
 	if more := len(files) - len(lines); more > 0 {
 		lines = append(lines, fmt.Sprintf("- and %d more", more))
