@@ -42,6 +42,7 @@ func messageTypes() map[string]any {
 		contract.SignalCheck:          contract.CheckSignal{},
 		contract.SignalSandboxDeleted: contract.SandboxDeletedSignal{},
 		contract.QueryState:           contract.TaskView{},
+		"error":                       contract.ErrorDetails{}, // of each activity that failed
 	}
 }
 
