@@ -74,6 +74,9 @@ func oneTask(cmd *cobra.Command, args []string) error {
 	return exactly(1, "one task: its id, 4 or more characters of its beginning or end, or - for the newest")(cmd, args)
 }
 
+// listTasks finds a task where an ID names none.
+const listTasks = "omoi ps; for the tasks of a ticket, omoi ticket show"
+
 // taskOf returns the task that ref names.
 func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (found client.Task, err error) {
 	switch ref = plain(ref); {
@@ -86,14 +89,14 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 		page, err = api.Tasks(ctx, client.TaskFilter{ID: ref, Limit: 6})
 		if err == nil || task.CodeOf(err) == task.CodeInvalid { // invalid: ref cannot be a part of an ID
 			id := func(t client.Task) string { return t.ID }
-			found, err = kind[client.Task]{noun: "task", list: "omoi ps", id: id}.pick(page.Items, ref)
+			found, err = kind[client.Task]{noun: "task", list: listTasks, id: id}.pick(page.Items, ref)
 		}
 	}
 	if err != nil {
 		return found, err
 	}
 	if found, err = api.Task(ctx, found.ID); task.CodeOf(err) == task.CodeNotFound {
-		err = task.Errorf(task.CodeNotFound, "No task has the ID %s. Next: omoi ps; for the tasks of a ticket, omoi ticket show", ref).WithCause(err)
+		err = task.Errorf(task.CodeNotFound, "No task has the ID %s. Next: %s", ref, listTasks).WithCause(err)
 	}
 	return found, err
 }

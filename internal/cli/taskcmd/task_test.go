@@ -32,7 +32,8 @@ func TestFindTask(t *testing.T) {
 	require.Contains(t, got.err, idA)
 	require.Contains(t, got.err, idB)
 	require.Equal(t, exit.Usage, f.omoi("show").code)
-	require.Contains(t, f.omoi("show", strings.Repeat("0", 36)).err, "Next: omoi ps")
+	require.Contains(t, f.omoi("show", strings.Repeat("0", 36)).err, "Next: omoi ps; for the tasks of a ticket, omoi ticket show")
+	require.Contains(t, f.omoi("show", "0000eeee").err, "omoi ticket show")
 	f.tasks = nil
 	require.Equal(t, exit.Failed, f.omoi("show", "-").code)
 }

@@ -55,6 +55,9 @@ func takes(one client.SavedWork, file string) [2]string {
 // writeWork writes a file as a whole or not at all.
 func (s *session) writeWork(ctx context.Context, api *client.Client, taskID string, one client.SavedWork, file string) (size int64, err error) {
 	part, err := os.CreateTemp(filepath.Dir(file), ".omoi-work-")
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		err = path.Err // without the name of the temporary file
+	}
 	if err != nil {
 		return 0, exit.Usagef("%s cannot be written: %w. Next: name another file", file, err)
 	}
