@@ -163,7 +163,7 @@ func TestWebhooksThatAreIgnored(t *testing.T) {
 		"a bot":                   {"issue_comment", blank{Type: "Bot", Login: "ci[bot]"}, "a bot"},
 		"a bot that says it not":  {"pull_request_review_comment", blank{Login: "ci[bot]"}, "a bot"},
 		"omoi's account":          {"issue_comment", blank{Login: "omoi-machine"}, "the account that omoi works with"},
-		"omoi's own text":         {"issue_comment", blank{Body: "<!-- omoi:receipt {} -->"}, "own text"},
+		"omoi's own text":         {"issue_comment", blank{Body: "<!-- omoi:begin -->"}, "own text"},
 		"an approval":             {"pull_request_review", blank{State: "approved"}, "nothing is asked for"},
 		"a good check":            {"check_run", blank{Conclusion: "success"}, "nothing failed"},
 		"a cancelled one":         {"check_suite", blank{Conclusion: "cancelled"}, "nothing failed"},

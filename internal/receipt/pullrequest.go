@@ -26,7 +26,7 @@ type PullRequestData struct {
 // All are the stories of a pull request, the first one first.
 func (s PullRequestData) All() []PullRequestData { return append(slices.Clip(s.Earlier), s) }
 
-// Sum has the attempts, interventions, sandboxes and costs of all tasks of a pull request; the rest is the newest one's.
+// Sum has the attempts, interventions, visits and costs of all tasks of a pull request; the rest is the newest one's.
 func (s PullRequestData) Sum() PullRequestData {
 	if len(s.Earlier) == 0 {
 		return s
@@ -61,7 +61,7 @@ func spokenWith(all, more []Spoken) []Spoken {
 
 // Spoken is how often somebody spoke to the agents of a task.
 type Spoken struct {
-	By    string `json:"by"`   // person, guardian, system, agent
-	Kind  string `json:"kind"` // user_message, interrupt, guardian_nudge, system
-	Count int    `json:"count"`
+	By    string // person, guardian, system, agent
+	Kind  string // user_message, interrupt, guardian_nudge, system
+	Count int
 }
