@@ -92,6 +92,23 @@ func (s *spent) corrected(bill float64, models map[string]modelUse) float64 {
 	return max(bill, 0)
 }
 
+// wholeBill is a bill that names no models: it counts only where every open model is on the built-in list.
+func (s *spent) wholeBill(bill float64) float64 {
+	exact, sum := true, 0.0
+	for model, open := range s.Open {
+		p, configured, known := s.prices.of(model)
+		s.Unknown = s.Unknown || !known
+		exact = exact && known && !configured
+		if known {
+			sum += open.listed(p)
+		}
+	}
+	if exact {
+		return bill
+	}
+	return sum
+}
+
 // estimate is what is open by its price; unknown: a model of it has none.
 func (s *spent) estimate() (usd float64, unknown bool) {
 	for model, open := range s.Open {

@@ -85,7 +85,12 @@ func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, bill := sum(o.Since)
 	if o.Since == nil {
-		whole := s.corrected(o.Cost, o.Models)
+		var whole float64
+		if len(o.Models) == 0 {
+			whole = a.cost + s.wholeBill(o.Cost-a.cost)
+		} else {
+			whole = s.corrected(o.Cost, o.Models)
+		}
 		fresh, bill = total.minus(a.tokens), whole-a.cost
 		a.cost = whole
 	} else {
