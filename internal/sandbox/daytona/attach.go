@@ -55,7 +55,7 @@ type execution struct {
 	there   func(ctx context.Context) error // says why the sandbox does not run any more
 	streams sandbox.Streams
 	begins  time.Duration // in which a command at a terminal has to
-	time    time.Duration // of the command, from its start to its end
+	time    time.Duration // of the command, from its start to its end; at a terminal with all that precedes it
 }
 
 func (e execution) run(ctx context.Context, env string) (int, error) {
@@ -63,7 +63,7 @@ func (e execution) run(ctx context.Context, env string) (int, error) {
 	follow := e.follow
 	if e.streams.Terminal != nil {
 		follow = func(ctx context.Context) (int, error) { return e.terminal(ctx, env) }
-	} else if err := e.begin(ctx, env); err != nil {
+	} else if err := e.beginIn(ctx, max(e.time, startPatience), env); err != nil {
 		return -1, err
 	}
 	within, cancel := context.WithTimeout(ctx, e.time)
@@ -73,6 +73,17 @@ func (e execution) run(ctx context.Context, env string) (int, error) {
 		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
 	}
 	return code, err
+}
+
+// beginIn is begin within a time.
+func (e execution) beginIn(ctx context.Context, patience time.Duration, env string) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := e.begin(within, env)
+	if err != nil && within.Err() != nil {
+		return task.Errorf(task.CodeUnavailable, "the command in the sandbox did not begin in time").WithCause(err)
+	}
+	return err
 }
 
 // begin runs a script of ours in a session of its own, which runs the command.

@@ -2,4 +2,5 @@
 cd "$1" 2>/dev/null || exit 0
 : > stop
 [ -e tag ] && sweep "$(cat tag)"
-cd / && rm -rf "$1"
+cd /
+for try in 1 2 3 4 5; do rm -rf "$1" 2>/dev/null && break; nap; done # what ran the command may be writing its code
