@@ -111,6 +111,13 @@ func foreignLabels(s *suite, t T) {
 }
 
 func badSpec(s *suite, t T) {
+	out := s.newLabels() // no call follows an ID out of the provider's own folder
+	out.SandboxID = "x/../../victim"
+	code(t, task.CodeInvalid, s.p.Delete(t.Context(), out))
+	code(t, task.CodeInvalid, s.p.Start(t.Context(), out, shell("true")))
+	code(t, task.CodeInvalid, s.p.Stop(t.Context(), out, 0))
+	_, err := sandbox.Exec(t.Context(), s.p, out, shell("true"))
+	code(t, task.CodeInvalid, err)
 	for name, change := range map[string]func(*sandbox.Spec){
 		"no id":               func(c *sandbox.Spec) { c.Labels.SandboxID = "" },
 		"id leads out":        func(c *sandbox.Spec) { c.Labels.SandboxID = "../../etc" },

@@ -26,8 +26,8 @@ const (
 	kindExec = "exec"
 )
 
-// launch is what a shim is told. It holds secrets and travels by a pipe only. Fields are
-// added, never changed: an older shim may read a newer one's launch.
+// launch is what a shim is told. It holds secrets and travels by a pipe only. A shim is the program that starts it, so that both
+// ends are of one build.
 type launch struct {
 	Program []string `json:"program"`           // what the shim starts: bubblewrap, or a shell that waits
 	Options []string `json:"options,omitempty"` // of bubblewrap, by descriptor
