@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v66/github"
 
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // MergeRequest asks for the merge of a pull request.
@@ -145,7 +147,7 @@ func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distan
 		return Distance{}, err
 	}
 	s, err := r.standing(ctx, "", branch)
-	if err != nil {
+	if err != nil || s.Ahead == 0 || s.Behind == 0 { // one holds the other: nothing can conflict
 		return s, err
 	}
 	there, err := r.pullFor(ctx, branch, "")
@@ -153,6 +155,9 @@ func (h *Host) Status(ctx context.Context, repo scm.Repo, branch string) (Distan
 		return s, err
 	}
 	pull, err := r.pull(ctx, there.GetNumber())
+	for tries := 0; err == nil && pull.Mergeable == nil && tries < 3 && wait.For(ctx, time.Second) == nil; tries++ { // GitHub still computes
+		pull, err = r.pull(ctx, there.GetNumber())
+	}
 	s.Conflict = err == nil && pull.Mergeable != nil && !pull.GetMergeable()
 	return s, err
 }
