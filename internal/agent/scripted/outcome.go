@@ -65,6 +65,7 @@ func over(data, with map[string]any) map[string]any {
 // failed one, completion_signal and passed add the events of signal and validation; all of
 // them are carried along.
 func (r *run) iteration(given map[string]any) {
+	delete(given, "iteration_num") // is counted here
 	r.loop.Begin(r.env.Config.Description)
 	if text, failed := given["error"]; failed {
 		r.place.Failed++

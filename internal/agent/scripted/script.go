@@ -129,24 +129,24 @@ var forms = map[string]form{
 func (f form) read(arg json.RawMessage, into *Step) error {
 	if f.fields == "" || f.alone != "" && !bytes.HasPrefix(arg, []byte("{")) {
 		arg = fmt.Appendf(nil, "{%q:%s}", f.alone, arg)
-		return plainly(json.Unmarshal(arg, into))
+		return plainly(json.Unmarshal(arg, into), "it")
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(arg, &given); err != nil {
-		return plainly(err)
+		return plainly(err, "it")
 	}
 	for name := range given {
 		if !slices.Contains(strings.Fields(f.fields), name) {
 			return fmt.Errorf("unknown field %q", name)
 		}
 	}
-	return plainly(json.Unmarshal(arg, into))
+	return plainly(json.Unmarshal(arg, into), "")
 }
 
-// plainly says of a value of another type what it is, and what it must be.
-func plainly(err error) error {
+// plainly says which value has the wrong type; name is what a user calls it, empty: its field.
+func plainly(err error, name string) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s must not be a JSON %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		return fmt.Errorf("%s must not be a JSON %s", cmp.Or(name, wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]), wrong.Value)
 	}
 	return err
 }
