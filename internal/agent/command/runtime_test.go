@@ -116,3 +116,16 @@ exit 0`, func(cfg *agentconfig.Config) {
 	require.Equal(t, "max_iterations_reached", server.Of("continuous.completed")[0].Data["stop_reason"])
 	require.Len(t, server.Of("iteration.started"), 2)
 }
+
+// An interrupt ends a test command that is under way.
+func TestAnInterruptEndsAValidation(t *testing.T) {
+	server, dir := agenttest.New(t), t.TempDir()
+	wait := start(t, server, `[ -e "`+dir+`/again" ] && read -r said; touch "`+dir+`/again"; exit 0`, func(cfg *agentconfig.Config) {
+		cfg.Continuous, cfg.TestCommand = true, `[ -e "`+dir+`/tested" ] || { touch "`+dir+`/tested"; sleep 1000; }`
+	})
+	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/tested"); return err == nil }, patience, 10*time.Millisecond)
+	server.Say(agenttest.Message{ID: "m1", Type: "interrupt", Content: "enough"})
+	server.Wait(t, agenttest.Has("agent.interrupted", 1))
+	server.Say(agenttest.Message{ID: "m2", Type: "user_message", Content: "go on"})
+	require.Equal(t, 0, wait())
+}

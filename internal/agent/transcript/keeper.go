@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -179,6 +178,5 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.M
 
 // final reports a refusal of omoi itself that no repeat changes. A token that is not known yet is none.
 func final(answer apiclient.Answer) bool {
-	passing := []int{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}
-	return answer.Code != "" && answer.Status/100 == 4 && !slices.Contains(passing, answer.Status)
+	return answer.Code != "" && answer.Status/100 == 4 && answer.Status != http.StatusUnauthorized && !answer.Later()
 }
