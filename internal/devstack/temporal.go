@@ -100,7 +100,7 @@ func (t *temporal) ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)
 	}
-	if err := t.ask(ctx, t.namespace, t.workflows); err != nil {
+	if err := t.ask(ctx, "ask Temporal for its namespace and workflows", t.namespace, t.workflows); err != nil {
 		return err
 	}
 	return t.uiReady(ctx)
@@ -108,9 +108,11 @@ func (t *temporal) ready(ctx context.Context) error {
 
 // answers reads from Temporal's store and writes to it: its gRPC health says "serving" whatever the
 // store does, and a store whose write-ahead log is locked still reads.
-func (t *temporal) answers(ctx context.Context) error { return t.ask(ctx, t.namespace, t.describe) }
+func (t *temporal) answers(ctx context.Context) error {
+	return t.ask(ctx, "read and write the namespace of Temporal", t.namespace, t.describe)
+}
 
-func (t *temporal) ask(ctx context.Context, questions ...func(context.Context, client.Client) error) error {
+func (t *temporal) ask(ctx context.Context, doing string, questions ...func(context.Context, client.Client) error) error {
 	c, err := client.NewLazyClient(client.Options{HostPort: t.address(), Namespace: t.cfg.Namespace, Logger: sdklog.NewStructuredLogger(t.cfg.Log)})
 	if err != nil {
 		return fmt.Errorf("connect to Temporal: %w", err)
@@ -118,7 +120,7 @@ func (t *temporal) ask(ctx context.Context, questions ...func(context.Context, c
 	defer c.Close()
 	for _, question := range questions {
 		if err := question(ctx, c); err != nil {
-			return fmt.Errorf("ask Temporal for its namespace and workflows: %w", err)
+			return fmt.Errorf("%s: %w", doing, err)
 		}
 	}
 	return nil

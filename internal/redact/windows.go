@@ -40,6 +40,9 @@ func (f form) marked(line string) bool {
 
 // hide empties hot and returns what was in it, without what has the form.
 func (f form) hide(hot *strings.Builder) string {
+	if hot.Len() == 0 {
+		return ""
+	}
 	defer hot.Reset()
 	return f.pattern.ReplaceAllString(hot.String(), "${1}"+Removed)
 }

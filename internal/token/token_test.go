@@ -83,4 +83,6 @@ func TestCheckingATokenAllocatesNextToNothing(t *testing.T) { //nolint:parallelt
 	require.NoError(t, err)
 	mine := ring.Mint("sandbox")
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = ring.Verify(mine, "sandbox") }), 4.0, "a pool may be emptied now and then")
+	require.NoError(t, ring.Verify(mine, "sandbox"))
+	require.Error(t, ring.Verify(mine, "another"))
 }
