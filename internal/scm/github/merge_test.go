@@ -79,7 +79,7 @@ func TestConflictsAreToldAsConflicts(t *testing.T) {
 		require.True(t, done.Conflict)
 		require.Contains(t, done.Reason, "has conflicts with main")
 	}
-	b.server.Mergeable(string(repo), 1, 0, false, "")
+	b.server.Mergeable(string(repo), 1, 1, false, "") // as after each push: the first look says nothing
 	status, err := b.host.Status(t.Context(), repo, branch)
 	require.NoError(t, err)
 	require.Equal(t, github.Distance{Ahead: 1, Behind: 1, Conflict: true}, status)
