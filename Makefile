@@ -185,7 +185,7 @@ gapless: build temporal ## prove at full size that no event is lost or doubled; 
 	@OMOI_GAPLESS=full $(GO) test -count=1 -timeout 40m -run '^TestGapless$$' -v ./internal/e2e
 
 .PHONY: drill
-drill: build temporal ## kill everything at every step, 300 times at each provider, and write docs/FAILURES.md; OMOI_DRILL_SEED=n repeats a run
+drill: build temporal ## inject 300 faults at each provider, and write docs/FAILURES.md; OMOI_DRILL_SEED=n repeats a run
 	@OMOI_DRILL="$${OMOI_DRILL:-300}" OMOI_DRILL_OUT="$(CURDIR)/docs/FAILURES.md" $(GO) test -count=1 -timeout 3h -parallel 6 -run '^TestLeakDrill$$' -v ./internal/e2e
 
 .PHONY: crowd

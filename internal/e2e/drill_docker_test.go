@@ -22,24 +22,24 @@ type engine struct {
 	client *dockerclient.Client
 }
 
-// dockerStage has an engine of its own. A container dies as if by a stranger's hand; the engine
-// crashes and comes back.
-func dockerStage() stage {
-	return stage{
+// dockerSite has an engine of its own. Its faults kill a container, and crash the engine, which
+// restarts.
+func dockerSite() site {
+	return site{
 		provider: task.ProviderDocker, each: 1,
-		victims: append(ourParts(),
-			victim{name: "container", retries: true, inside: true, strike: strikeContainer, steps: []string{
+		targets: append(serverTargets(),
+			target{name: "container", retries: true, inside: true, inject: killContainer, steps: []string{
 				contract.StartAgent, contract.CollectWork, contract.SaveTaskState, contract.Salvage,
 			}},
-			victim{name: "engine", retries: true, steps: steps(), strike: func(d *drill, b *bout) bool {
-				if !d.moment(b) {
+			target{name: "engine", retries: true, steps: steps(), inject: func(d *drill, b *injection) bool {
+				if !d.atRandom(b) {
 					return false
 				}
 				require.NoError(d.t, d.engine.Crash(context.Background()))
 				return true
 			}}),
-		absent: map[string]string{
-			"container": "one runs with the agent, or with a command in the sandbox: before StartAgent and after Salvage, which ends whatever is left, there is none",
+		exclusions: map[string]string{
+			"container": "one runs beside the agent or a command: none runs before StartAgent or after Salvage",
 		},
 		open: func(t *testing.T) ground {
 			t.Helper()
@@ -49,23 +49,23 @@ func dockerStage() stage {
 	}
 }
 
-// strikeContainer kills what runs in the containers of a sandbox: that of the agent, or that of a command.
-func strikeContainer(d *drill, b *bout) bool {
-	box := d.boxOf(b)
+// killContainer kills the first process of each container of a sandbox.
+func killContainer(d *drill, b *injection) bool {
+	name := d.sandboxOf(b)
 	d.hold(b, func() []int {
-		inits := d.engine.running(box)
-		return belowAny(lookout{}.fresh(), func(pid int) bool { return slices.Contains(inits, pid) })
+		inits := d.engine.running(name)
+		return belowAny(processScan{}.recent(), func(pid int) bool { return slices.Contains(inits, pid) })
 	})
-	return d.hunt(b, func() bool {
+	return d.await(b, func() bool {
 		met := false
-		for _, pid := range d.engine.running(box) {
+		for _, pid := range d.engine.running(name) {
 			met = syscall.Kill(pid, syscall.SIGKILL) == nil || met
 		}
 		return met
 	})
 }
 
-// running are the first processes of the containers of a sandbox that run.
+// running returns the first process of each running container of a sandbox.
 func (e *engine) running(sandboxID string) []int {
 	ctx := context.Background()
 	found, err := e.client.ContainerList(ctx, container.ListOptions{Filters: filters.NewArgs(filters.Arg("label", "omoi.sandbox="+sandboxID))})

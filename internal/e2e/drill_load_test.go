@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// load keeps the machine busy with processes of its own for as long as anybody wants that.
+// load keeps the machine busy with processes of its own while it has users.
 type load struct {
 	processes int
 
@@ -25,7 +25,7 @@ type load struct {
 	running []*exec.Cmd
 }
 
-// newLoad answers a load above 20, or in CI a modest one.
+// newLoad returns a load of 24 processes, or of 2 in CI.
 func newLoad(full bool) *load {
 	const many, few = 24, 2
 	if full {
@@ -34,7 +34,7 @@ func newLoad(full bool) *load {
 	return &load{processes: few}
 }
 
-// begin starts the processes unless they run; the answer ends them once nobody else wants them.
+// begin starts the processes unless they run. stop ends them when it is the last one.
 func (l *load) begin(t *testing.T) (stop func()) {
 	t.Helper()
 	l.mu.Lock()
@@ -53,7 +53,7 @@ func (l *load) begin(t *testing.T) (stop func()) {
 	})
 }
 
-// end ends what a failed test left.
+// end ends the processes that a failed test left.
 func (l *load) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *load) kill() {
 	l.running = nil
 }
 
-// busy loads the machine, if it is wanted, until stop is called.
+// busy loads the machine, if wanted, until stop is called.
 func (d *drill) busy(wanted bool) (stop func()) {
 	if !wanted {
 		return func() {}
@@ -76,7 +76,7 @@ func (d *drill) busy(wanted bool) (stop func()) {
 	return d.load.begin(d.t)
 }
 
-// loadAverage is the machine's load over the last minute; 0 where the system does not say.
+// loadAverage returns the load of the last minute; 0 where the system has none.
 func loadAverage() float64 {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(raw), " ")
@@ -84,10 +84,10 @@ func loadAverage() float64 {
 	return average
 }
 
-// frozenVictim is the Temporal server that answers nobody for so long.
-func frozenVictim(long time.Duration, at []string, full bool) victim {
-	return victim{name: "Temporal, frozen for " + long.String(), steps: at, full: full, retries: full, strike: func(d *drill, b *bout) bool {
-		if !d.moment(b) {
+// frozenTemporal is the Temporal server, stopped for a time.
+func frozenTemporal(long time.Duration, at []string, full bool) target {
+	return target{name: "Temporal, frozen for " + long.String(), steps: at, full: full, retries: full, inject: func(d *drill, b *injection) bool {
+		if !d.atRandom(b) {
 			return false
 		}
 		resume := d.freeze("start-dev")
@@ -98,13 +98,13 @@ func frozenVictim(long time.Duration, at []string, full bool) victim {
 	}}
 }
 
-// gitVictim is a git command of the worker.
-func gitVictim() victim {
-	return victim{
-		name: "git of the host", steps: []string{contract.EnsureBranch, contract.StartAgent, contract.CollectWork, contract.OpenPullRequest},
-		strike: func(d *drill, b *bout) bool {
+// hostGit is a git process of the worker.
+func hostGit() target {
+	return target{
+		name: "host git", steps: []string{contract.EnsureBranch, contract.StartAgent, contract.CollectWork, contract.OpenPullRequest},
+		inject: func(d *drill, b *injection) bool {
 			worker := d.procs["worker"].cmd.Process.Pid
-			return d.hunt(b, func() bool {
+			return d.await(b, func() bool {
 				for _, pid := range children(worker) {
 					raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 					if program, _, _ := strings.Cut(string(raw), "\x00"); err == nil && filepath.Base(program) == "git" {
@@ -117,12 +117,12 @@ func gitVictim() victim {
 	}
 }
 
-// children lists the processes that a process has started.
+// children lists the child processes of a process.
 func children(pid int) []int {
 	var found []int
 	files, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "children"))
 	for _, file := range files {
-		raw, _ := os.ReadFile(file) // a thread that has ended has none
+		raw, _ := os.ReadFile(file) // the thread may have ended
 		for one := range strings.FieldsSeq(string(raw)) {
 			if child, err := strconv.Atoi(one); err == nil {
 				found = append(found, child)
@@ -132,10 +132,10 @@ func children(pid int) []int {
 	return found
 }
 
-// ourAbsent says why parts of omoi are struck at some steps only.
-func ourAbsent() map[string]string {
+// serverExclusions names the targets that have no fault at some steps, with the reason.
+func serverExclusions() map[string]string {
 	return map[string]string{
-		"git of the host": "only at these steps does the worker run git",
-		"Temporal, frozen for " + time.Minute.String(): "three steps stand for all, as each takes a minute",
+		"host git": "the worker runs git at these steps only",
+		"Temporal, frozen for " + time.Minute.String(): "three steps only, since each fault takes a minute",
 	}
 }

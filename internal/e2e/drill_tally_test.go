@@ -10,42 +10,42 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// tally counts the strikes of a drill at one provider. Its lanes share it.
+// tally counts the faults of a drill at one provider. All installations share it.
 type tally struct {
-	stage stage
+	site site
 
 	mu     sync.Mutex
 	cells  map[cell]*score
-	ends   map[string]*score // by finish
-	wrongs []string          // ends that were not as they should be
-	left   []blow            // of the drill's round through all of them
+	ends   map[string]*score // by outcome
+	wrongs []string          // unexpected outcomes
+	left   []fault           // faults of the current round that are still to be injected
 	random *rand.Rand
 
 	sandboxes, alive, unverified, unreceipted int
 
-	loaded  int     // strikes beside a busy machine
-	highest float64 // the load average of a minute beside them
+	loaded  int     // faults beside a busy machine
+	highest float64 // one-minute load average
 }
 
-type cell struct{ step, victim string }
+type cell struct{ step, target string }
 
-// score counts where the blows of a cell fell, and what became of the tasks of an end.
+// score counts where the faults of a cell hit, and the tasks of an outcome.
 type score struct {
-	in, behind, missed int
-	tasks, again       int // again: by one attempt more, since the blow cost one
+	in, after, missed int
+	tasks, again      int // again: with one attempt more, since the fault cost one
 }
 
-func newTally(s stage, seed uint64) *tally {
+func newTally(s site, seed uint64) *tally {
 	random := rand.New(rand.NewPCG(seed, uint64(len(s.provider))))
-	return &tally{stage: s, cells: map[cell]*score{}, ends: map[string]*score{}, random: random}
+	return &tally{site: s, cells: map[cell]*score{}, ends: map[string]*score{}, random: random}
 }
 
-// next takes a blow that no lane has made in this round.
-func (t *tally) next() blow {
+// next returns a fault that no installation has injected in this round.
+func (t *tally) next() fault {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.left) == 0 {
-		t.left = t.stage.blows()
+		t.left = t.site.faults()
 		t.random.Shuffle(len(t.left), func(a, b int) { t.left[a], t.left[b] = t.left[b], t.left[a] })
 	}
 	one := t.left[0]
@@ -53,7 +53,7 @@ func (t *tally) next() blow {
 	return one
 }
 
-// count notes a strike that was made beside a busy machine.
+// count counts a fault that was injected beside a busy machine.
 func (t *tally) count(loaded bool) {
 	if !loaded {
 		return
@@ -64,25 +64,25 @@ func (t *tally) count(loaded bool) {
 	t.highest = max(t.highest, loadAverage())
 }
 
-func (t *tally) add(b *bout, where, wrong string, attempts int) {
+func (t *tally) add(b *injection, where, wrong string, attempts int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := scoreOf(t.cells, cell{b.step, b.victim.name})
+	at := scoreOf(t.cells, cell{b.step, b.target.name})
 	switch where {
 	case inStep:
 		at.in++
-	case behindStep:
-		at.behind++
+	case afterStep:
+		at.after++
 	default:
 		at.missed++
 	}
 	if wrong != "" {
-		t.wrongs = append(t.wrongs, fmt.Sprintf("%s killed at %s: %s", b.victim.name, b.step, wrong))
+		t.wrongs = append(t.wrongs, fmt.Sprintf("%s at %s: %s", b.target.name, b.step, wrong))
 		return
 	}
-	end := scoreOf(t.ends, b.finish.name)
+	end := scoreOf(t.ends, b.outcome.name)
 	end.tasks++
-	if attempts > b.finish.attempts {
+	if attempts > b.outcome.attempts {
 		end.again++
 	}
 }
@@ -94,8 +94,8 @@ func scoreOf[K comparable](all map[K]*score, key K) *score {
 	return all[key]
 }
 
-// settle adds what one lane has left.
-func (t *tally) settle(sandboxes, alive, unverified, unreceipted int) {
+// addTotals adds the sandboxes of one installation.
+func (t *tally) addTotals(sandboxes, alive, unverified, unreceipted int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sandboxes += sandboxes
@@ -104,36 +104,36 @@ func (t *tally) settle(sandboxes, alive, unverified, unreceipted int) {
 	t.unreceipted += unreceipted
 }
 
-// of answers the score of a cell.
-func (t *tally) of(step, victim string) score {
+// of returns the score of a cell.
+func (t *tally) of(step, target string) score {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return *scoreOf(t.cells, cell{step, victim})
+	return *scoreOf(t.cells, cell{step, target})
 }
 
-// strikes are those that killed something.
-func (t *tally) strikes() (in, behind, missed int) {
+// totals returns the sums over all cells.
+func (t *tally) totals() (in, after, missed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.cells {
-		in, behind, missed = in+s.in, behind+s.behind, missed+s.missed
+		in, after, missed = in+s.in, after+s.after, missed+s.missed
 	}
-	return in, behind, missed
+	return in, after, missed
 }
 
-// holdCells insists that each victim was struck in each of its steps.
-func (r *drillReport) holdCells(t *testing.T) {
+// requireEveryCell requires that each target was hit in each of its steps.
+func (r *drillReport) requireEveryCell(t *testing.T) {
 	t.Helper()
 	for _, one := range r.tallies {
-		if in, behind, missed := one.strikes(); in+behind+missed == 0 {
-			continue // the machine lacks what it needs, and has said so
+		if in, after, missed := one.totals(); in+after+missed == 0 {
+			continue // skipped, with the missing requirement in the log
 		}
-		for _, b := range one.stage.blows() {
-			assert.Positive(t, one.of(b.step, b.victim.name).in, "%s: %s was never struck in %s", one.stage.provider, b.victim.name, b.step)
+		for _, b := range one.site.faults() {
+			assert.Positive(t, one.of(b.step, b.target.name).in, "%s: %s was never hit in %s", one.site.provider, b.target.name, b.step)
 		}
 	}
 }
 
-func (t *tally) has(victim, step string) bool {
-	return slices.ContainsFunc(t.stage.blows(), func(b blow) bool { return b.victim.name == victim && b.step == step })
+func (t *tally) has(target, step string) bool {
+	return slices.ContainsFunc(t.site.faults(), func(b fault) bool { return b.target.name == target && b.step == step })
 }

@@ -13,27 +13,27 @@ import (
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"
 )
 
-// stage is a provider with all that may die around it.
-type stage struct {
-	provider string
-	victims  []victim
-	each     int               // strikes at each victim in CI
-	absent   map[string]string // victim: why it can be struck at no other step
-	open     func(t *testing.T) ground
+// site is one provider with every target of its faults.
+type site struct {
+	provider   string
+	targets    []target
+	each       int               // faults at each target in CI
+	exclusions map[string]string // by target: why it has no fault at the other steps
+	open       func(t *testing.T) ground
 }
 
-// ground is what a provider works on.
+// ground is the provider that a drill runs on.
 type ground struct {
 	settings map[string]string
-	alive    func(r *rig) int // sandboxes that are there, by whatever means
+	alive    func(r *rig) int // number of existing sandboxes
 	cloud    *daytonatest.Server
 	engine   *engine
 }
 
-// drill is a run at one provider.
+// drill is one installation at one provider.
 type drill struct {
 	*rig
-	stage
+	site
 	ground
 
 	random *rand.Rand
@@ -42,16 +42,16 @@ type drill struct {
 	load   *load
 }
 
-// drillOrder is how much is asked for.
+// drillOrder is the size and the seed of a drill.
 type drillOrder struct {
-	rounds int // strikes at each provider; 0: as few as CI takes
+	rounds int // faults at each provider; 0: the few of CI
 	seed   uint64
-	load   *load // beside a third of the runs of all lanes
+	load   *load // runs beside a third of the faults
 }
 
-// lanes are how many installations strike side by side at one provider: most of a strike is
-// waiting until a death is noticed.
-func (o drillOrder) lanes() int {
+// installations returns how many installations run in parallel at one provider: a fault is mostly
+// a wait until the failure is detected.
+func (o drillOrder) installations() int {
 	const many = 50
 	if o.rounds < many {
 		return 1
@@ -59,28 +59,28 @@ func (o drillOrder) lanes() int {
 	return 3
 }
 
-// TestLeakDrill is the proof of P1: at every step of spawn, run and delete something is
-// killed; afterwards every task has ended as it should, and no sandbox is left or forgotten.
-func TestLeakDrill(t *testing.T) { //nolint:tparallel // its parts run side by side, as a group
+// TestLeakDrill proves P1: it kills a process at every step of spawn, run and delete. Afterwards every task
+// has the expected outcome, and every sandbox is deleted and recorded.
+func TestLeakDrill(t *testing.T) { //nolint:tparallel // the installations run in parallel, as a group
 	t.Parallel()
 	o := readDrillOrder(t)
 	o.load = newLoad(o.rounds > 0)
 	t.Cleanup(o.load.end)
 	t.Logf("again: %s go test ./internal/e2e -run '^TestLeakDrill$' -count=1 -v", o)
 	hasDisk(t, os.TempDir(), o.needs())
-	report := newDrillReport(o, stages())
+	report := newDrillReport(o, sites())
 	t.Run("at", func(t *testing.T) {
 		for _, tally := range report.tallies {
-			for lane := range o.lanes() {
-				t.Run(tally.stage.provider+"-"+strconv.Itoa(lane+1), func(t *testing.T) {
+			for installation := range o.installations() {
+				t.Run(tally.site.provider+"-"+strconv.Itoa(installation+1), func(t *testing.T) {
 					t.Parallel()
-					drillAt(t, o, lane, tally)
+					drillAt(t, o, installation, tally)
 				})
 			}
 		}
 	})
 	if o.rounds > 0 {
-		report.holdCells(t)
+		report.requireEveryCell(t)
 	}
 	t.Log("\n" + report.String())
 	if out := os.Getenv("OMOI_DRILL_OUT"); out != "" {
@@ -88,7 +88,7 @@ func TestLeakDrill(t *testing.T) { //nolint:tparallel // its parts run side by s
 	}
 }
 
-// String is the order as a person gives it.
+// String returns the variables that repeat the drill.
 func (o drillOrder) String() string {
 	text := "OMOI_DRILL_SEED=" + strconv.FormatUint(o.seed, 10)
 	if o.rounds > 0 {
@@ -112,56 +112,56 @@ func readDrillOrder(t *testing.T) drillOrder {
 	return o
 }
 
-// drillAt strikes at one provider and counts into the tally.
-func drillAt(t *testing.T, o drillOrder, lane int, tally *tally) {
+// drillAt injects the faults of one installation and counts them in the tally.
+func drillAt(t *testing.T, o drillOrder, installation int, tally *tally) {
 	t.Helper()
-	s := tally.stage
+	s := tally.site
 	g := s.open(t)
-	settings := map[string]string{ // one of the ends is a wait that is too long, and an agent may die before it reports in
+	settings := map[string]string{ // for the outcome "timed out", and for an agent that dies before its first event
 		"OMOI_TASK_IDLE_TIMEOUT": "2s", "OMOI_TASK_STARTUP_TIMEOUT": "8s",
 	}
 	maps.Copy(settings, g.settings)
-	d := &drill{rig: newRig(t, settings), stage: s, ground: g, tally: tally, load: o.load}
-	d.random = rand.New(rand.NewPCG(o.seed, uint64(len(s.provider)+lane<<8)))
+	d := &drill{rig: newRig(t, settings), site: s, ground: g, tally: tally, load: o.load}
+	d.random = rand.New(rand.NewPCG(o.seed, uint64(len(s.provider)+installation<<8)))
 	d.up()
 	d.at = d.repo()
 	if o.rounds == 0 {
-		d.playFew(fewBlows(s, o.seed))
+		d.injectSome(someFaults(s, o.seed))
 	} else {
-		d.play((o.rounds + lane) / o.lanes())
+		d.play((o.rounds + installation) / o.installations())
 	}
-	d.settleUp()
+	d.verifyCleanup()
 }
 
-func stages() []stage {
-	all := []stage{
+func sites() []site {
+	all := []site{
 		{
-			provider: task.ProviderLocal, victims: append(ourParts(), insideVictims()...), each: 2, absent: insideAbsent(),
+			provider: task.ProviderLocal, targets: append(serverTargets(), sandboxTargets()...), each: 2, exclusions: sandboxExclusions(),
 			open: func(*testing.T) ground { return ground{alive: localAlive} },
 		},
-		dockerStage(),
-		{provider: task.ProviderDaytona, victims: append(ourParts(), cloudVictims()...), each: 1, absent: cloudAbsent(), open: openCloud},
+		dockerSite(),
+		{provider: task.ProviderDaytona, targets: append(serverTargets(), daytonaTargets()...), each: 1, exclusions: daytonaExclusions(), open: openCloud},
 	}
 	for _, s := range all {
-		maps.Copy(s.absent, ourAbsent())
+		maps.Copy(s.exclusions, serverExclusions())
 	}
 	return all
 }
 
-// settleUp counts what must be nothing.
-func (d *drill) settleUp() {
-	d.eventually("every sandbox is verified gone", func() bool { return d.count(unverified, d.provider) == 0 })
-	d.eventually("no sandbox is alive", func() bool { return d.alive(d.rig) == 0 })
+// verifyCleanup checks that no sandbox, process or event is left over.
+func (d *drill) verifyCleanup() {
+	d.eventually("every deletion is verified", func() bool { return d.count(unverified, d.provider) == 0 })
+	d.eventually("no sandbox exists", func() bool { return d.alive(d.rig) == 0 })
 	d.noLeaks()
 	d.gapless()
 	unreceiptedRows := d.count(unreceipted, d.provider)
-	d.tally.settle(d.count(`SELECT count(*) FROM sandboxes WHERE provider = $1`, d.provider),
+	d.tally.addTotals(d.count(`SELECT count(*) FROM sandboxes WHERE provider = $1`, d.provider),
 		d.alive(d.rig), d.count(unverified, d.provider), unreceiptedRows)
-	require.Zero(d.t, unreceiptedRows, "sandboxes whose receipts do not say what became of the work")
+	require.Zero(d.t, unreceiptedRows, "sandboxes whose receipts do not name the saved work")
 }
 
 const (
 	unverified = `SELECT count(*) FROM sandboxes WHERE provider = $1 AND (state <> 'gone' OR gone_at IS NULL OR verified_at IS NULL OR verified_at < gone_at)`
-	// A receipt says what became of the work wherever an agent was started.
+	// A receipt names the saved work wherever an agent was started.
 	unreceipted = `SELECT count(*) FROM sandboxes WHERE provider = $1 AND (deleted_at IS NULL OR (started_at IS NOT NULL AND salvage IS NULL))`
 )

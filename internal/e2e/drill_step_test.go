@@ -15,21 +15,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// span is one step of a task, or of the cleanup of its first sandbox, as its history tells of it.
+// span is one step of a task, or of the cleanup of its first sandbox, read from its workflow history.
 type span struct {
-	begun chan struct{} // closed once the step is handed out
-	over  chan struct{} // closed once it has ended, or will not come
-	ended time.Time     // by the server's clock; zero: that is not known. To be read once over is closed.
+	begun chan struct{} // closed when the step is scheduled
+	over  chan struct{} // closed when the step has ended, or will never be scheduled
+	ended time.Time     // by Temporal's clock; zero if unknown. Read it after over is closed.
 }
 
-// Where a blow fell.
+// Where a fault hit.
 const (
-	inStep     = "in its step"
-	behindStep = "behind its step"
-	missed     = "met nothing"
+	inStep    = "in its step"
+	afterStep = "after its step"
+	missed    = "nothing to kill"
 )
 
-// follow reads the histories of a task as they grow.
+// follow reads the histories of a task while they grow.
 func follow(ctx context.Context, c client.Client, taskID, step string) *span {
 	s := &span{begun: make(chan struct{}), over: make(chan struct{})}
 	go func() {
@@ -41,7 +41,7 @@ func follow(ctx context.Context, c client.Client, taskID, step string) *span {
 	return s
 }
 
-// read follows one history. It answers the one to read then: the same, if it is not there yet, or that of the cleanup.
+// read follows one history. It returns the workflow to read next: the same if it does not exist yet, or the cleanup.
 func (s *span) read(ctx context.Context, c client.Client, workflow, step string) string {
 	var id int64
 	for events := c.GetWorkflowHistory(ctx, workflow, "", true, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
@@ -66,12 +66,12 @@ func (s *span) read(ctx context.Context, c client.Client, workflow, step string)
 	return ""
 }
 
-// childOf names the workflow that an event asks for, before it is there: what it does first is over soon.
+// childOf returns the ID of the child workflow that an event requests. Reading it early catches its first steps.
 func childOf(e *history.HistoryEvent) string {
 	return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId()
 }
 
-// endOf names the activity whose end an event is; 0 of others.
+// endOf returns the scheduled event ID of the activity that an event ends; 0 for other events.
 func endOf(e *history.HistoryEvent) int64 {
 	return max(
 		e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(),
@@ -81,8 +81,8 @@ func endOf(e *history.HistoryEvent) int64 {
 	)
 }
 
-// comes waits until the step is handed out; false: it never is.
-func (s *span) comes() bool {
+// isScheduled waits until the step is scheduled. It reports false if that never happens.
+func (s *span) isScheduled() bool {
 	select {
 	case <-s.begun:
 	case <-s.over:
@@ -95,23 +95,23 @@ func (s *span) comes() bool {
 	}
 }
 
-// fell says where the blow fell, by the server's own times.
-func (b *bout) fell(ctx context.Context) string {
-	if b.struck.IsZero() {
+// position returns where the fault hit, by Temporal's clock.
+func (b *injection) position(ctx context.Context) string {
+	if b.injectedAt.IsZero() {
 		return missed
 	}
 	select {
 	case <-b.span.over:
 	case <-ctx.Done():
-		return behindStep
+		return afterStep
 	}
-	if b.struck.Before(b.span.ended) {
+	if b.injectedAt.Before(b.span.ended) {
 		return inStep
 	}
-	return behindStep
+	return afterStep
 }
 
-// onlyCompleting are the steps of tasks that are published.
+// onlyCompleting reports whether only tasks that are published reach a step.
 func onlyCompleting(step string) bool {
 	return slices.Contains([]string{contract.CollectWork, contract.OpenPullRequest}, step)
 }
