@@ -51,15 +51,15 @@ func measureAgent(ctx context.Context, cfg Config, r *Report) error {
 			Verdict: atMost(disk, goalDisk),
 		},
 		Row{
-			What: "`omoi-agent` resident at its peak, median", Goal: "at most 25 MB",
+			What: "`omoi-agent`, peak resident memory, median", Goal: "at most 25 MB",
 			Measured: fmt.Sprintf("%.1f MB", median(peaks)), Value: median(peaks), Verdict: atMost(median(peaks), goalResident),
 		},
 		Row{
-			What: "`omoi-agent` from its start to its first heartbeat, median", Goal: "at most 50 ms",
+			What: "`omoi-agent`, start to first heartbeat, median", Goal: "at most 50 ms",
 			Measured: fmt.Sprintf("%.1f ms", median(beats)), Value: median(beats), Verdict: atMost(median(beats), goalBeat),
 		},
 	)
-	r.note("omoi-agent", "%d starts with a scripted agent that writes a file, runs a command and reports 2,000 events of 500 bytes; to the arrival of the first heartbeat at a server in this process. Resident memory is the kernel's high-water mark (`VmHWM`), read until the program ends.", cfg.Agents)
+	r.note("omoi-agent", "%d starts with a scripted agent that writes a file, runs a command and reports 2,000 events of 500 bytes. The first heartbeat arrives at a server in the process of the benchmark. Resident memory is the kernel's high-water mark (`VmHWM`), read until the program ends.", cfg.Agents)
 	return nil
 }
 

@@ -1,6 +1,5 @@
-// Package bench measures what docs/BENCHMARKS.md promises: omoi and what it is compared with,
-// side by side, in rounds that alternate, on one machine in one run. Nothing here fails for
-// being slow; a figure that misses its goal is printed as such.
+// Package bench measures the goals of docs/BENCHMARKS.md: omoi and its baselines, in alternating rounds of one run on one
+// machine. A figure that misses its goal is reported, not an error.
 package bench
 
 import (

@@ -27,7 +27,7 @@ func measureBurst(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	p, err := newPoster(ctx, s)
+	p, err := newEventSender(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -50,20 +50,20 @@ func measureBurst(ctx context.Context, cfg Config, r *Report) (err error) {
 	slices.Sort(took)
 	value := quantile(beside, p99)
 	r.add(Row{
-		What:     "acknowledged event of 10 other sandboxes while one reports 20 MiB at once, p99",
+		What:     "post to acknowledgement of 10 sandboxes, while another one reports 20 MiB at once, p99",
 		Goal:     fmt.Sprintf("at most %d ms", goalBurst),
 		Measured: fmt.Sprintf("%.1f ms", value), Value: value, Verdict: atMost(value, goalBurst),
 	},
-		Row{What: "the same without the 20 MiB", Measured: fmt.Sprintf("%.1f ms", quantile(alone, p99)), Value: quantile(alone, p99)})
-	r.note("Much output at once", burstNote, cfg.Rounds, cfg.Spell, burstRate, burstOthers, latencies(alone),
+		Row{What: "the same, without the 20 MiB", Measured: fmt.Sprintf("%.1f ms", quantile(alone, p99)), Value: quantile(alone, p99)})
+	r.note("Latency beside 20 MiB of output", burstNote, cfg.Rounds, cfg.Spell, burstRate, burstOthers, latencies(alone),
 		latencies(beside), latencies(took))
 	return nil
 }
 
-const burstNote = "%d rounds of %s with and without; open loop, as with the latency of posts: %d events a second of %d sandboxes, every other one as a batch. Another sandbox posts 20 MiB again and again, as single events of 1 MiB and as batches of 3 MiB, JSON and lines, all on connections of their own at once. Others without: %s. Others beside it: %s. The 20 MiB: %s."
+const burstNote = "%d alternating rounds of %s with and without the output. Open loop, as for the latency of posts: %d events a second from %d sandboxes, half of them as batches. Another sandbox repeatedly posts 20 MiB, as single events of 1 MiB and as batches of 3 MiB in JSON and in lines, in parallel on separate connections. Without the output: %s. Beside the output: %s. Posts of the output: %s."
 
 // burst answers the latencies of small posts, and of bursts beside them.
-func (p *poster) burst(ctx context.Context, lasts time.Duration, loud bool) (small, large []float64, err error) {
+func (p *eventSender) burst(ctx context.Context, lasts time.Duration, loud bool) (small, large []float64, err error) {
 	if err := p.empty(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -79,7 +79,7 @@ func (p *poster) burst(ctx context.Context, lasts time.Duration, loud bool) (sma
 }
 
 // nextSmall makes single posts and batches of one event, by turns.
-func (p *poster) nextSmall(n int) func(time.Time) []byte {
+func (p *eventSender) nextSmall(n int) func(time.Time) []byte {
 	box, turn := n%burstOthers, 0
 	return func(time.Time) []byte {
 		if turn++; turn%2 == 0 { //nolint:mnd // every second one
@@ -92,7 +92,7 @@ func (p *poster) nextSmall(n int) func(time.Time) []byte {
 }
 
 // shout reports much output in one form after the other, and answers how long each took in milliseconds.
-func (p *poster) shout(ctx context.Context, until time.Time) (took []float64, err error) {
+func (p *eventSender) shout(ctx context.Context, until time.Time) (took []float64, err error) {
 	for form := 0; time.Now().Before(until) && ctx.Err() == nil; form++ {
 		begun := time.Now()
 		var all sync.WaitGroup
@@ -114,7 +114,7 @@ func (p *poster) shout(ctx context.Context, until time.Time) (took []float64, er
 type shouted struct{ path, body string }
 
 // shouts are the requests of 20 MiB in one of two forms.
-func (p *poster) shouts(form int) (all []shouted) {
+func (p *eventSender) shouts(form int) (all []shouted) {
 	const head, tail, forms, length = `{"event_type":"agent.tool_result","event_data":{"output":"`, `"}}`, 2, 4 << 10
 	path := p.path(loudBox)
 	if form%forms == 0 {
@@ -132,7 +132,7 @@ func (p *poster) shouts(form int) (all []shouted) {
 }
 
 // insist sends a request until it is taken: the server has room for so much of one sandbox at a time.
-func (p *poster) insist(ctx context.Context, b shouted) error {
+func (p *eventSender) insist(ctx context.Context, b shouted) error {
 	const pause = 100 * time.Millisecond
 	for {
 		status, err := p.shoutOnce(ctx, b)
@@ -148,7 +148,7 @@ func (p *poster) insist(ctx context.Context, b shouted) error {
 	}
 }
 
-func (p *poster) shoutOnce(ctx context.Context, b shouted) (int, error) {
+func (p *eventSender) shoutOnce(ctx context.Context, b shouted) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.info.APIURL+b.path, strings.NewReader(b.body))
 	if err != nil {
 		return 0, err

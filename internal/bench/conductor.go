@@ -63,9 +63,9 @@ func (f *fleet) conduct(ctx context.Context, rounds int, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.add(c.row(fmt.Sprintf("a cycle of the conductor over %d agents at work, by words alone", f.alive), goalConductor))
-	r.note("The conductor",
-		"The real workflow, worker, store and Temporal. All agents work in one project; each tenth has the same task, and "+
+	r.add(c.row(fmt.Sprintf("conductor cycle over %d active agents, without a model", f.alive), goalConductor))
+	r.note("Conductor",
+		"The real workflow, worker, store and Temporal. All agents belong to one project. Every tenth has the same task, and "+
 			"each has changed up to 40 files. %s",
 		c.text())
 	return nil

@@ -51,7 +51,7 @@ func runCycles[R any](ctx context.Context, f *fleet, workflow string, rounds int
 func (c cycles) row(what string, goal float64) Row {
 	longest := slices.Max(c.took) / 1000 //nolint:mnd // milliseconds
 	return Row{
-		What: what + ", the longest", Goal: fmt.Sprintf("under %.0f s", goal), Measured: fmt.Sprintf("%.1f s", longest),
+		What: what + ", longest", Goal: fmt.Sprintf("under %.0f s", goal), Measured: fmt.Sprintf("%.1f s", longest),
 		Value: longest, Verdict: atMost(longest, goal),
 	}
 }

@@ -19,7 +19,7 @@ var errNoEngine = errors.New("no docker engine can be started here")
 // network of this machine: an engine for tests has no bridge.
 func measureDocker(ctx context.Context, cfg Config, r *Report) (err error) {
 	row := Row{
-		What: "Docker container, from create to its agent's first heartbeat, median", Goal: "under 2 s",
+		What: "Docker sandbox, create to first heartbeat, median", Goal: "under 2 s",
 		Measured: "needs root and dockerd on Linux", Verdict: NotMeasured,
 	}
 	e, err := startEngine(ctx)
@@ -49,8 +49,8 @@ func measureDocker(ctx context.Context, cfg Config, r *Report) (err error) {
 	row.Value, row.Measured, row.Verdict = median(took), ms(median(took)), atMost(median(took), goalDocker)
 	r.add(row)
 	r.note("Docker",
-		"The provider alone, as with local sandboxes, at an engine that is started for it; its containers have the "+
-			"network of the machine. One after the other: %s.",
+		"The provider alone, as for local sandboxes, with an engine of its own. Its containers use the "+
+			"host network. Sequential: %s.",
 		spread(took))
 	return nil
 }

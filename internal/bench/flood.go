@@ -48,24 +48,24 @@ func measureFlood(ctx context.Context, cfg Config, r *Report) (err error) {
 	quiet := float64(hour.past.signals - hour.milestones)
 	r.add(
 		Row{
-			What: "signals for 1,000 events, agent with 1 event a second for an hour", Goal: "at most 30",
+			What: "signals per 1,000 events, 1 event a second for an hour", Goal: "at most 30",
 			Measured: fmt.Sprintf("%.1f", hourShare), Value: hourShare, Verdict: atMost(hourShare, goalPerThousand),
 		},
 		Row{
-			What: fmt.Sprintf("signals for 1,000 events, agent with 20 events a second, %d events", busy.events),
+			What: fmt.Sprintf("signals per 1,000 events, 20 events a second, %d events", busy.events),
 			Goal: "at most 30", Measured: fmt.Sprintf("%.1f", busyShare), Value: busyShare,
 			Verdict: atMost(busyShare, goalPerThousand),
 		},
 		Row{
-			What: "signals of an agent-hour, milestones left out", Goal: "at most 70", Measured: fmt.Sprintf("%.0f", quiet),
+			What: "signals per agent-hour, without milestones", Goal: "at most 70", Measured: fmt.Sprintf("%.0f", quiet),
 			Value: quiet, Verdict: atMost(quiet, goalSignals),
 		},
 		Row{
-			What: "history events of an agent-hour", Goal: "at most 1,000", Measured: strconv.Itoa(hour.past.events),
+			What: "history events per agent-hour", Goal: "at most 1,000", Measured: strconv.Itoa(hour.past.events),
 			Value: float64(hour.past.events), Verdict: atMost(float64(hour.past.events), goalHistory),
 		},
 	)
-	r.note("Signals and history", "Counted in the histories of real tasks on a real server, not reckoned. An hour was run in %s: omoi's quiet digest, time limits and the agent's clock were all divided by %.0f; the relay's own pace (3 milestones at once, then one a second) was left as it is. The hour: %d events, %d signals with %d milestones, %d history events in the task's workflow from its first to its last. The busy agent: %d events in %.0f s of its own time, %d signals, %d history events.",
+	r.note("Signals and history", "Counted in the histories of real tasks on a real server. One hour ran in %s: the interval of digests, the timeouts and the agent's clock were divided by %.0f; the rate of milestones (3 at once, then one a second) was unchanged. The hour: %d events, %d signals with %d milestones, %d history events of the task workflow. The busy agent: %d events in %.0f s of its own time, %d signals, %d history events.",
 		cfg.Hour, scale, hour.events, hour.past.signals, hour.milestones, hour.past.events, busy.events, length.Seconds(), busy.past.signals, busy.past.events)
 	return nil
 }

@@ -83,10 +83,10 @@ func (f *fleet) watch(ctx context.Context, rounds int, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.add(c.row(fmt.Sprintf("a cycle of the guardian over %d agents at work, with the rules alone", f.alive),
+	r.add(c.row(fmt.Sprintf("guardian cycle over %d active agents, without a model", f.alive),
 		goalGuardian))
-	r.note("The guardian", "The real workflow, worker, store and Temporal. Each agent has left %d events, all of which "+
-		"are read, once in a cycle; each tenth agent goes round and round. %s",
+	r.note("Guardian", "The real workflow, worker, store and Temporal. Each agent has %d events, which "+
+		"each cycle reads once; every tenth agent repeats itself. %s",
 		trajectory, c.text())
 	return nil
 }

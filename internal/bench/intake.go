@@ -32,12 +32,12 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	t, err := newTwin(ctx, s)
+	t, err := newReplica(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	p, err := newPoster(ctx, s)
+	p, err := newEventSender(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -52,28 +52,28 @@ func measureIntake(ctx context.Context, cfg Config, r *Report) (err error) {
 		}
 	}
 	compareIntake(r, got)
-	r.note("Storing events", storingNote, cfg.Rounds, cfg.Spell, s.durability(ctx))
+	r.note("Ingest", storingNote, cfg.Rounds, cfg.Spell, s.durability(ctx))
 	return p.measureLatency(ctx, cfg, r, t, got)
 }
 
 // The ways to store events.
 const (
 	plainRows    = "pgbench, single rows, 32 clients"
-	guardedRows  = "pgbench, single rows with a key against repeats, 32 clients"
+	guardedRows  = "pgbench, single rows with a deduplication key, 32 clients"
 	counterRows  = "pgbench with a counter row, 32 clients"
-	leastPosts   = "single posts to a server that only numbers and stores, 32 connections"
-	leastBatches = "batches of 50 to a server that only numbers and stores, 32 connections"
-	naivePosts   = "one INSERT a request, 32 connections"
-	copiedRows   = "COPY in one session, with a key against repeats"
+	leastPosts   = "single posts to the minimal server, 32 connections"
+	leastBatches = "batches of 50 to the minimal server, 32 connections"
+	naivePosts   = "one INSERT per request, 32 connections"
+	copiedRows   = "COPY in one session, with a deduplication key"
 	singlePosts  = "single posts, 32 connections"
-	guardedPosts = "single posts with ids, 32 connections"
+	guardedPosts = "single posts with IDs, 32 connections"
 	batchPosts   = "batches of 50, 32 connections"
-	repeatPosts  = "batches of 50, 1 % of them repeats"
+	repeatPosts  = "batches of 50, 1 % of them duplicates"
 )
 
-const storingNote = "%d rounds of %s each, one way after the other; the tables are emptied and a checkpoint is made before each. Ratios are taken within a round, then their median. %s. Posts go through the whole API with sandbox tokens, 200 sandboxes, events of some 350 bytes; the log is at level info and everything is counted, as on any server. A single post without an id is stored again when it is sent again, and is compared with rows of one key; batches and posts with ids are not, and are compared with rows that have a second key for it. A repeat is the sender's last batch once more; of it nothing counts as stored. The server that only numbers and stores is net/http, one committer and one statement, with no tokens, logs, limits, figures or types. It and the server of one INSERT a request have half of the processors, as omoi dev has; the client has one thread."
+const storingNote = "%d rounds of %s for each way to store events, in turn, with empty tables and a checkpoint before each. A ratio is the median of the ratios of all rounds. %s. Posts go through the whole API with sandbox tokens: 200 sandboxes, events of about 350 bytes, log level info, all metrics. A single post without an ID is stored twice if it is sent twice; it is compared with rows that have one key. Batches and posts with IDs are deduplicated; they are compared with rows that have a second key. A duplicate is the last batch of its sender, sent again; it does not count as stored. The minimal server is net/http with one committer and one statement, and has no tokens, logs, limits, metrics or event types. It and the server with one INSERT per request have half of the processors, as omoi dev has. The client has one thread."
 
-func waysToStore(spell time.Duration, t *twin, p *poster) []way {
+func waysToStore(spell time.Duration, t *replica, p *eventSender) []way {
 	rows := func(script string) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) { return t.pgbench(ctx, script, spell) }
 	}
@@ -100,21 +100,21 @@ func waysToStore(spell time.Duration, t *twin, p *poster) []way {
 
 func compareIntake(r *Report, got map[string][]float64) {
 	r.add(
-		ratio("single posts, to pgbench", got[singlePosts], got[plainRows], goalSingle),
-		share("single posts, to pgbench with a counter row", got[singlePosts], got[counterRows]),
-		ratio("single posts, to one INSERT a request", got[singlePosts], got[naivePosts], goalNaive),
-		ratio("single posts with ids, to pgbench with a key against repeats", got[guardedPosts],
+		ratio("single posts, relative to pgbench", got[singlePosts], got[plainRows], goalSingle),
+		share("single posts, relative to pgbench with a counter row", got[singlePosts], got[counterRows]),
+		ratio("single posts, relative to one INSERT per request", got[singlePosts], got[naivePosts], goalNaive),
+		ratio("single posts with IDs, relative to pgbench with a deduplication key", got[guardedPosts],
 			got[guardedRows], goalSingle),
-		ratio("events in batches, to pgbench with a key against repeats", got[batchPosts], got[guardedRows], goalBatch),
-		ratio("events in batches, to COPY with a key against repeats", got[batchPosts], got[copiedRows], goalCopy),
+		ratio("events in batches, relative to pgbench with a deduplication key", got[batchPosts], got[guardedRows], goalBatch),
+		ratio("events in batches, relative to COPY with a deduplication key", got[batchPosts], got[copiedRows], goalCopy),
 	)
-	repeats := ratio("events in batches of which 1 % are repeats, to batches without", got[repeatPosts],
+	repeats := ratio("events in batches with 1 % duplicates, relative to batches without", got[repeatPosts],
 		got[batchPosts], goalRepeats)
 	repeats.Goal = "at least 0.95 times"
 	r.add(repeats,
-		share("single posts, to a server that only numbers and stores", got[singlePosts], got[leastPosts]),
-		share("that server's single posts, to pgbench", got[leastPosts], got[plainRows]),
-		share("events in batches, to a server that only numbers and stores", got[batchPosts], got[leastBatches]))
+		share("single posts, relative to the minimal server", got[singlePosts], got[leastPosts]),
+		share("single posts to the minimal server, relative to pgbench", got[leastPosts], got[plainRows]),
+		share("events in batches, relative to the minimal server", got[batchPosts], got[leastBatches]))
 }
 
 // way is one way to store events; it answers events a second.
@@ -156,7 +156,7 @@ func ratio(what string, ours, theirs []float64, goal float64) Row {
 
 // share is the median of the ratios within each round.
 func share(what string, ours, theirs []float64) Row {
-	row := Row{What: what, Measured: "no pgbench here"}
+	row := Row{What: what, Measured: "pgbench is not installed"}
 	if len(ours) == 0 || len(ours) != len(theirs) {
 		return row
 	}
@@ -181,8 +181,8 @@ func (s *server) durability(ctx context.Context) string {
 	return fmt.Sprintf("PostgreSQL %s with fsync %s and synchronous_commit %s", version, fsync, commit)
 }
 
-// poster posts events of sandboxes that exist.
-type poster struct {
+// eventSender posts events of sandboxes that exist.
+type eventSender struct {
 	*server
 
 	boxes    []string
@@ -192,8 +192,8 @@ type poster struct {
 	spells   int                // of posts with ids so far
 }
 
-func newPoster(ctx context.Context, s *server) (*poster, error) {
-	p := &poster{server: s}
+func newEventSender(ctx context.Context, s *server) (*eventSender, error) {
+	p := &eventSender{server: s}
 	for n := range boxCount {
 		id := "bench" + strconv.Itoa(n)
 		p.boxes, p.tokens = append(p.boxes, id), append(p.tokens, s.ring.Mint(id))
@@ -209,9 +209,9 @@ func newPoster(ctx context.Context, s *server) (*poster, error) {
 
 func toolUse() string { return `{"event_type":"agent.tool_use","event_data":` + eventData() + `}` }
 
-func (p *poster) path(n int) string { return "/api/v1/sandboxes/" + p.boxes[n] + "/events" }
+func (p *eventSender) path(n int) string { return "/api/v1/sandboxes/" + p.boxes[n] + "/events" }
 
-func (p *poster) singles(ctx context.Context, spell time.Duration) (float64, error) {
+func (p *eventSender) singles(ctx context.Context, spell time.Duration) (float64, error) {
 	if err := p.empty(ctx); err != nil {
 		return 0, err
 	}
@@ -219,7 +219,7 @@ func (p *poster) singles(ctx context.Context, spell time.Duration) (float64, err
 }
 
 // guarded posts events with ids, so that a repeat would be refused.
-func (p *poster) guarded(ctx context.Context, spell time.Duration) (float64, error) {
+func (p *eventSender) guarded(ctx context.Context, spell time.Duration) (float64, error) {
 	if err := p.empty(ctx); err != nil {
 		return 0, err
 	}
@@ -227,7 +227,7 @@ func (p *poster) guarded(ctx context.Context, spell time.Duration) (float64, err
 	return flood(ctx, p.info.APIURL, spell, p.withIDs)
 }
 
-func (p *poster) withIDs(n int) caller {
+func (p *eventSender) withIDs(n int) caller {
 	var id, body, request []byte
 	box, made, prefix, rest := n, int64(0), fmt.Sprintf("%d-%d-", p.spells, n), toolUse()[1:]
 	return func() []byte {
@@ -240,7 +240,7 @@ func (p *poster) withIDs(n int) caller {
 }
 
 // single makes the posts of one connection, to one sandbox after the other.
-func (p *poster) single(n int) caller {
+func (p *eventSender) single(n int) caller {
 	return func() []byte {
 		n++
 		return p.requests[n%boxCount]
@@ -248,7 +248,7 @@ func (p *poster) single(n int) caller {
 }
 
 // batches answers how many events were stored; one batch of every is a repeat, 0: none.
-func (p *poster) batches(ctx context.Context, spell time.Duration, every int) (float64, error) {
+func (p *eventSender) batches(ctx context.Context, spell time.Duration, every int) (float64, error) {
 	if err := p.empty(ctx); err != nil {
 		return 0, err
 	}
@@ -260,7 +260,7 @@ func (p *poster) batches(ctx context.Context, spell time.Duration, every int) (f
 }
 
 // batch makes the batches of one connection, all of one sender.
-func (p *poster) batch(n, every int) caller {
+func (p *eventSender) batch(n, every int) caller {
 	head, made := `{"spool_id":"bench`+strconv.Itoa(n)+`","first":`, 0
 	tail := `,"events":[` + strings.Repeat(toolUse()+",", batchSize-1) + toolUse() + "]}"
 	var first, request []byte
@@ -277,7 +277,7 @@ func (p *poster) batch(n, every int) caller {
 }
 
 // empty empties the table of events. The heads of the sandboxes go on.
-func (p *poster) empty(ctx context.Context) error {
+func (p *eventSender) empty(ctx context.Context) error {
 	if _, err := p.pool.Exec(ctx, `TRUNCATE sandbox_events; CHECKPOINT`); err != nil {
 		return fmt.Errorf("empty the table of events: %w", err)
 	}

@@ -24,7 +24,7 @@ const (
 // measureLatency posts at half the rates that were measured a moment ago, for long enough
 // that a checkpoint is in it, and lets pgbench do the same beside it: how long a disk and a checkpoint take differs
 // between machines.
-func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, t *twin, got map[string][]float64) error {
+func (p *eventSender) measureLatency(ctx context.Context, cfg Config, r *Report, t *replica, got map[string][]float64) error {
 	singles, batches := median(got[singlePosts]), median(got[batchPosts])
 	for _, of := range []struct {
 		what, script string
@@ -54,14 +54,14 @@ func (p *poster) measureLatency(ctx context.Context, cfg Config, r *Report, t *t
 	return nil
 }
 
-const latencyNote = "Open loop: each post has a time at which it is due, and its latency counts from then to its answer; %d connections. `CHECKPOINT` is forced after half of the time. Posts: %s. `pgbench -R` at the same rate, a transaction with as many rows for each post, over the same time and checkpoint: %s."
+const latencyNote = "Open loop: each post has a due time, and its latency is the time from then to its answer; %d connections. `CHECKPOINT` runs after half of the time. Posts: %s. `pgbench -R` at the same rate, with one transaction of as many rows for each post, over the same time and with the same checkpoint: %s."
 
 // latencyRows are the ratio, which has a goal, and the figures it is of.
 func latencyRows(what string, lasts time.Duration, ours, theirs []float64, goal float64) []Row {
 	mine, other := quantile(ours, p99), quantile(theirs, p99)
 	what += fmt.Sprintf(", p99 over %s with a checkpoint", lasts)
 	row := Row{
-		What: what + ", to pgbench -R", Goal: fmt.Sprintf("at most %.1f times", goal), Measured: "no pgbench here",
+		What: what + ", relative to pgbench -R", Goal: fmt.Sprintf("at most %.1f times", goal), Measured: "pgbench is not installed",
 		Verdict: NotMeasured,
 	}
 	if other > 0 {
@@ -82,7 +82,7 @@ func latencies(sorted []float64) string {
 }
 
 // steady posts at a rate into an empty table, with a checkpoint after half of the time.
-func (p *poster) steady(
+func (p *eventSender) steady(
 	ctx context.Context, lasts time.Duration, rate float64, next func(n int) func(time.Time) []byte,
 ) ([]float64, error) {
 	if err := p.empty(ctx); err != nil {
@@ -120,12 +120,12 @@ func checkpoint(ctx context.Context, pool *pgxpool.Pool, at time.Time) error {
 }
 
 // nextSingle and nextBatch make the requests of one connection.
-func (p *poster) nextSingle(n int) func(time.Time) []byte {
+func (p *eventSender) nextSingle(n int) func(time.Time) []byte {
 	next := p.single(n)
 	return func(time.Time) []byte { return next() }
 }
 
-func (p *poster) nextBatch(n int) func(time.Time) []byte {
+func (p *eventSender) nextBatch(n int) func(time.Time) []byte {
 	next := p.batch(n, 0)
 	return func(time.Time) []byte { return next() }
 }

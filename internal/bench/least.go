@@ -94,7 +94,7 @@ func (l *least) store(ctx context.Context, posts []leastPost) error {
 }
 
 // leastly posts events, so many at once, to the server that does the least.
-func (t *twin) leastly(size int) func(context.Context, time.Duration) (float64, error) {
+func (t *replica) leastly(size int) func(context.Context, time.Duration) (float64, error) {
 	body := []byte("[" + strings.Repeat(toolUse()+",", size-1) + toolUse() + "]")
 	return func(ctx context.Context, spell time.Duration) (float64, error) {
 		rate, err := flood(ctx, t.least.url, spell, toEachBox(body))

@@ -53,12 +53,12 @@ func measurePaging(ctx context.Context, cfg Config, r *Report) (err error) {
 		}
 		value := median(ratios)
 		r.add(Row{
-			What:     fmt.Sprintf("last pages of %d events to the first, %s", cfg.History, w.name),
+			What:     fmt.Sprintf("last pages of %d events relative to the first, %s", cfg.History, w.name),
 			Goal:     fmt.Sprintf("at most %.2f times", goalPaging),
 			Measured: fmt.Sprintf("%.2f times", value), Value: value, Verdict: atMost(value, goalPaging),
 		})
 	}
-	r.note("Paging", "One sandbox of one task with %d events, every twentieth a heartbeat, read in pages of %d from end to end with an API key, %d times each after one to warm up; the median time of the last tenth of the pages to that of the first tenth.", cfg.History, pageSize, cfg.Rounds)
+	r.note("Paging", "One sandbox of one task with %d events, every twentieth a heartbeat, read completely in pages of %d with an API key, %d times after one warm-up. The ratio is that of the median times of the last and the first tenth of the pages.", cfg.History, pageSize, cfg.Rounds)
 	return nil
 }
 

@@ -28,17 +28,17 @@ func eventData() string {
 	return `{"turn": 12, "tool": "Bash", "tool_use_id": "toolu_0123456789", "input": {"command": "` + strings.Repeat("x", 220) + `"}}`
 }
 
-// twin is what the intake is compared with: the same row into a table of the same columns
+// replica is what the intake is compared with: the same row into a table of the same columns
 // and key, by means that know nothing of omoi. The plain table stores what is sent twice
 // twice, as a single post without an id is; the guarded one has a second key that refuses it,
 // as a batch or a post with an id is refused.
-type twin struct {
+type replica struct {
 	pool *pgxpool.Pool
 	url  string
 	dir  string
 	bin  string // of pgbench; empty: there is none
 
-	naive, least rival
+	naive, least baseline
 }
 
 const twinSchema = `
@@ -54,11 +54,11 @@ const counted = `WITH c AS (UPDATE bench_boxes SET head = head + 1 WHERE id = $1
 INSERT INTO bench_events (sandbox_id, sequence, partition_month, event_type, event_data)
 SELECT $1, c.head, '2026-01-01', 'agent.tool_use', $2 FROM c`
 
-func newTwin(ctx context.Context, s *server) (*twin, error) {
+func newReplica(ctx context.Context, s *server) (*replica, error) {
 	if _, err := s.pool.Exec(ctx, twinSchema); err != nil {
 		return nil, fmt.Errorf("make the tables to compare with: %w", err)
 	}
-	t := &twin{pool: s.pool, url: s.info.DatabaseURL, dir: s.dir, bin: findPgbench()}
+	t := &replica{pool: s.pool, url: s.info.DatabaseURL, dir: s.dir, bin: findPgbench()}
 	for name, sql := range map[string]string{
 		"single": `\set box random(0, 199)
 INSERT INTO bench_events (sandbox_id, sequence, partition_month, event_type, event_data)
@@ -78,10 +78,10 @@ FROM (SELECT nextval('bench_sequence') AS n FROM generate_series(1, ` + strconv.
 		}
 	}
 	var err error
-	if t.naive, err = startRival(ctx, naiveServer, t.url); err != nil {
+	if t.naive, err = startBaseline(ctx, naiveServer, t.url); err != nil {
 		return nil, err
 	}
-	if t.least, err = startRival(ctx, leastServer, t.url); err != nil {
+	if t.least, err = startBaseline(ctx, leastServer, t.url); err != nil {
 		return nil, errors.Join(err, t.naive.stop())
 	}
 	return t, nil
@@ -115,13 +115,13 @@ func naive(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-func (t *twin) close() error { return errors.Join(t.naive.stop(), t.least.stop()) }
+func (t *replica) close() error { return errors.Join(t.naive.stop(), t.least.stop()) }
 
 // errNoPgbench is not the benchmark's fault.
 var errNoPgbench = errors.New("there is no pgbench on this machine")
 
 // pgbench runs a script for a while and answers its rows a second.
-func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) (float64, error) {
+func (t *replica) pgbench(ctx context.Context, script string, spell time.Duration) (float64, error) {
 	if t.bin == "" {
 		return 0, errNoPgbench
 	}
@@ -136,7 +136,7 @@ func (t *twin) pgbench(ctx context.Context, script string, spell time.Duration) 
 	return strconv.ParseFloat(string(found[1]), 64)
 }
 
-func (t *twin) runPgbench(ctx context.Context, script string, lasts time.Duration, more ...string) ([]byte, error) {
+func (t *replica) runPgbench(ctx context.Context, script string, lasts time.Duration, more ...string) ([]byte, error) {
 	const threads = "2"
 	args := append([]string{
 		"-n", "-M", "prepared", "-c", strconv.Itoa(connections), "-j", threads,
@@ -150,11 +150,11 @@ func (t *twin) runPgbench(ctx context.Context, script string, lasts time.Duratio
 }
 
 // naively posts single events to the naive server.
-func (t *twin) naively(ctx context.Context, spell time.Duration) (float64, error) {
+func (t *replica) naively(ctx context.Context, spell time.Duration) (float64, error) {
 	return flood(ctx, t.naive.url, spell, toEachBox([]byte(toolUse())))
 }
 
-// toEachBox posts the same body to one sandbox of the twin after the other.
+// toEachBox posts the same body to one sandbox of the replica after the other.
 func toEachBox(body []byte) func(n int) caller {
 	requests := make([][]byte, boxCount)
 	for n := range requests {
@@ -170,7 +170,7 @@ func toEachBox(body []byte) func(n int) caller {
 
 // copyRows copies rows into the guarded table in one session, a transaction ten thousand, for
 // a while.
-func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, error) {
+func (t *replica) copyRows(ctx context.Context, spell time.Duration) (float64, error) {
 	const rows = 10_000
 	conn, err := t.pool.Acquire(ctx)
 	if err != nil {
@@ -202,7 +202,7 @@ func (t *twin) copyRows(ctx context.Context, spell time.Duration) (float64, erro
 }
 
 // empty empties the tables, so that every spell begins alike.
-func (t *twin) empty(ctx context.Context) error {
+func (t *replica) empty(ctx context.Context) error {
 	if _, err := t.pool.Exec(ctx, `TRUNCATE bench_events, bench_guarded; CHECKPOINT`); err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}

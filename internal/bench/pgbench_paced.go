@@ -13,7 +13,7 @@ import (
 
 // steady runs a script at a rate into an empty table, with a checkpoint after half of the time. It returns the
 // latencies of all transactions in milliseconds, smallest first, each from the time at which it was due.
-func (t *twin) steady(ctx context.Context, lasts time.Duration, rate float64, script string) ([]float64, error) {
+func (t *replica) steady(ctx context.Context, lasts time.Duration, rate float64, script string) ([]float64, error) {
 	if t.bin == "" {
 		return nil, errNoPgbench
 	}

@@ -43,7 +43,7 @@ func newReaders(base string) (*readers, error) {
 }
 
 // open opens streams until there are n, each of the next sandbox, from its newest event on.
-func (r *readers) open(ctx context.Context, p *poster, n int) error {
+func (r *readers) open(ctx context.Context, p *eventSender, n int) error {
 	heads, err := p.heads(ctx)
 	if err != nil {
 		return err
@@ -69,13 +69,13 @@ func (r *readers) open(ctx context.Context, p *poster, n int) error {
 	return err
 }
 
-func (p *poster) streamRequest(box int, after int64) []byte {
+func (p *eventSender) streamRequest(box int, after int64) []byte {
 	return []byte("GET /api/v1/sandboxes/" + p.boxes[box] + "/stream?after=" + strconv.FormatInt(after, 10) +
 		" HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + p.tokens[box] + "\r\n\r\n")
 }
 
 // heads are the newest events of the sandboxes.
-func (p *poster) heads(ctx context.Context) (map[string]int64, error) {
+func (p *eventSender) heads(ctx context.Context) (map[string]int64, error) {
 	rows, err := p.pool.Query(ctx, `SELECT id, last_sequence FROM sandboxes WHERE id = ANY($1)`, p.boxes)
 	if err != nil {
 		return nil, fmt.Errorf("find the newest events: %w", err)

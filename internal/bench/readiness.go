@@ -29,7 +29,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	defer func() { err = errors.Join(err, cloud.Close()) }() //nolint:contextcheck // its end waits for nobody
 	row := Row{
-		What: "Daytona emulator, from a sandbox's readiness to omoi's next call, longest", Goal: "at most 2 s",
+		What: "Daytona emulator, sandbox ready to the next call of omoi, longest", Goal: "at most 2 s",
 		Measured: "needs bubblewrap", Verdict: NotMeasured,
 	}
 	if !cloud.Confined() {
@@ -56,7 +56,7 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 	}
 	row.Value, row.Measured, row.Verdict = slices.Max(waits), ms(slices.Max(waits)), atMost(slices.Max(waits), goalReady)
 	r.add(row)
-	r.note("Daytona emulator", "The provider alone, as with local sandboxes and with its own pace; %d sandboxes of an image, begun at once, that are started after up to %s. A sandbox is ready when the emulator has it as started; omoi's next call is the first to its toolbox. From readiness to that call: %s. To the first heartbeat: %s.",
+	r.note("Daytona emulator", "The provider alone, as for local sandboxes, with its own poll intervals: %d sandboxes, created at once, that need up to %s to start. A sandbox is ready when the emulator reports it as started; the next call of omoi is the first one to its toolbox. From ready to that call: %s. To the first heartbeat: %s.",
 		len(made), cfg.Slow, spread(waits), spread(beats))
 	return nil
 }

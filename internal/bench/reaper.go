@@ -61,9 +61,9 @@ func (f *fleet) reap(ctx context.Context, rounds int, r *Report) error {
 	if err != nil {
 		return err
 	}
-	r.add(c.row(fmt.Sprintf("a round of the reaper over %d rows of the ledger and %d live sandboxes", f.rows, f.alive),
+	r.add(c.row(fmt.Sprintf("reaper pass over %d rows of the sandbox ledger and %d active sandboxes", f.rows, f.alive),
 		goalReaper))
-	r.note("The reaper", "The real workflow, worker, store and Temporal, and the Daytona provider, which lists its sandboxes from the emulator page by page; each live sandbox serves a task in work, whose workflow is open. %d more are at the provider that the ledger does not know: every round hands them to their cleanups. %s",
+	r.note("Reaper", "The real workflow, worker, store, Temporal and Daytona provider, which lists its sandboxes from the emulator page by page. Each active sandbox belongs to a running task. %d orphans exist at the provider without a row in the ledger; every pass starts their cleanups. %s",
 		strangers, c.text())
 	return nil
 }

@@ -34,7 +34,7 @@ func measureStarts(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	var start, gone []float64
-	in, out := &laps{}, &laps{}
+	in, out := &stepTimes{}, &stepTimes{}
 	for n := range cfg.Starts + 1 {
 		life, err := s.live(ctx, repo)
 		if err != nil {
@@ -54,16 +54,16 @@ func measureStarts(ctx context.Context, cfg Config, r *Report) (err error) {
 			Value: median(start), Verdict: atMost(median(start), goalStart),
 		},
 		Row{
-			What: "`agent.completed` to first look that finds the sandbox gone, median", Goal: "under 1,000 ms",
+			What: "`agent.completed` to deleted sandbox, median", Goal: "under 1,000 ms",
 			Measured: ms(median(gone)), Value: median(gone), Verdict: atMost(median(gone), goalGone),
 		},
 	)
 	r.note("From submit to agent.started",
-		"Medians over %d tasks, one after the other, each in a new local sandbox with a checkout of a repository; from "+
-			"before the request is sent to the time at which the event is stored. All of them: %s.\n\n%s",
+		"Medians over %d sequential tasks, each in a new local sandbox with a checkout of a repository; from "+
+			"the request to the time at which the event is stored. All: %s.\n\n%s",
 		len(start), spread(start), in.table())
-	r.note("From agent.completed to gone",
-		"The same tasks, from the time at which the event is stored to the ledger's `gone_at`. All of them: %s.\n\n%s",
+	r.note("From agent.completed to deleted",
+		"The same tasks, from the time at which the event is stored to `gone_at` of the sandbox. All: %s.\n\n%s",
 		spread(gone), out.table())
 	return nil
 }
@@ -126,7 +126,7 @@ func (s *server) times(ctx context.Context, taskID, box string, l *life) error {
 }
 
 // in is the way from the request to the agent's first word.
-func (l life) in(t *laps) {
+func (l life) in(t *stepTimes) {
 	t.begin()
 	t.add("the API accepts the task", l.answered.Sub(l.asked))
 	t.add("relay, to the start of the workflow", l.task.begun.Sub(l.answered))
@@ -141,7 +141,7 @@ func (l life) in(t *laps) {
 }
 
 // out is the way from the agent's last word to a sandbox that is gone.
-func (l life) out(t *laps) {
+func (l life) out(t *stepTimes) {
 	t.begin()
 	last := l.completed
 	for _, at := range l.task.signalled {

@@ -32,7 +32,7 @@ func measureStreams(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, api.end()) }()
-	p, err := newPoster(ctx, api)
+	p, err := newEventSender(ctx, api)
 	if err != nil {
 		return err
 	}
@@ -45,13 +45,13 @@ func measureStreams(ctx context.Context, cfg Config, r *Report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, open.close()) }()
-	crowd := &crowd{poster: p, readers: open, cfg: cfg, report: r}
+	crowd := &crowd{eventSender: p, readers: open, cfg: cfg, report: r}
 	return crowd.measure(ctx, half*top)
 }
 
 // crowd is a process with its readers.
 type crowd struct {
-	*poster
+	*eventSender
 
 	readers *readers
 	cfg     Config
@@ -63,7 +63,7 @@ func (c *crowd) measure(ctx context.Context, rate float64) error {
 	if err := c.timeReaders(ctx, min(boxCount, streams), goalReader); err != nil {
 		return err
 	}
-	if err := c.readers.open(ctx, c.poster, streams); err != nil {
+	if err := c.readers.open(ctx, c.eventSender, streams); err != nil {
 		return err
 	}
 	idle, err := c.watch(ctx, "idle", func(ctx context.Context) (string, error) { return "", c.wait(ctx) })
@@ -80,7 +80,7 @@ func (c *crowd) measure(ctx context.Context, rate float64) error {
 	}
 	c.report.add(c.memoryRow(fmt.Sprintf("during ingest at half the top rate (%.0f/s), highest", rate), streams,
 		busy.peak, goalIngest))
-	c.report.note("Streams", "One process of `omoi api` with sandbox tokens, %d sandboxes, the client in another process. Memory is the process's own (`VmRSS` once a second, `VmHWM`, begun anew before each phase), %s a phase. Readers of all sandboxes stay open during ingest into the same sandboxes, so that every post is to be shown to %d readers.\n\n%s\n\n%s",
+	c.report.note("Streams", "One process of `omoi api` with sandbox tokens and %d sandboxes; the client is another process. Memory is that of the process (`VmRSS` once a second; `VmHWM`, reset before each phase); a phase takes %s. All streams stay open during ingest into the same sandboxes, so that every post goes to %d readers.\n\n%s\n\n%s",
 		boxCount, c.cfg.Watch, streams/boxCount, idle, busy)
 	return nil
 }
@@ -97,7 +97,7 @@ func affordable(streams int) int {
 
 func (c *crowd) memoryRow(when string, streams int, value, goal float64) Row {
 	row := Row{
-		What: fmt.Sprintf("resident memory of omoi api with %d open streams, %s", streams, when),
+		What: fmt.Sprintf("resident memory of omoi api, %d open streams, %s", streams, when),
 		Goal: fmt.Sprintf("at most %.0f MB", goal), Measured: fmt.Sprintf("%.0f MB", value), Value: value,
 		Verdict: atMost(value, goal),
 	}
@@ -110,7 +110,7 @@ func (c *crowd) memoryRow(when string, streams int, value, goal float64) Row {
 
 // timeReaders opens streams until there are n and tells how long events take to them.
 func (c *crowd) timeReaders(ctx context.Context, n int, goal float64) error {
-	if err := c.readers.open(ctx, c.poster, n); err != nil {
+	if err := c.readers.open(ctx, c.eventSender, n); err != nil {
 		return err
 	}
 	before, err := c.processorTime()
@@ -132,7 +132,7 @@ func (c *crowd) timeReaders(ctx context.Context, n int, goal float64) error {
 		return err
 	}
 	row := Row{
-		What:     fmt.Sprintf("event to SSE reader at %d events/s, %d readers a sandbox, median", liveRate, n/boxCount),
+		What:     fmt.Sprintf("event to SSE reader at %d events/s, readers per sandbox: %d, median", liveRate, n/boxCount),
 		Measured: fmt.Sprintf("%.1f ms", quantile(took, p50)), Value: quantile(took, p50),
 	}
 	if goal > 0 {
@@ -140,7 +140,7 @@ func (c *crowd) timeReaders(ctx context.Context, n int, goal float64) error {
 	}
 	shown := c.readers.events.Load() - was
 	c.report.add(row)
-	c.report.note(fmt.Sprintf("Event to reader, %d streams", n), "From the time at which a post is due to its line at the reader: %s; %d were to come. The process used %.0f µs of processor time for each event that it showed, the post itself included.",
+	c.report.note(fmt.Sprintf("Event to reader, %d streams", n), "From the due time of a post to its line at the reader: %s; %d were expected. The process used %.0f µs of processor time per delivered event, including the post.",
 		latencies(took), len(posts)*n/boxCount, float64((after-before).Microseconds())/float64(max(shown, 1)))
 	return c.readers.whole()
 }

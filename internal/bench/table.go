@@ -41,14 +41,14 @@ func firstLine(path, prefix string) string {
 // Markdown is the report as docs/BENCHMARKS.md holds it.
 func (r *Report) Markdown(m Machine) string {
 	var b strings.Builder
-	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. What is compared runs in one run, in rounds " +
-		"that alternate; " +
+	b.WriteString("# Benchmarks\n\nWritten by `make bench`; do not edit. Compared figures come from alternating rounds of " +
+		"one run; " +
 		"medians are given. Compare figures within one run only.\n\n")
-	fmt.Fprintf(&b, "- made: %s, with `%s`, at %s\n", m.Date.Format("2006-01-02 15:04 UTC"), m.Command, m.Version)
+	fmt.Fprintf(&b, "- date: %s, command `%s`, version %s\n", m.Date.Format("2006-01-02 15:04 UTC"), m.Command, m.Version)
 	fmt.Fprintf(&b, "- machine: %s, %d processors, memory %s, %s/%s, %s\n", firstLine("/proc/cpuinfo", "model name"), runtime.NumCPU(),
 		firstLine("/proc/meminfo", "MemTotal"), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	fmt.Fprintf(&b,
-		"- load before the run: %s; servers, clients and what they are compared with share the machine\n\n", m.Load)
+		"- load before the run: %s; servers, clients and baselines share the machine\n\n", m.Load)
 	b.WriteString("| what | goal | measured | verdict |\n|---|---|---|---|\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.What, row.Goal, row.Measured, row.Verdict)

@@ -19,8 +19,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	rival, err := bench.Rival(ctx)
-	if !rival {
+	baseline, err := bench.Baseline(ctx)
+	if !baseline {
 		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
 	stop()

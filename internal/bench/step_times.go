@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// laps gathers the times of the steps of a way that is gone many times.
-type laps struct {
+// stepTimes collects the durations of the steps of many tasks.
+type stepTimes struct {
 	order []string
 	took  map[string]*[columns][]float64
 	round map[string]bool // names of this round
@@ -24,9 +24,9 @@ const (
 )
 
 // begin starts a round.
-func (t *laps) begin() { t.round = map[string]bool{} }
+func (t *stepTimes) begin() { t.round = map[string]bool{} }
 
-func (t *laps) note(name string, took [columns]time.Duration) {
+func (t *stepTimes) note(name string, took [columns]time.Duration) {
 	if t.took == nil {
 		t.took = map[string]*[columns][]float64{}
 	}
@@ -40,12 +40,12 @@ func (t *laps) note(name string, took [columns]time.Duration) {
 }
 
 // add adds a step that is no activity.
-func (t *laps) add(name string, took time.Duration) {
+func (t *stepTimes) add(name string, took time.Duration) {
 	t.note(name, [columns]time.Duration{inActivity: took})
 }
 
 // step adds an activity, with what came before it since last. It answers when it ended.
-func (t *laps) step(last time.Time, s step) time.Time {
+func (t *stepTimes) step(last time.Time, s step) time.Time {
 	name := s.name
 	for n := 2; t.round[name]; n++ { //nolint:mnd // the second of its name
 		name = fmt.Sprintf("%s (%d)", s.name, n)
@@ -57,9 +57,9 @@ func (t *laps) step(last time.Time, s step) time.Time {
 }
 
 // table is a Markdown table of medians.
-func (t *laps) table() string {
+func (t *stepTimes) table() string {
 	var b strings.Builder
-	b.WriteString("| step, in ms | to the workflow | workflow | to the activity | itself |\n|---|---:|---:|---:|---:|\n")
+	b.WriteString("| step (ms) | wait for workflow task | workflow task | wait for activity | activity |\n|---|---:|---:|---:|---:|\n")
 	var sums [columns]float64
 	for _, name := range t.order {
 		b.WriteString("| " + name)
@@ -70,7 +70,7 @@ func (t *laps) table() string {
 		}
 		b.WriteString(" |\n")
 	}
-	b.WriteString("| sum of the medians")
+	b.WriteString("| sum of medians")
 	for _, sum := range sums {
 		fmt.Fprintf(&b, " | %.1f", sum)
 	}

@@ -24,9 +24,9 @@ const (
 	rivalURLEnv = "OMOI_BENCH_RIVAL_DATABASE"
 )
 
-// Rival makes this process one of the servers to compare with, if a benchmark has started it for
+// Baseline makes this process one of the servers to compare with, if a benchmark has started it for
 // that; it serves until its standard input ends.
-func Rival(ctx context.Context) (is bool, err error) {
+func Baseline(ctx context.Context) (is bool, err error) {
 	handlers := map[string]func(*pgxpool.Pool) http.Handler{naiveServer: naive, leastServer: newLeast}
 	handler, is := handlers[os.Getenv(rivalEnv)]
 	if !is {
@@ -67,35 +67,35 @@ func rivalPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
-// rival is such a process, seen from outside.
-type rival struct {
+// baseline is such a process, seen from outside.
+type baseline struct {
 	url  string
 	stop func() error
 }
 
-func startRival(ctx context.Context, name, database string) (rival, error) {
+func startBaseline(ctx context.Context, name, database string) (baseline, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return rival{}, fmt.Errorf("find this program: %w", err)
+		return baseline{}, fmt.Errorf("find this program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), rivalEnv+"="+name, rivalURLEnv+"="+database)
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return rival{}, fmt.Errorf("hold the server %s: %w", name, err)
+		return baseline{}, fmt.Errorf("hold the server %s: %w", name, err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return rival{}, fmt.Errorf("hear the server %s: %w", name, err)
+		return baseline{}, fmt.Errorf("hear the server %s: %w", name, err)
 	}
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return rival{}, fmt.Errorf("start the server %s: %w", name, err)
+		return baseline{}, fmt.Errorf("start the server %s: %w", name, err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	stop := func() error { return errors.Join(in.Close(), cmd.Wait()) }
 	if err != nil {
-		return rival{}, errors.Join(fmt.Errorf("hear where the server %s is: %w", name, err), stop())
+		return baseline{}, errors.Join(fmt.Errorf("hear where the server %s is: %w", name, err), stop())
 	}
-	return rival{url: strings.TrimSpace(line), stop: stop}, nil
+	return baseline{url: strings.TrimSpace(line), stop: stop}, nil
 }
