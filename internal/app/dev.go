@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -70,9 +69,6 @@ func (d *dev) settle(ctx context.Context) error {
 		cfg.API.AuthDisabled = cfg.Loopback()
 	}
 	last := devstack.LastInfo(cfg.Home)
-	if last.APIURL == "" {
-		d.sayOldDatabase()
-	}
 	if err := checkKey(cfg); err != nil {
 		return err
 	}
@@ -86,16 +82,6 @@ func (d *dev) settle(ctx context.Context) error {
 	d.moved("the API", cfg.API.Port, port)
 	cfg.API.Port = port
 	return settleDevSocket(cfg)
-}
-
-// sayOldDatabase tells who removed home to begin anew that the database, which root keeps
-// elsewhere, is still there.
-func (d *dev) sayOldDatabase() {
-	here := place(d.cfg)
-	dir := filepath.Clean(here.PrivateDir(""))
-	if d.cfg.Database.URL == "" && here.HasDatabase() && dir != filepath.Clean(d.cfg.Home) {
-		d.say(d.cfg.Home + " is new; omoi goes on with the database in " + dir + " (to begin anew stop omoi and remove that folder too)")
-	}
 }
 
 // moved says that a port is another's; want 0 is any port.

@@ -117,13 +117,6 @@ func (p *postgres) downloaded(ctx context.Context, major string) (string, error)
 
 func (p *postgres) data() string { return filepath.Join(p.base, "data") }
 
-// HasDatabase reports whether an earlier start has made the private PostgreSQL's data.
-func (c *Config) HasDatabase() bool {
-	p := postgres{base: c.PrivateDir("postgres")}
-	_, err := os.Stat(filepath.Join(p.data(), "PG_VERSION"))
-	return err == nil
-}
-
 // initialize makes the data directory by way of a second one, so that it is whole or not there.
 func (p *postgres) initialize(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(p.data(), "PG_VERSION")); err == nil {
