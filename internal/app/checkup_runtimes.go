@@ -14,22 +14,36 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// checkRuntimes checks program and credential of each agent runtime on this machine, and which one is the default agent.
+// checkRuntimes checks program and credential of each agent runtime on this machine, and names the default agent of the
+// API that runs, if there is one.
 func checkRuntimes(ctx context.Context, cfg *config.Loaded, api string) (findings []Finding) {
-	known := askAPI(ctx, cfg, api)
-	var works []string
+	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c := client.New(cmp.Or(api, apiURL(cfg)), cfg.API.Key.Reveal())
+	stored, unknown := c.Credentials(asking) // the configured ones too
+	info, err := c.Info(asking)
 	for _, r := range agentRuntimes() {
 		found := r.check(ctx, cfg)
-		program := found.Status == FindingOK || cfg.Task.Provider != task.ProviderLocal // whose images bring it
-		if r.checkCredential(&found, cfg, known) && program {
-			works = append(works, r.agent)
-		}
+		r.checkCredential(&found, cfg, stored, unknown)
 		findings = append(findings, found)
 	}
-	return append(findings, checkDefaultAgent(cfg.Task, works, known.info))
+	if err == nil {
+		findings = append(findings, checkDefaultAgent(cfg.Task.Provider, info.DefaultAgent))
+	}
+	return findings
+}
+
+// checkDefaultAgent takes the word of the API.
+func checkDefaultAgent(provider, agent string) Finding {
+	if agent != "" {
+		return Finding{Check: "default agent", Status: FindingOK, Detail: agent + ", by the running API"}
+	}
+	return Finding{
+		Check: "default agent", Status: FindingWarn, Detail: "none: no agent runtime is known to work in " + provider + " sandboxes",
+		Next: "install an agent and set its credential as said above, or name the agent in each task, for example --agent scripted",
+	}
 }
 
 // check checks that the program works, and that local sandboxes of this machine can run it.
@@ -76,25 +90,23 @@ func (r agentRuntime) ask(ctx context.Context, path string) (version string, err
 	return r.version(path, proc.Result{Outcome: proc.Exited, ExitCode: cmd.ProcessState.ExitCode(), Output: string(out)})
 }
 
-// checkCredential adds to a finding with which credential the agent logs in, and reports whether there is one.
-func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, known knownToAPI) bool {
-	if what := r.credential(cfg, known.credentials); what != "" {
+// checkCredential adds to a finding with which credential the agent logs in. unknown is why the stored ones are not known.
+func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored []client.Credential, unknown error) {
+	if what := r.credential(cfg, stored); what != "" {
 		found.Detail += "; credential: " + what
-		return true
+		return
 	}
 	found.Status = FindingWarn
 	found.Detail += "; no credential"
 	set := "omoi credentials set " + r.credentials[len(r.credentials)-1]
-	if known.err != nil {
+	if unknown != nil {
 		found.Detail += " configured, and no API lists stored ones"
 		set = "while omoi runs: " + set
 	}
-	if found.Next == "" {
-		found.Next = set
-	} else {
-		found.Next += "; " + set
+	if found.Next != "" {
+		found.Next += "; "
 	}
-	return false
+	found.Next += set
 }
 
 // credential names what the agent logs in with; empty: nothing is known.
