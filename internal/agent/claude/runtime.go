@@ -10,7 +10,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
-	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Runtime is Claude Code as the agent. The zero value is ready.
@@ -55,7 +54,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 }
 
 func newTalk(env agent.Env, vars variables, path string, p *place) *talk {
-	t := &talk{path: path, place: p, began: uptime.Now()}
+	t := &talk{path: path, place: p}
 	t.Driver = continuous.NewDriver(t, env, vars, &p.State)
 	t.Prompted, t.Environ = true, withoutCredentials(env.Environ)
 	return t

@@ -25,8 +25,7 @@ type talk struct {
 	place *place
 	rec   *recorder
 	prog  *program
-	end   *turn         // the newest one
-	began time.Duration // by [uptime.Now]
+	end   *turn // the newest one
 
 	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
 }
@@ -245,8 +244,7 @@ func (t *talk) halt() {
 
 // Save keeps how far the work is, and counts its time until now.
 func (t *talk) Save() {
-	var err error
-	if t.began, err = t.rec.save(t.began); err != nil {
+	if err := t.rec.save(); err != nil {
 		t.Env.Log.Warn("save state failed", slog.Any("error", err))
 	}
 }

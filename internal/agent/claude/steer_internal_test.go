@@ -48,10 +48,10 @@ func TestALimitHoldsForWhatIsWaiting(t *testing.T) {
 func TestNoTimeIsLost(t *testing.T) {
 	t.Parallel()
 	talk := newTestTalk(t)
-	began := talk.began
+	began := talk.place.Since
 	for range 100 {
 		talk.Save()
 	}
-	require.Equal(t, talk.began-began, time.Duration(talk.place.WorkedMS)*time.Millisecond)
-	require.Less(t, time.Duration(0), uptime.Now()-talk.began)
+	require.Equal(t, talk.place.Since-began, time.Duration(talk.place.WorkedMS)*time.Millisecond)
+	require.Less(t, time.Duration(0), uptime.Now()-talk.place.Since)
 }

@@ -2,9 +2,6 @@ package claude
 
 import (
 	"os"
-	"time"
-
-	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // standing is the state of a run.
@@ -42,14 +39,12 @@ func (r *recorder) beyond(limit float64) bool {
 	return r.place.Spent.beyond(limit)
 }
 
-// save notes how far the work is, and until when its time by [uptime.Now] is counted: what saving takes, and what is
-// less than a millisecond, counts the next time.
-func (r *recorder) save(since time.Duration) (until time.Duration, err error) {
+// save notes how far the work is.
+func (r *recorder) save() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	worked := (uptime.Now() - since).Truncate(time.Millisecond)
-	r.place.WorkedMS += worked.Milliseconds()
-	return since + worked, r.place.save()
+	r.place.Count()
+	return r.place.save()
 }
 
 func exists(path string) bool {

@@ -18,7 +18,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
-	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Runtime runs the command of the configuration.
@@ -63,7 +62,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 
 func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]string, environ []string) *run {
 	place := openPlace(env.Config.Dir)
-	r := &run{log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook), began: uptime.Now()}
+	r := &run{log: c.Output, every: cmp.Or(max(c.LookEvery, 0), defaultLook)}
 	r.Driver = continuous.NewDriver(r, env, vars, &place.State)
 	r.Asks.Pushed = false // omoi pushes what is committed
 	r.Deaf, r.Environ = !env.Config.ReadsMessages, environ

@@ -15,7 +15,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
 	"github.com/omoi-dev/omoi/internal/task"
-	"github.com/omoi-dev/omoi/internal/uptime"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -26,7 +25,6 @@ type run struct {
 	log   io.Writer
 	every time.Duration // between two looks at the work tree
 	rec   *recorder
-	began time.Duration // by [uptime.Now]
 
 	feedback string // why the run before was not the last
 	end      *end   // of the newest run
@@ -189,9 +187,7 @@ func (r *run) say(p *program, messages []inbox.Message) {
 func (r *run) Save() {
 	r.rec.mu.Lock()
 	defer r.rec.mu.Unlock()
-	worked := (uptime.Now() - r.began).Truncate(time.Millisecond)
-	r.began += worked
-	r.rec.place.WorkedMS += worked.Milliseconds()
+	r.rec.place.Count()
 	kept := *r.rec.place
 	kept.Spent = kept.Spent.plus(r.rec.now)
 	if err := kept.save(); err != nil {

@@ -30,8 +30,9 @@ type Driver struct {
 	reminded int // how often a validator was asked for its verdict
 }
 
-// NewDriver makes the driver of an agent, whose state outlives restarts.
+// NewDriver makes the driver of an agent, whose state outlives restarts. From now on its time counts.
 func NewDriver(a Agent, env agent.Env, vars map[string]string, state *State) *Driver {
+	state.Since = uptime.Now()
 	d := &Driver{Loop: Loop{Env: env, Asks: AsksOf(vars), Limits: Read(vars, env.Config.Continuous), State: state, Now: a.Standing}, Agent: a, Vars: vars}
 	if env.Config.Continuous {
 		d.Time = uptime.After(d.Limits.Left(state))

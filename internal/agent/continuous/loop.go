@@ -8,6 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
+	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Why continuous mode stops, in the words of the replaced system.
@@ -29,6 +30,15 @@ type State struct {
 	Error    string `json:"error,omitempty"`
 	Signals  int    `json:"signals"`
 	WorkedMS int64  `json:"worked_ms"`
+
+	Since time.Duration `json:"-"` // until when WorkedMS is counted, by [uptime.Now]
+}
+
+// Count counts the time of work until now, whatever the wall clock says. What is less than a millisecond counts the next time.
+func (s *State) Count() {
+	worked := (uptime.Now() - s.Since).Truncate(time.Millisecond)
+	s.Since += worked
+	s.WorkedMS += worked.Milliseconds()
 }
 
 // Fail counts a failed round.

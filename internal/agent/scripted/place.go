@@ -3,7 +3,6 @@ package scripted
 import (
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/statefile"
@@ -39,19 +38,13 @@ func loadPlace(dir string) place {
 	if p.Files == nil {
 		p.Files = map[string]bool{}
 	}
+	p.Since = uptime.Now()
 	return p
-}
-
-// count counts the time of the run until now, whatever the wall clock says.
-func (r *run) count() {
-	worked := (uptime.Now() - r.began).Truncate(time.Millisecond)
-	r.began += worked
-	r.place.WorkedMS += worked.Milliseconds()
 }
 
 // save keeps the place; a disk that refuses only means that a restart would begin earlier.
 func (r *run) save() {
-	r.count()
+	r.place.Count()
 	_ = statefile.Save(filepath.Join(r.env.Config.Dir, placeName), r.place)
 }
 

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
 	"github.com/omoi-dev/omoi/internal/agent/inbox"
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
-	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
 // Model is what events of this runtime name as model.
@@ -34,7 +32,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, fmt.Errorf("open workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir), began: uptime.Now()}
+	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir)}
 	r.loop = continuous.Loop{Env: env, State: &r.place.State, Now: r.standing}
 	r.loop.Limits.Signal = "TASK_COMPLETE"
 	r.log.Path = filepath.Join(env.Config.Dir, TranscriptName)
@@ -55,7 +53,6 @@ type run struct {
 	root  *os.Root
 	place place
 	loop  continuous.Loop // reports its iterations
-	began time.Duration   // from when on time is not counted yet, by [uptime.Now]
 	log   transcript.Log
 	res   agent.Result
 	taken string // id of a message whose step is not over
@@ -100,7 +97,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 		}
 		r.place.Turn++
 		r.env.Doing.SetTurn(r.place.Turn)
-		r.count()
+		r.place.Count()
 		if err := r.step(ctx, step); err != nil {
 			return err
 		}
