@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -46,4 +47,14 @@ func (s *session) keepTranscript(ctx context.Context) {
 	if err := s.keep.Finish(ctx); err != nil {
 		s.deps.Log.WarnContext(ctx, "the end of the transcript was not sent", slog.Any("error", err))
 	}
+}
+
+// Recall begins a runtime's own transcript at path, behind that of an earlier attempt, each of whose lines see gets, and keeps it.
+func (e Env) Recall(path string, see func(line []byte)) {
+	if _, err := os.Stat(path); e.Resume != nil && errors.Is(err, os.ErrNotExist) {
+		if err := transcript.Recall(e.Resume.Path, path, see); err != nil {
+			e.Log.Warn("earlier transcript not taken over", slog.Any("error", err))
+		}
+	}
+	e.Keep(path, e.SessionID)
 }

@@ -2,9 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +59,7 @@ func (r *recorder) take(e *eventLine) {
 		r.look(id)
 	}
 	if r.first(&r.spoke) {
-		r.recall()
+		r.env.Recall(r.log.Path, func([]byte) {})
 	}
 	r.begin()
 	r.log.Note(e)
@@ -71,17 +68,6 @@ func (r *recorder) take(e *eventLine) {
 	}
 	r.env.Report.Emit(e.Type, e.Data)
 	r.watchLimits()
-}
-
-// recall begins the transcript, behind that of an earlier attempt.
-func (r *recorder) recall() {
-	_, err := os.Stat(r.log.Path)
-	if r.env.Resume != nil && errors.Is(err, os.ErrNotExist) {
-		if err := transcript.Recall(r.env.Resume.Path, r.log.Path, func([]byte) {}); err != nil {
-			r.env.Log.Warn("earlier transcript not taken over", slog.Any("error", err))
-		}
-	}
-	r.env.Keep(r.log.Path, r.env.SessionID)
 }
 
 // first sets a flag, and reports whether it was not set before.

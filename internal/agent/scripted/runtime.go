@@ -35,10 +35,10 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	r := &run{env: env, root: root, place: loadPlace(env.Config.Dir)}
 	r.loop = continuous.Loop{Env: env, State: &r.place.State, Now: r.standing}
 	r.loop.Limits.Signal = "TASK_COMPLETE"
-	r.log.Path = filepath.Join(env.Config.Dir, TranscriptName)
+	r.log.Path = filepath.Join(env.Config.Dir, "transcript.jsonl")
 	defer r.log.Close()
-	r.remember()
-	env.Keep(r.log.Path, env.SessionID)
+	env.Recall(r.log.Path, r.recall)
+	r.save()
 	r.place.Ended = r.place.Ended || env.Done
 	res, err := r.work(ctx, script)
 	if err != nil || res.ExitNow || !env.Config.WaitForMessages {
