@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/omoi-dev/omoi/internal/agent/continuous"
@@ -11,17 +12,13 @@ import (
 
 // complete reports the end of a run.
 func (r *run) complete(s Step) {
-	output := s.Output
-	if output == "" {
-		output = r.place.LastSaid
-	}
 	reason := "end_turn"
 	if !s.Success {
 		reason = "error"
 	}
 	data := map[string]any{
 		"success": s.Success, "turns": r.place.Turn, "session_id": r.env.SessionID, "model": Model,
-		"stop_reason": reason, "final_output": output, "agent_type": r.env.AgentType(), "validation_passed": false,
+		"stop_reason": reason, "final_output": cmp.Or(s.Output, r.place.LastSaid), "agent_type": r.env.AgentType(), "validation_passed": false,
 		"tests_passed": false, "tool_errors": r.place.ToolErrors, "transcript_path": r.log.Path,
 		"duration_ms": r.place.WorkedMS,
 	}

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/reporter"
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -19,7 +22,7 @@ func (r *run) step(ctx context.Context, s Step) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.note(s.Kind, s.summary())
+	r.note(s.Kind, cmp.Or(s.Text, s.Path, s.Command, s.Output))
 	switch s.Kind {
 	case "say":
 		r.say(s.Text)
@@ -47,15 +50,6 @@ func (r *run) step(ctx context.Context, s Step) error {
 		return r.flood(ctx, s)
 	case "verdict":
 		return r.verdict(ctx, s)
-	default:
-		return r.last(ctx, s)
-	}
-	return nil
-}
-
-// last carries out the steps that end a run.
-func (r *run) last(ctx context.Context, s Step) error {
-	switch s.Kind {
 	case "complete":
 		r.complete(s)
 	case "continuous_complete":
@@ -74,15 +68,6 @@ func (r *run) last(ctx context.Context, s Step) error {
 }
 
 func (s *Step) time() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
-
-func (s *Step) summary() string {
-	for _, text := range []string{s.Text, s.Path, s.Command, s.Output} {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
 
 func (r *run) assistant(stop string, blocks int) {
 	r.env.Report.Emit(event.AgentAssistantMessage, map[string]any{
@@ -164,4 +149,19 @@ func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
 	case <-time.After(5 * time.Second):
 		return task.Invalid("script", "the signal %s does not end the agent", sig)
 	}
+}
+
+// verdict gives it. A command that was stopped says nothing.
+func (r *run) verdict(ctx context.Context, s Step) error {
+	v := agent.Verdict{Feedback: s.Feedback, Recommendations: s.List}
+	if s.Passed != nil {
+		v.Passed = *s.Passed
+	} else {
+		output, ok, err := r.shell(ctx, s.Command, 0)
+		if err != nil {
+			return err
+		}
+		v.Passed, v.Evidence = ok, map[string]any{"command": s.Command, "output": textcut.First(output, 2000)}
+	}
+	return r.env.Give(ctx, v)
 }
