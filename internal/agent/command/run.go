@@ -75,11 +75,6 @@ func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn,
 	return &continuous.Turn{Stop: r.end.stop, Interrupted: r.end.interrupted}, ctx.Err()
 }
 
-// Next waits for a message.
-func (r *run) Next(ctx context.Context, patience time.Duration) (inbox.Message, bool, error) {
-	return r.Receive(ctx, patience)
-}
-
 // Close has nothing to do: a turn ends with the program.
 func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, false }
 

@@ -1,7 +1,12 @@
+// Package continuous drives coding agents that work in turns. A runtime implements [Agent] and hands it to a [Driver], which
+// decides what follows each turn: it holds the limits, waits for messages, has the work judged, asks a validator for its
+// verdict, and goes through the iterations of continuous mode. So a runtime is left with its program alone: how that is
+// started, spoken to and read.
 package continuous
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent"
@@ -68,5 +73,6 @@ func AtLimit(stop string, now Standing) *Failure {
 	if stop == StopTurns {
 		kind, name = "max_turns", "MAX_TURNS"
 	}
-	return &Failure{Class: task.ClassStopped, Kind: kind, Reason: stop, Text: stopped(now.Turns, now.Cost, name)}
+	text := fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.4f USD: %s allows no more.", now.Turns, now.Cost, name)
+	return &Failure{Class: task.ClassStopped, Kind: kind, Reason: stop, Text: text}
 }

@@ -1,7 +1,7 @@
 package continuous
 
 import (
-	"fmt"
+	"cmp"
 	"strconv"
 	"time"
 
@@ -38,9 +38,7 @@ func Read(vars map[string]string, continuous bool) Limits {
 	l.Cost = min(number(vars["MAX_BUDGET_USD"], total), total)
 	l.Iterations, l.Errors = int(number(vars["MAX_ITERATIONS"], 10)), int(number(vars["MAX_CONSECUTIVE_ERRORS"], 3))
 	l.Duration = time.Duration(number(vars["MAX_DURATION_SECONDS"], 3600) * float64(time.Second))
-	if l.Signal = vars["COMPLETION_SIGNAL"]; l.Signal == "" {
-		l.Signal = "TASK_COMPLETE"
-	}
+	l.Signal = cmp.Or(vars["COMPLETION_SIGNAL"], "TASK_COMPLETE")
 	return l
 }
 
@@ -70,9 +68,4 @@ func Check(vars map[string]string) error {
 // Left is how much of the time of continuous mode is left.
 func (l Limits) Left(s *State) time.Duration {
 	return l.Duration - time.Duration(s.WorkedMS)*time.Millisecond
-}
-
-// stopped says that a limit of the attempt was reached, and how far the agent came.
-func stopped(turns int, cost float64, name string) string {
-	return fmt.Sprintf("The agent was stopped after %d turns, at a cost of %.4f USD: %s allows no more.", turns, cost, name)
 }

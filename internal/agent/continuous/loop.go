@@ -1,7 +1,6 @@
 package continuous
 
 import (
-	"fmt"
 	"maps"
 	"time"
 
@@ -41,12 +40,6 @@ func (s *State) Count() {
 	s.WorkedMS += worked.Milliseconds()
 }
 
-// Fail counts a failed round.
-func (s *State) Fail(text string) {
-	const most = 1000
-	s.Failed, s.Error = s.Failed+1, textcut.First(text, most)
-}
-
 // Standing is the state of an agent between two iterations.
 type Standing struct {
 	Cost    float64        // so far
@@ -58,7 +51,7 @@ type Standing struct {
 	Told    map[string]any // what it says itself of the end; nil: nothing
 }
 
-// Loop is one agent's continuous mode.
+// Loop reports the rounds of one agent's continuous mode.
 type Loop struct {
 	Env    agent.Env
 	Asks   Asks
@@ -117,71 +110,4 @@ func (l *Loop) Signalled() {
 	l.Env.Report.Emit(event.IterationCompletionSignal, map[string]any{
 		"iteration_num": l.State.Iteration, "signal_count": l.State.Signals, "threshold": 1,
 	})
-}
-
-// Validated tells how the work was judged. It says nothing of a pull request, which omoi opens of
-// what passes.
-func (l *Loop) Validated(w Work) {
-	l.Env.Report.Emit(event.IterationValidation, map[string]any{
-		"iteration_num": l.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
-		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": l.Env.Branch()},
-	})
-}
-
-// Completed ends a round that went well, whether its work passes or not.
-func (l *Loop) Completed(w Work) {
-	l.State.Passed++
-	now := l.Now()
-	l.Report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
-}
-
-// Failed ends a round that came to nothing, and reports whether it was one too many in a row.
-func (l *Loop) Failed(text, kind string) (over bool) {
-	l.State.Fail(text)
-	l.Report(event.IterationFailed, map[string]any{"error": text, "error_type": kind, "error_count": l.State.Failed}, Work{})
-	return l.State.Failed >= l.Limits.Errors
-}
-
-// Over is the limit at which there is no further round; empty: there is one.
-func (l *Loop) Over() string {
-	switch {
-	case l.State.Iteration >= l.Limits.Iterations:
-		return StopIterations
-	case l.Now().Cost >= l.Limits.Cost:
-		return StopCost
-	case l.Limits.Left(l.State) <= 0:
-		return StopTime
-	}
-	return ""
-}
-
-// why is what a person should know of an end without success beside its name; empty: nothing.
-func (l *Loop) why(reason string) string {
-	name, limit := map[string]string{StopCost: "MAX_TOTAL_COST_USD", StopTime: "MAX_DURATION_SECONDS", StopIterations: "MAX_ITERATIONS"}[reason], ""
-	switch {
-	case reason == StopErrors && l.State.Error != "":
-		return fmt.Sprintf("Failed rounds in a row: %d. The last one: %s", l.State.Failed, l.State.Error)
-	case name == "":
-		return ""
-	case reason == StopCost:
-		limit = fmt.Sprintf(", at a cost of %.4f USD", l.Now().Cost)
-	}
-	return fmt.Sprintf("%s: the agent was stopped in round %d%s; %s in env of execution_config sets the limit.", reason, l.State.Iteration, limit, name)
-}
-
-// Finish reports the end of continuous mode.
-func (l *Loop) Finish(reason string, w Work) agent.Result {
-	data, now := l.data(w), l.Now()
-	maps.Copy(data, map[string]any{
-		"phase_data": map[string]any{}, "session_id": now.Session, "turns": now.Turns, "final_output": now.Said,
-	})
-	maps.Copy(data, now.Told)
-	maps.Copy(data, now.Bill)
-	maps.Copy(data, w.Found())
-	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
-	if text := l.why(reason); text != "" {
-		data["error"] = text
-	}
-	l.Env.Report.Emit(event.ContinuousCompleted, data)
-	return agent.Result{Failed: reason != StopPassed}
 }

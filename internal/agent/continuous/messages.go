@@ -113,8 +113,8 @@ func (d *Driver) TooLate(ctx context.Context) {
 	}
 }
 
-// Receive waits for a message: [Agent.Next] of an agent that has nothing else to do meanwhile.
-func (d *Driver) Receive(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
+// Next waits for a message, for an agent that has nothing else to do meanwhile.
+func (d *Driver) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	select {
 	case m, ok = <-d.Receiver.Heard:
 		return m, ok, ctx.Err()

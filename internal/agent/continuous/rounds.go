@@ -2,11 +2,14 @@ package continuous
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/agent"
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -52,7 +55,7 @@ func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, ag
 	if d.Prompted {
 		d.Signalled()
 	}
-	w, err := d.Validate(ctx, d.Vars, d.Environ, func(do func(context.Context)) { d.attend(ctx, end, do) })
+	w, err := d.validate(ctx, end)
 	d.Agent.Save()
 	switch {
 	case err != nil:
@@ -62,7 +65,7 @@ func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, ag
 	case end.Stop != "":
 		return nil, d.finish(end.Stop, w), nil
 	}
-	d.Validated(w)
+	d.tellJudged(w)
 	switch {
 	case len(w.Wrong) == 0:
 		return d.accepted(ctx, end, w, once)
@@ -79,7 +82,7 @@ func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, ag
 // there is an iteration left for it. What is said too late does not take back that the work passes.
 func (d *Driver) accepted(ctx context.Context, end *Turn, w Work, once bool) (*Step, agent.Result, error) {
 	patience := min(d.Env.Patience(), d.Limits.Left(d.State))
-	if d.Over() != "" {
+	if d.over() != "" {
 		patience = 0
 	}
 	next, f, err := d.addition(ctx, end, patience)
@@ -95,10 +98,10 @@ func (d *Driver) accepted(ctx context.Context, end *Turn, w Work, once bool) (*S
 	case once:
 		d.State.Passed = 1
 	default:
-		d.Completed(w)
+		d.completed(w)
 	}
 	d.Agent.Save()
-	if next != nil && d.Over() == "" {
+	if next != nil && d.over() == "" {
 		return next, agent.Result{}, nil
 	}
 	if next != nil {
@@ -110,12 +113,16 @@ func (d *Driver) accepted(ctx context.Context, end *Turn, w Work, once bool) (*S
 
 // another ends an iteration that was not the last, unless there are no more of them.
 func (d *Driver) another(w Work, text string) (*Step, agent.Result, error) {
-	d.Completed(w)
+	d.completed(w)
 	return d.unlessOver(w, text)
 }
 
+// failed ends an iteration that came to nothing; too many of them in a row end all.
 func (d *Driver) failed(f *Failure) (*Step, agent.Result, error) {
-	if d.Failed(f.Text, f.Kind) {
+	const most = 1000
+	d.State.Failed, d.State.Error = d.State.Failed+1, textcut.First(f.Text, most)
+	d.Report(event.IterationFailed, map[string]any{"error": f.Text, "error_type": f.Kind, "error_count": d.State.Failed}, Work{})
+	if d.State.Failed >= d.Limits.Errors {
 		return nil, d.finish(StopErrors, Work{}), nil
 	}
 	return d.unlessOver(Work{}, "The last round failed: "+textcut.First(f.Text, maxReason)+"\n\nGo on with the task.")
@@ -123,13 +130,69 @@ func (d *Driver) failed(f *Failure) (*Step, agent.Result, error) {
 
 func (d *Driver) unlessOver(w Work, text string) (*Step, agent.Result, error) {
 	d.Agent.Save()
-	if reason := d.Over(); reason != "" {
+	if reason := d.over(); reason != "" {
 		return nil, d.finish(reason, w), nil
 	}
 	return &Step{Text: text}, agent.Result{}, nil
 }
 
+// tellJudged tells how the work was judged. It says nothing of a pull request, which omoi opens of
+// what passes.
+func (d *Driver) tellJudged(w Work) {
+	d.Env.Report.Emit(event.IterationValidation, map[string]any{
+		"iteration_num": d.State.Iteration, "passed": len(w.Wrong) == 0, "feedback": w.Feedback(), "errors": append([]string{}, w.Wrong...),
+		"git_status": map[string]any{"is_clean": w.Clean, "is_pushed": w.Pushed, "has_pr": false, "branch_name": d.Env.Branch()},
+	})
+}
+
+// completed ends a round that went well, whether its work passes or not.
+func (d *Driver) completed(w Work) {
+	d.State.Passed++
+	now := d.Now()
+	d.Report(event.IterationCompleted, map[string]any{"cost_usd": now.Bill["cost_usd"], "output_preview": textcut.First(now.Said, 1000)}, w)
+}
+
+// over is the limit at which there is no further round; empty: there is one.
+func (d *Driver) over() string {
+	switch {
+	case d.State.Iteration >= d.Limits.Iterations:
+		return StopIterations
+	case d.Now().Cost >= d.Limits.Cost:
+		return StopCost
+	case d.Limits.Left(d.State) <= 0:
+		return StopTime
+	}
+	return ""
+}
+
+// why is what a person should know of an end without success beside its name; empty: nothing.
+func (d *Driver) why(reason string) string {
+	name, limit := map[string]string{StopCost: "MAX_TOTAL_COST_USD", StopTime: "MAX_DURATION_SECONDS", StopIterations: "MAX_ITERATIONS"}[reason], ""
+	switch {
+	case reason == StopErrors && d.State.Error != "":
+		return fmt.Sprintf("Failed rounds in a row: %d. The last one: %s", d.State.Failed, d.State.Error)
+	case name == "":
+		return ""
+	case reason == StopCost:
+		limit = fmt.Sprintf(", at a cost of %.4f USD", d.Now().Cost)
+	}
+	return fmt.Sprintf("%s: the agent was stopped in round %d%s; %s in env of execution_config sets the limit.", reason, d.State.Iteration, limit, name)
+}
+
+// finish reports the end of continuous mode.
 func (d *Driver) finish(reason string, w Work) agent.Result {
 	d.Agent.Save()
-	return d.Finish(reason, w)
+	data, now := d.data(w), d.Now()
+	maps.Copy(data, map[string]any{
+		"phase_data": map[string]any{}, "session_id": now.Session, "turns": now.Turns, "final_output": now.Said,
+	})
+	maps.Copy(data, now.Told)
+	maps.Copy(data, now.Bill)
+	maps.Copy(data, w.Found())
+	maps.Copy(data, map[string]any{"stop_reason": reason, "validation_passed": reason == StopPassed})
+	if text := d.why(reason); text != "" {
+		data["error"] = text
+	}
+	d.Env.Report.Emit(event.ContinuousCompleted, data)
+	return agent.Result{Failed: reason != StopPassed}
 }

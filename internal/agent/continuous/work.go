@@ -131,10 +131,10 @@ func (w Work) Asked(env agent.Env, vars map[string]string) Work {
 	return w
 }
 
-// Validate judges the work: by the repository, and by the task's own test command, which attend runs, so that it is stopped as the agent is.
-func (l *Loop) Validate(ctx context.Context, vars map[string]string, environ []string, attend func(func(context.Context))) (Work, error) {
-	env := l.Env
-	w := Look(ctx, env, l.Asks).Asked(env, vars)
+// validate judges the work: by the repository, and by the task's own test command, which is stopped as the agent is.
+func (d *Driver) validate(ctx context.Context, end *Turn) (Work, error) {
+	env := d.Env
+	w := Look(ctx, env, d.Asks).Asked(env, d.Vars)
 	if env.Config.TestCommand == "" {
 		return w, ctx.Err()
 	}
@@ -142,9 +142,9 @@ func (l *Loop) Validate(ctx context.Context, vars map[string]string, environ []s
 	defer done()
 	var res proc.Result
 	var err error
-	attend(func(ctx context.Context) {
+	d.attend(ctx, end, func(ctx context.Context) {
 		res, err = env.Procs.Run(ctx, proc.Command{
-			Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: environ, Timeout: env.Config.ToolTimeout,
+			Args: agent.Shell(env.Config.TestCommand), Dir: env.Config.Workspace, Env: d.Environ, Timeout: env.Config.ToolTimeout,
 		})
 	})
 	return w.judged(res, err), ctx.Err()
