@@ -37,6 +37,20 @@ type input struct {
 	FilePath     string `json:"file_path"`
 }
 
+// answer is what the program says itself of what a tool came to, beside the text for the model.
+//
+//nolint:tagliatelle // the program's names
+type answer struct {
+	Size     int             `json:"persistedOutputSize"` // of an output that the program keeps in a file, showing only its beginning
+	Path     string          `json:"filePath"`
+	Original *string         `json:"originalFile"`
+	Async    bool            `json:"isAsync"`
+	Status   string          `json:"status"`
+	Content  json.RawMessage `json:"content"`
+	Usage    json.RawMessage `json:"usage"`
+	MS       int64           `json:"totalDurationMs"`
+}
+
 func isSubagent(name string) bool { return name == "Task" || name == "Agent" }
 
 // called reports a call of a tool.
@@ -90,12 +104,14 @@ func (r *recorder) result(l *line, b block) {
 	if b.IsError {
 		r.place.Errors++
 	}
-	r.completed(l, b.ToolUseID, c)
+	var own answer
+	_ = json.Unmarshal(l.Tool, &own) // a text instead of an object says no more
+	r.completed(l, b.ToolUseID, c, own)
 	if changes(c.name) {
 		r.look(l, b.ToolUseID)
-		r.ignored(l, b, c)
+		r.ignored(l, b, c, own)
 	}
-	cut, full := textcut.First(text, resultBytes), max(len(text), l.Bytes, persisted(l.Tool))
+	cut, full := textcut.First(text, resultBytes), max(len(text), l.Bytes, own.Size)
 	r.emit(event.AgentToolResult, l, map[string]any{
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
@@ -109,18 +125,7 @@ func (r *recorder) userResult(l *line, b block) {
 	r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 }
 
-// persisted is the size of an output that the program keeps in a file, showing only its beginning.
-func persisted(raw json.RawMessage) int {
-	var res struct {
-		Size int `json:"persistedOutputSize"` //nolint:tagliatelle // the program's name
-	}
-	if json.Unmarshal(raw, &res) != nil { // a text instead of an object says no more
-		return 0
-	}
-	return res.Size
-}
-
-func (r *recorder) completed(l *line, id string, c *call) {
+func (r *recorder) completed(l *line, id string, c *call, own answer) {
 	kind, data := event.AgentToolCompleted, map[string]any{
 		"tool": c.name, "tool_use_id": id, "tool_input": anything(c.input), "tool_response": anything(l.Tool),
 	}
@@ -129,25 +134,16 @@ func (r *recorder) completed(l *line, id string, c *call) {
 		data["tool_response_truncated"], data["tool_response_full_length"] = true, len(l.Tool)
 	}
 	switch {
-	case isSubagent(c.name) && launched(l.Tool):
+	case isSubagent(c.name) && (own.Async || own.Status == "async_launched"): // it works in the background
 		r.away[id] = c
 		return
 	case isSubagent(c.name):
 		kind = event.AgentSubagentCompleted
-		subagent(data, l.Tool, c.in)
+		subagent(data, own, c.in)
 	case c.name == "Skill":
 		kind, data["skill_name"] = event.AgentSkillCompleted, cmp.Or(c.in.Skill, c.in.Command)
 	}
 	r.emit(kind, l, data)
-}
-
-// launched reports whether a sub-agent was only begun: it works in the background.
-func launched(raw json.RawMessage) bool {
-	var res struct {
-		Async  bool   `json:"isAsync"` //nolint:tagliatelle // the program's name
-		Status string `json:"status"`
-	}
-	return json.Unmarshal(raw, &res) == nil && (res.Async || res.Status == "async_launched")
 }
 
 // back reports that a sub-agent in the background has ended.
@@ -158,21 +154,15 @@ func (r *recorder) back(l *line) {
 	}
 	delete(r.away, l.ToolID)
 	data := map[string]any{"tool": c.name, "tool_use_id": l.ToolID, "tool_input": anything(c.input), "tool_response": nil}
-	subagent(data, nil, c.in)
+	subagent(data, answer{}, c.in)
 	data["subagent_result"], data["subagent_usage"], data["subagent_status"] = l.Summary, anything(l.Usage), l.Status
 	r.emit(event.AgentSubagentCompleted, l, data)
 }
 
-func subagent(data map[string]any, raw json.RawMessage, in input) {
-	var res struct {
-		Content json.RawMessage `json:"content"`
-		Usage   json.RawMessage `json:"usage"`
-		MS      int64           `json:"totalDurationMs"` //nolint:tagliatelle // the program's name
-	}
-	_ = json.Unmarshal(raw, &res) // a text instead of an object says no more
+func subagent(data map[string]any, own answer, in input) {
 	data["subagent_type"], data["description"], data["subagent_prompt"] = in.SubagentType, in.Description, in.Prompt
-	data["subagent_result"], data["subagent_usage"] = plain(res.Content), anything(res.Usage)
-	data["subagent_cost_usd"], data["subagent_duration_ms"] = nil, res.MS
+	data["subagent_result"], data["subagent_usage"] = plain(own.Content), anything(own.Usage)
+	data["subagent_cost_usd"], data["subagent_duration_ms"] = nil, own.MS
 }
 
 // changes reports whether a tool may have changed files. One that is not known may.
@@ -192,23 +182,19 @@ func (r *recorder) edited(l *line, c diff.Change, id string) {
 
 // ignored reports an edit that the look at the work tree cannot see, such as of a file that git
 // ignores, by what the tool itself says of it.
-func (r *recorder) ignored(l *line, b block, c *call) {
-	var edit struct {
-		Path     string  `json:"filePath"`     //nolint:tagliatelle // the program's name
-		Original *string `json:"originalFile"` //nolint:tagliatelle // the program's name
-	}
-	if b.IsError || (c.name != "Write" && c.name != "Edit") || json.Unmarshal(l.Tool, &edit) != nil || edit.Path == "" {
+func (r *recorder) ignored(l *line, b block, c *call, own answer) {
+	if b.IsError || (c.name != "Write" && c.name != "Edit") || own.Path == "" {
 		return
 	}
-	path, err := filepath.Rel(r.env.Config.Workspace, edit.Path)
+	path, err := filepath.Rel(r.env.Config.Workspace, own.Path)
 	if err != nil || !filepath.IsLocal(path) {
-		path = edit.Path
+		path = own.Path
 	}
 	if r.seen[filepath.ToSlash(path)] {
 		return
 	}
-	if after, ok := readText(edit.Path); ok {
-		r.edited(l, diff.Text(filepath.ToSlash(path), edit.Original, &after), b.ToolUseID)
+	if after, ok := readText(own.Path); ok {
+		r.edited(l, diff.Text(filepath.ToSlash(path), own.Original, &after), b.ToolUseID)
 	}
 }
 
