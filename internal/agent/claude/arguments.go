@@ -67,10 +67,11 @@ func tools(vars variables) (allowed, refused []string) {
 }
 
 // list splits at commas only: a rule for a tool may hold spaces, as Bash(git log:*) does.
-func list(text string) []string {
-	all := strings.Split(text, ",")
-	for i := range all {
-		all[i] = strings.TrimSpace(all[i])
+func list(text string) (all []string) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	return all
 }

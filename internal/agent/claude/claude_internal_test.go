@@ -117,7 +117,7 @@ func TestHowADeadProgramIsJudged(t *testing.T) {
 		"a result, ended by us": {turn{result: ok, ended: true, exit: proc.Result{Outcome: proc.Stopped, ExitCode: 143}}, task.ClassNone},
 		"a result":              {turn{result: ok}, task.ClassNone},
 	} {
-		f := (&talk{place: &place{}, rec: &recorder{place: &place{}}}).failure(&c.end)
+		f := (&talk{end: &c.end, place: &place{}, rec: &recorder{place: &place{}}}).Failure()
 		if c.want == task.ClassNone {
 			require.Nil(t, f, name)
 			continue

@@ -17,10 +17,10 @@ import (
 
 const statusOverloaded = 529
 
-// failure judges the end of a turn by its result and, where the program has ended, by its exit
+// Failure judges the end of the newest turn by its result and, where the program has ended, by its exit
 // code too; nil: it went well.
-func (t *talk) failure(end *turn) *continuous.Failure {
-	r := end.result
+func (t *talk) Failure() *continuous.Failure {
+	end, r := t.end, t.end.result
 	switch {
 	case end.stop == continuous.StopTurns, r != nil && r.Subtype == "error_max_turns":
 		return continuous.AtLimit(continuous.StopTurns, t.Standing())

@@ -44,18 +44,14 @@ func (k *looks) calm() {
 func (k *looks) take() (found []diff.Change, total int, skipped []string) {
 	k.one.Lock()
 	defer k.one.Unlock()
-	look := k.next()
+	k.mu.Lock()
+	look := k.look
+	k.missed = look == nil
+	k.mu.Unlock()
 	if look == nil {
 		return nil, 0, nil
 	}
 	return look()
-}
-
-func (k *looks) next() lookFunc {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.missed = k.look == nil
-	return k.look
 }
 
 // behind reports whether a look was missed, and none was made since.

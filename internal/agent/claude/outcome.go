@@ -49,7 +49,7 @@ func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bo
 		t.stopped(end)
 		return nil, true
 	}
-	return t.failure(end), false
+	return t.Failure(), false
 }
 
 // heardLate takes in what is said while the program ends. It can be told nothing more; an

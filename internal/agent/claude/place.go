@@ -34,11 +34,12 @@ const placeName = "claude.json"
 // openPlace reads it, or makes one: for the session of an earlier attempt if there is one.
 func openPlace(env agent.Env) (*place, error) {
 	path := filepath.Join(env.Config.Dir, placeName)
-	if p := readPlace(path); p != nil {
+	p := &place{path: path}
+	if statefile.Load(path, p) && p.SessionID != "" { // else nobody can read it whole, as what another version has written
 		p.Begun = exists(transcriptPath(env, p.SessionID))
 		return p, nil
 	}
-	p := &place{SessionID: sessionID(env.SessionID), path: path}
+	p = &place{SessionID: sessionID(env.SessionID), path: path}
 	if env.Resume == nil {
 		p.Begun = exists(transcriptPath(env, p.SessionID)) // of a place that nobody can read any more
 		return p, p.save()
@@ -48,15 +49,6 @@ func openPlace(env agent.Env) (*place, error) {
 	}
 	p.SessionID, p.Begun = env.Resume.SessionID, true
 	return p, p.save()
-}
-
-// readPlace answers nil for what cannot be read whole, as what another version has written.
-func readPlace(path string) *place {
-	p := &place{path: path}
-	if !statefile.Load(path, p) || p.SessionID == "" {
-		return nil
-	}
-	return p
 }
 
 func (p *place) save() error { return statefile.Save(p.path, p) }

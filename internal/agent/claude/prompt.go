@@ -48,7 +48,11 @@ func modeText(mode string) string {
 func firstPrompt(env agent.Env, place *place) string {
 	cfg := env.Config
 	if cfg.Validation != nil {
-		return validatorPrompt(cfg)
+		text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
+		if cfg.TestCommand != "" {
+			text += "\n\nThe work can pass only if this command does: " + cfg.TestCommand
+		}
+		return text
 	}
 	text := cfg.Description
 	if strings.TrimSpace(text) == "" {
@@ -71,14 +75,6 @@ func firstPrompt(env agent.Env, place *place) string {
 	}
 	if cfg.Feedback != "" {
 		text = "What was said of the attempt before this one:\n\n" + cfg.Feedback + "\n\n" + text
-	}
-	return text
-}
-
-func validatorPrompt(cfg agentconfig.Config) string {
-	text := agentconfig.ValidatorPrompt(cfg.Title, cfg.Description, cfg.Feedback)
-	if cfg.TestCommand != "" {
-		text += "\n\nThe work can pass only if this command does: " + cfg.TestCommand
 	}
 	return text
 }

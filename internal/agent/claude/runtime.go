@@ -93,9 +93,6 @@ func (*talk) Reported(context.Context) (*agent.Result, error) { return nil, nil 
 // Once is never so: the program goes on with its session.
 func (*talk) Once() bool { return false }
 
-// Failure judges the newest turn.
-func (t *talk) Failure() *continuous.Failure { return t.failure(t.end) }
-
 // unresumed is true once, if the program does not know the session that it was to go on with:
 // it begins a new one, and the work itself is still there.
 func (t *talk) unresumed(end *turn) bool {

@@ -64,7 +64,11 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 	}
 	t.Env.Doing.SetStatus(reporter.StatusRunning)
 	t.say(text, of)
-	t.sayMore(end)
+	more := t.Later // what came while nothing could be told
+	t.Later = nil
+	for _, m := range more {
+		t.hear(end, m)
+	}
 	for !t.over(end) {
 		select {
 		case <-ctx.Done():
@@ -176,7 +180,9 @@ func (t *talk) noticed(end *turn, l *line) {
 	case l.Replay:
 		if m, ok := t.unheard[l.UUID]; ok {
 			delete(t.unheard, l.UUID)
-			t.used(m)
+			if m.ID != "" {
+				t.Env.Inbox.Used(m.ID)
+			}
 			t.anew(end)
 		}
 	}
@@ -194,12 +200,6 @@ func (t *talk) anew(end *turn) {
 	}
 	t.stopped(end)
 	*end = turn{}
-}
-
-func (t *talk) used(m inbox.Message) {
-	if m.ID != "" {
-		t.Env.Inbox.Used(m.ID)
-	}
 }
 
 func (t *talk) drain(end *turn) {
@@ -258,15 +258,6 @@ func (t *talk) reached() string {
 		return continuous.StopTurns
 	}
 	return ""
-}
-
-// sayMore brings what came while nothing could be told.
-func (t *talk) sayMore(end *turn) {
-	more := t.Later
-	t.Later = nil
-	for _, m := range more {
-		t.hear(end, m)
-	}
 }
 
 // sayAgain keeps what the program had not taken up when it ended.
