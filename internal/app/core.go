@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +33,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/temporal"
 	"github.com/omoi-dev/omoi/internal/token"
 	"github.com/omoi-dev/omoi/internal/tracing"
-	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // organization is the name of the organization that an installation starts with.
@@ -55,7 +52,13 @@ func (o Options) log(cfg *config.Loaded) *slog.Logger {
 	if o.Stderr == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return NewLog(cfg.Log, o.Stderr)
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // config has checked it
+	options := &slog.HandlerOptions{Level: level}
+	if cfg.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(o.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(o.Stderr, options))
 }
 
 func (o Options) ready(info devstack.Info) {
@@ -195,72 +198,6 @@ type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
 	l.log.DebugContext(ctx, "redis says", slog.String("text", fmt.Sprintf(format, v...)))
-}
-
-func (c *core) dialTemporal(context.Context) error {
-	cfg := c.cfg
-	conf, err := temporalTLS(cfg.Temporal)
-	if err != nil {
-		return err
-	}
-	c.temporal, err = temporal.Dial(temporal.Config{
-		HostPort: cfg.Temporal.Address, Namespace: cfg.Temporal.Namespace, TLS: conf,
-		APIKey: cfg.Temporal.APIKey.Reveal(), ReaperPeriod: cfg.Reaper.Interval,
-		GuardianPeriod: cfg.Monitoring.GuardianInterval, GuardianOff: !cfg.Monitoring.Enabled, ConductorPeriod: cfg.Monitoring.ConductorInterval,
-		RetentionPeriod: cfg.Retention.Interval,
-		Metrics:         c.metrics.SDK(), Interceptors: c.tracing.Interceptors(),
-	}, c.log)
-	return err
-}
-
-// temporalTLS answers nil for a plain connection.
-func temporalTLS(t config.Temporal) (*tls.Config, error) {
-	if !t.TLS && t.TLSCert == "" && t.TLSCA == "" && t.APIKey == "" {
-		return nil, nil //nolint:nilnil // nil is a plain connection
-	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(t.TLSCert, t.TLSKey)
-		if err != nil {
-			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_cert and temporal.tls_key cannot be read").WithCause(err)
-		}
-		conf.Certificates = []tls.Certificate{pair}
-	}
-	if t.TLSCA != "" {
-		content, err := os.ReadFile(t.TLSCA)
-		conf.RootCAs = x509.NewCertPool()
-		if err != nil || !conf.RootCAs.AppendCertsFromPEM(content) {
-			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_ca cannot be read").WithCause(err)
-		}
-	}
-	return conf, nil
-}
-
-// claim waits for Temporal, marks the namespace as this installation's and registers the
-// search attributes. It fails only if the namespace is another's, or ctx ends.
-func (c *core) claim(ctx context.Context) error {
-	installation, err := c.store.Installation(ctx)
-	if err != nil {
-		return err
-	}
-	said := false
-	for {
-		err := c.temporal.ClaimNamespace(ctx, installation)
-		if err == nil {
-			c.temporal.EnsureSearchAttributes(ctx)
-			return nil
-		}
-		if task.CodeOf(err) == task.CodeConflict {
-			return err
-		}
-		if !said {
-			c.log.WarnContext(ctx, "waiting for temporal", slog.String("address", c.cfg.Temporal.Address), slog.String("error", err.Error()))
-			said = true
-		}
-		if err := wait.For(ctx, time.Second); err != nil {
-			return fmt.Errorf("wait for Temporal: %w", err)
-		}
-	}
 }
 
 func (c *core) close() error {

@@ -3,11 +3,17 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/scm/github"
 )
 
@@ -73,4 +79,62 @@ func installed(cfg *config.Loaded) map[string]credential.Value {
 		credential.ClaudeOAuth: {Secret: cfg.Claude.OAuthToken.Reveal()}, // and the model above, where both are used at one endpoint
 		credential.GitHub:      {Secret: cfg.GitHub.Token.Reveal()},
 	}
+}
+
+// checkCredentials looks whether what users have stored in the database, if there is one, can be
+// read with the keys that are here.
+func checkCredentials(ctx context.Context, cfg *config.Loaded, database string) Finding {
+	const name = "credentials"
+	ring, err := presentRing(cfg)
+	if err != nil {
+		return Finding{Check: name, Status: FindingFail, Detail: firstLine(err), Next: "correct or unset OMOI_CREDENTIAL_KEYS; docs/CREDENTIALS.md says how keys are made"}
+	}
+	database = cmp.Or(cfg.Database.URL.Reveal(), database)
+	if database == "" {
+		return judgeCredentials(ring != nil, credential.Health{})
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	found, err := credentialHealth(ctx, ring, database)
+	if err != nil { // what is the matter with it says another check
+		return Finding{Check: name, Status: FindingWarn, Detail: "not looked at, since the database does not answer", Next: "see what the check `postgresql` says"}
+	}
+	return judgeCredentials(ring != nil, found)
+}
+
+// presentRing is nil where no key was made yet: a look makes none.
+func presentRing(cfg *config.Loaded) (*credential.Ring, error) {
+	path := filepath.Join(cfg.Home, credentialFile)
+	if _, err := os.Stat(path); cfg.Credential.Keys == "" && errors.Is(err, os.ErrNotExist) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return credentialRing(cfg)
+}
+
+func credentialHealth(ctx context.Context, ring *credential.Ring, database string) (found credential.Health, err error) {
+	if ring == nil { // then none can be read
+		if ring, err = credential.ParseRing(credential.NewKey()); err != nil {
+			return found, err
+		}
+	}
+	store, err := postgres.Open(ctx, database, postgres.Config{})
+	if err != nil {
+		return found, err
+	}
+	defer store.Close()
+	return credential.New(credential.Config{}, ring, store).Health(ctx)
+}
+
+func judgeCredentials(hasKey bool, found credential.Health) Finding {
+	const name = "credentials"
+	switch {
+	case found.Unreadable > 0:
+		return Finding{Check: name, Status: FindingWarn, Next: otherKeys, Detail: fmt.Sprintf(
+			"%d of %d cannot be read here: they are encrypted with the keys %s", found.Unreadable, found.Stored, strings.Join(found.Keys, ", "))}
+	case !hasKey:
+		return Finding{Check: name, Status: FindingOK, Detail: "no key yet; the first start makes one"}
+	case found.KeyID == "":
+		return Finding{Check: name, Status: FindingOK, Detail: "there is a key; no database is there to look at"}
+	}
+	return Finding{Check: name, Status: FindingOK, Detail: fmt.Sprintf("%d stored, all can be read; the key %s encrypts", found.Stored, found.KeyID)}
 }

@@ -1,10 +1,13 @@
 package app
 
 import (
+	"context"
 	"log/slog"
+	"time"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/sandbox/daytona"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // newDaytona makes the provider, also without a key: what exists must be accounted for, and a
@@ -15,4 +18,30 @@ func newDaytona(cfg *config.Loaded, log *slog.Logger) (*daytona.Provider, error)
 		LongestCreate: cfg.Daytona.MaxCreateDelay,
 		Snapshot:      cfg.Sandbox.Snapshot, Image: cfg.Sandbox.Image, Limits: limits(cfg.Sandbox),
 	}, log)
+}
+
+const daytonaTimeout = 5 * time.Second
+
+// checkDaytona says whether tasks can run at Daytona; without a key nobody is asked.
+func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
+	found := Finding{Check: "daytona", Status: FindingOK}
+	if beside := *cfg; besideEmulator(&beside) {
+		found.Detail = "the emulator of the running omoi dev; no API key, so no sandboxes in the cloud"
+		return found
+	}
+	if cfg.Daytona.APIKey == "" {
+		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-emulator"
+		return found
+	}
+	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))
+	if err == nil {
+		defer p.Close()
+		ctx, cancel := context.WithTimeout(ctx, daytonaTimeout)
+		defer cancel()
+		found.Detail, err = p.Check(ctx)
+	}
+	if err != nil {
+		found.Status, found.Detail, found.Next = FindingWarn, task.MessageOf(err), "see docs/DAYTONA.md"
+	}
+	return found
 }

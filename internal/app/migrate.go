@@ -2,7 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/devstack"
@@ -51,4 +55,25 @@ func databaseURL(cfg *config.Loaded) (string, error) {
 		return info.DatabaseURL, nil
 	}
 	return "", task.Errorf(task.CodeUnavailable, "no database is known; set DATABASE_URL, or start omoi dev")
+}
+
+// notForeign refuses a database that holds tables and none of ours: DATABASE_URL is a
+// common name, and a .env file of the working directory may mean another program's.
+func notForeign(ctx context.Context, url string) (err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return task.Errorf(task.CodeUnavailable, "the database of DATABASE_URL does not answer").WithCause(err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	var foreign bool
+	err = conn.QueryRow(ctx, `SELECT coalesce(to_regclass('omoi_schema_version'), to_regclass('goose_db_version')) IS NULL
+		AND EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema())`).Scan(&foreign)
+	if err != nil {
+		return fmt.Errorf("look into the database: %w", err)
+	}
+	if foreign {
+		return task.Errorf(task.CodeConflict, "the database of DATABASE_URL holds tables that are not omoi's; "+
+			"name an empty one, or unset DATABASE_URL to let omoi dev start its own")
+	}
+	return nil
 }

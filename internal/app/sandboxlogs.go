@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
+	"github.com/omoi-dev/omoi/internal/sandboxwatch"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -63,4 +65,11 @@ func (c *core) hider(ctx context.Context, taskID string, given map[string]string
 	}
 	own, now, then := c.cfg.Secrets(), redact.New("", env), redact.New("", given)
 	return func(text string) string { return redact.Scrub(then.Text(now.Text(text)), own) }, nil
+}
+
+// newSandboxWatch makes what notices that a sandbox of this machine, or at a provider, has ended.
+func (c *core) newSandboxWatch(host string, found providers) *sandboxwatch.Watcher {
+	return sandboxwatch.New(sandboxwatch.Config{HostID: host, Installation: c.store.Installation, Tell: func(ctx context.Context, taskID, sandboxID string) error {
+		return c.temporal.SignalCheck(ctx, taskID, contract.CheckSignal{SandboxID: sandboxID})
+	}}, c.store, c.asked(found), c.log)
 }

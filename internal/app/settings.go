@@ -2,13 +2,17 @@ package app
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/redact"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/tracing"
 	"github.com/omoi-dev/omoi/worker"
 )
 
@@ -68,4 +72,33 @@ func limits(s config.Sandbox) sandbox.Limits {
 func agentHeartbeat(cfg *config.Loaded) time.Duration {
 	const longest, times = 30 * time.Second, 4
 	return cmp.Or(cfg.Test.AgentHeartbeat, min(longest, cfg.Task.HeartbeatTimeout/times))
+}
+
+// relayConfig is what the relay, which carries accepted facts to Temporal, is told.
+func (c *core) relayConfig() ingest.RelayConfig {
+	t, hidden := c.cfg.Test, c.cfg.Secrets()
+	return ingest.RelayConfig{
+		Poll: t.RelayPoll, PulsePeriod: t.ComponentHeartbeat, Pace: ingest.Pace{Lease: t.RelayLease},
+		CleanupWait: c.cfg.Task.CleanupTimeout,
+		Meter:       c.metrics, Resume: tracing.Resume,
+		Scrub: func(title string) string { return redact.Scrub(title, hidden) },
+	}
+}
+
+// retentionRules are the settings by kind.
+func retentionRules(cfg *config.Loaded) retention.Policy {
+	r := cfg.Retention
+	return retention.Policy{Ahead: cfg.Test.RetentionAhead, Keep: map[string]time.Duration{
+		retention.Events: r.Events, retention.LargeFields: r.LargeFields, retention.Transcripts: r.Transcripts, retention.Patches: r.Patches,
+		retention.BusRows: r.BusRows, retention.Branches: r.Branches, retention.Refs: r.Refs,
+	}}
+}
+
+// retentionWords say in one line how long data of ended tasks is kept.
+func retentionWords(r retention.Policy) string {
+	parts := make([]string, 0, len(r.Keep))
+	for _, kind := range retention.Kinds() {
+		parts = append(parts, strings.ReplaceAll(kind, "_", " ")+" "+retention.KeepText(r.Keep[kind]))
+	}
+	return "retention after a task's end: " + strings.Join(parts, ", ") + " (docs/RETENTION.md; omoi storage)"
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
@@ -97,4 +99,24 @@ func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 		c.log.WarnContext(ctx, "alarm not noted", slog.String("about", source), slog.String("error", err.Error()))
 	}
 	return missed
+}
+
+// checkWorkers asks the API that serves here which workers poll which task queues; without an API there is nothing to say.
+func checkWorkers(ctx context.Context, cfg *config.Loaded, api string) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ready, err := client.New(cmp.Or(api, apiURL(cfg)), cfg.API.Key.Reveal()).Ready(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, d := range ready.Dependencies {
+		if d.Name != "workers" {
+			continue
+		}
+		if d.State == client.StateOK {
+			return []Finding{{Check: d.Name, Status: FindingOK, Detail: d.Detail}}
+		}
+		return []Finding{{Check: d.Name, Status: FindingWarn, Detail: d.Detail, Next: d.Next}}
+	}
+	return nil
 }

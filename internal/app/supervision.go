@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/cost"
+	"github.com/omoi-dev/omoi/internal/credential"
+	"github.com/omoi-dev/omoi/internal/diagnosis"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/supervise"
@@ -118,4 +122,47 @@ func (c *core) cycles(watcher string, period time.Duration) func(context.Context
 		}
 		return err
 	}
+}
+
+// newConductor makes the conductor; asked may be nil.
+func (c *core) newConductor(asked *model.Model) *conductor.Conductor {
+	m := c.cfg.Monitoring
+	deps := conductor.Deps{Store: c.store, Counter: c.metrics, Log: c.log}
+	if asked != nil {
+		deps.Model = func() supervise.Comparer { return asked.Within(c.modelBudget()) }
+	}
+	const least, cycles = 10 * time.Minute, 2 // a judgement that stands must count
+	return conductor.New(conductor.Config{
+		Fresh: max(least, cycles*m.AnalysisCache), Parallel: m.MaxAnalyses,
+	}, deps)
+}
+
+// lookSlower is how much less often failures are looked for than what the relay sends.
+const lookSlower = 5
+
+// newDiagnosis makes the part that says why tasks fail; asked may be nil.
+func (c *core) newDiagnosis(asked *model.Model) *diagnosis.Service {
+	cfg, m := c.cfg.Diagnostic, c.cfg.Monitoring
+	deps := diagnosis.Deps{
+		Store: c.store, Log: c.log, Period: m.GuardianInterval,
+		Wake: func(sandboxID string) { c.bus.Wake(live.Messages(sandboxID)) },
+	}
+	if asked != nil {
+		deps.Model = func() supervise.DiagnosisModel { return asked.Within(c.modelBudget()) }
+	}
+	return diagnosis.New(diagnosis.Config{
+		Enabled: cfg.Enabled, Failures: cfg.Failures, Newest: guardian.NewestEvents, Interval: lookSlower * pollInterval(c.cfg), Rules: rulesOf(c.cfg),
+		Webhook: diagnosis.Webhook{
+			URL: cfg.WebhookURL.Reveal(), Secret: cfg.WebhookSecret.Reveal(),
+			Client: func(req *http.Request) (*http.Client, error) { return credential.Client(req, cfg.WebhookAllowPrivate) },
+		},
+	}, deps)
+}
+
+// rulesOf returns the numbers of the guardian's rules for this installation: a tool under way counts as work for as
+// long as tools may take.
+func rulesOf(cfg *config.Loaded) supervise.Settings {
+	s := supervise.DefaultSettings()
+	s.ToolLimit = cfg.Task.ToolTimeout
+	return s
 }
