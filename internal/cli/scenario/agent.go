@@ -66,7 +66,7 @@ func (k *kit) printed(ctx context.Context, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	results := history(all).printed(func(c string) bool { return c == command })
+	results := all.printed(command)
 	if len(results) == 0 {
 		return "", k.wrong("No event tells what the command %q printed.", command)
 	}
@@ -75,23 +75,17 @@ func (k *kit) printed(ctx context.Context, command string) (string, error) {
 
 func (k *kit) beats(ctx context.Context) (string, error) {
 	e, err := k.heard(ctx, event.AgentHeartbeat, nil)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Its first heartbeat is event %d.", e.Sequence), nil
+	return fmt.Sprintf("Its first heartbeat is event %d.", e.Sequence), err
 }
 
 // hears tells the agent something that it can only know from the message.
 func (k *kit) hears(ctx context.Context) (string, error) {
 	m, err := k.tell(ctx, "the word is "+k.newest())
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("The message %s is %s.", render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), nil
+	return fmt.Sprintf("The message %s is %s.", render.Short(m.ID), strings.ReplaceAll(m.State, "_", " ")), err
 }
 
 func (k *kit) recorded(ctx context.Context) (string, error) {
-	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+	t, err := k.completed(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -127,10 +121,8 @@ func (k *kit) completes(ctx context.Context) (string, error) {
 	if _, err := k.tell(ctx, "go on"); err != nil {
 		return "", err
 	}
-	if _, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted }); err != nil {
-		return "", err
-	}
-	return "Its task is completed.", nil
+	_, err := k.completed(ctx)
+	return "Its task is completed.", err
 }
 
 // tell says something to the agent at work, and waits until it has taken that up.

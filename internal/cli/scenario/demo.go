@@ -115,7 +115,7 @@ func (h history) missing() string {
 			return fmt.Sprintf("number %d has the sequence %d", n+1, e.Sequence)
 		}
 	}
-	results := h.printed(func(command string) bool { return command == programRun })
+	results := h.printed(programRun)
 	switch {
 	case h.count(event.AgentStarted) != 1 || h.count(event.AgentCompleted) != 1:
 		return fmt.Sprintf("%d are agent.started and %d agent.completed, not one each", h.count(event.AgentStarted), h.count(event.AgentCompleted))

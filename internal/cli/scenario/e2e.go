@@ -28,10 +28,7 @@ func e2e() Scenario {
 
 func (k *kit) mathTicket(ctx context.Context) (string, error) {
 	t, err := k.openTicket(ctx, client.NewTicket{Repo: k.repo.name, Description: exampleText()}, exampleSteps()...)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Ticket %s, task %s.", render.Short(t.ID), render.Short(k.newest())), nil
+	return fmt.Sprintf("Ticket %s, task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 
 func (k *kit) dispatched(ctx context.Context) (string, error) {
@@ -48,14 +45,11 @@ func (k *kit) started(ctx context.Context) (string, error) {
 		return "", err
 	}
 	box, err := k.API.Sandbox(ctx, k.box)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Sandbox %s (%s): its agent has reported in.", box.ID, box.Provider), nil
+	return fmt.Sprintf("Sandbox %s (%s): its agent has reported in.", box.ID, box.Provider), err
 }
 
 func (k *kit) rightNumber(ctx context.Context) (string, error) {
-	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+	t, err := k.completed(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +61,7 @@ func (k *kit) rightNumber(ctx context.Context) (string, error) {
 		return "", k.wrong("The task is completed without a pull request.")
 	}
 	all, err := k.events(ctx)
-	edits := history(all).edits()
+	edits := all.edits()
 	if err == nil && edits != exampleEdits {
 		err = k.wrong("%d changes of files are reported with their diffs, not %d.", edits, exampleEdits)
 	}

@@ -31,10 +31,7 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 	}
 	in := client.NewTicket{ProjectID: project, Description: "Wait to be told to go on."}
 	t, err := k.openTicket(ctx, in, k.waitMessage(), complete("{{message}}"))
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), nil
+	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 
 // openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
@@ -57,10 +54,7 @@ func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map
 
 func (k *kit) atWorkSaid(ctx context.Context) (string, error) {
 	t, err := k.atWork(ctx)
-	if err != nil {
-		return "", err
-	}
-	return where(t), nil
+	return where(t), err
 }
 
 func (k *kit) cancelled(ctx context.Context) (string, error) {
@@ -71,10 +65,8 @@ func (k *kit) cancelled(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, _, err := k.gone(ctx, t.ID, secondLook); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("The task is cancelled, and sandbox %s is deleted.", render.Short(k.box)), nil
+	_, _, err = k.gone(ctx, t.ID, secondLook)
+	return fmt.Sprintf("The task is cancelled, and sandbox %s is deleted.", render.Short(k.box)), err
 }
 
 func (k *kit) retried(ctx context.Context) (string, error) {
@@ -83,10 +75,7 @@ func (k *kit) retried(ctx context.Context) (string, error) {
 		return "", err
 	}
 	t, err := k.atWork(ctx)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("Attempt %d is running in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), nil
+	return fmt.Sprintf("Attempt %d is running in sandbox %s, not in %s.", t.AttemptCount, render.Short(k.box), render.Short(before)), err
 }
 
 // askRetry waits until a run has taken the retry up: before, the task stands as it ended.

@@ -8,7 +8,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	records "github.com/omoi-dev/omoi/internal/guardian"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // guardian is whether an agent that loops receives a message of the guardian, and hears it.
@@ -69,7 +68,7 @@ func (k *kit) nudged(ctx context.Context) (string, error) {
 }
 
 func (k *kit) heeded(ctx context.Context) (string, error) {
-	t, err := k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+	t, err := k.completed(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -175,6 +175,11 @@ func (k *kit) until(ctx context.Context, fact func(client.Task) bool) (t client.
 	return t, err
 }
 
+// completed waits until the newest task is completed.
+func (k *kit) completed(ctx context.Context) (client.Task, error) {
+	return k.until(ctx, func(t client.Task) bool { return t.Status == task.StatusCompleted })
+}
+
 // atWork waits until the agent of the newest task has come to where it waits for a message, in another sandbox than
 // the one before.
 func (k *kit) atWork(ctx context.Context) (client.Task, error) {
@@ -217,15 +222,6 @@ func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bo
 	return found, err
 }
 
-// patiently asks again where a server that has answered before does not for a moment.
-func patiently[T any](ctx context.Context, ask func() (T, error)) (got T, err error) {
-	err = waitUntil(ctx, func() (bool, error) {
-		got, err = ask()
-		return err == nil, err
-	})
-	return got, err
-}
-
 // hopeless reports whether a task waits for what does not come by waiting: a host that has such sandboxes, or that
 // something answers which has not for a while.
 func (k *kit) hopeless(t client.Task) bool {
@@ -244,7 +240,7 @@ func (k *kit) unplaced(t client.Task) error {
 }
 
 // events are all that the newest task has reported so far.
-func (k *kit) events(ctx context.Context) ([]client.Event, error) {
+func (k *kit) events(ctx context.Context) (history, error) {
 	return taskcmd.AllEvents(ctx, k.API, k.newest())
 }
 
@@ -274,8 +270,8 @@ func (h history) edits() (n int) {
 	return n
 }
 
-// printed is what the tools printed whose command fits, run by run.
-func (h history) printed(fits func(command string) bool) (results []string) {
+// printed is what a command has printed, run by run.
+func (h history) printed(command string) (results []string) {
 	runs := map[string]bool{}
 	for _, e := range h {
 		var call struct {
@@ -288,7 +284,7 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 		switch {
 		case json.Unmarshal(e.Data, &call) != nil:
 		case e.Type == event.AgentToolUse:
-			runs[call.ID] = fits(call.Input.Command)
+			runs[call.ID] = call.Input.Command == command
 		case e.Type == event.AgentToolResult && runs[call.ID]:
 			results = append(results, call.Result)
 		}
@@ -297,5 +293,5 @@ func (h history) printed(fits func(command string) bool) (results []string) {
 }
 
 func where(t client.Task) string {
-	return fmt.Sprintf("Task %s is running in sandbox %s (%s).", render.Short(t.ID), *t.SandboxID, t.Provider)
+	return fmt.Sprintf("Task %s is running in sandbox %s (%s).", render.Short(t.ID), task.Deref(t.SandboxID), t.Provider)
 }

@@ -59,8 +59,11 @@ func (k *kit) atWorkOnly(do func(context.Context) (string, error)) func(context.
 }
 
 // supervision is the state of guardian and conductor, which must not be switched off.
-func (k *kit) supervision(ctx context.Context) (client.MonitorStatus, error) {
-	status, err := patiently(ctx, func() (client.MonitorStatus, error) { return k.API.MonitorStatus(ctx) })
+func (k *kit) supervision(ctx context.Context) (status client.MonitorStatus, err error) {
+	err = waitUntil(ctx, func() (bool, error) {
+		status, err = k.API.MonitorStatus(ctx)
+		return err == nil, err
+	})
 	if err == nil && !status.Config.Enabled {
 		err = skip("omoi worker --set monitoring.enabled=true", "Guardian and conductor are switched off (monitoring.enabled).")
 	}
@@ -72,7 +75,7 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 	if _, err := k.supervision(ctx); err != nil {
 		return "", err
 	}
-	if _, err := k.askedToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
+	if err := k.askToRun(ctx, "guardian"); err != nil && task.CodeOf(err) != task.CodeForbidden {
 		return "", err
 	}
 	var last client.GuardianAnalysis
@@ -83,10 +86,7 @@ func (k *kit) guarded(ctx context.Context) (string, error) {
 		}
 		return last.SandboxID == k.box, err
 	})
-	if err != nil {
-		return "", err
-	}
-	return judgedWords(last), nil
+	return judgedWords(last), err
 }
 
 // judgedWords say what a cycle made of a sandbox, and by whose word.
@@ -132,7 +132,7 @@ func (k *kit) conducted(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch _, err := k.askedToRun(ctx, "conductor"); {
+	switch err := k.askToRun(ctx, "conductor"); {
 	case task.CodeOf(err) == task.CodeForbidden && status.Conductor.Last == nil:
 		return "", skip("", "The conductor has not run yet, and only a key with the scope admin may ask it to.")
 	case task.CodeOf(err) == task.CodeForbidden:
@@ -173,7 +173,10 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 	return nil, nil //nolint:nilnil // likewise
 }
 
-// askedToRun asks guardian or conductor to run now; asked twice, they run once more.
-func (k *kit) askedToRun(ctx context.Context, name string) (client.Schedule, error) {
-	return patiently(ctx, func() (client.Schedule, error) { return k.API.AskSchedule(ctx, name, "run", "a check") })
+// askToRun asks guardian or conductor to run now; asked twice, they run once more.
+func (k *kit) askToRun(ctx context.Context, name string) error {
+	return waitUntil(ctx, func() (bool, error) {
+		_, err := k.API.AskSchedule(ctx, name, "run", "a check")
+		return err == nil, err
+	})
 }

@@ -106,20 +106,15 @@ func makeRepository(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// forget takes back what a task has made in the checks' own repository.
+// forget takes back what a task that has a branch has made in the checks' own repository.
 func (r *repository) forget(ctx context.Context, t client.Task) error {
-	var errs []error
-	if t.Branch != nil {
-		if _, err := git(ctx, "-C", r.name, "update-ref", "-d", "refs/heads/"+*t.Branch); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	_, err := git(ctx, "-C", r.name, "update-ref", "-d", "refs/heads/"+*t.Branch)
 	if t.PullNumber != nil {
-		if err := os.Remove(pullRecord(r.name, *t.PullNumber)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
+		if kept := os.Remove(pullRecord(r.name, *t.PullNumber)); !errors.Is(kept, fs.ErrNotExist) {
+			err = errors.Join(err, kept)
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // pullRecord is the file that plays a pull request in a local repository.

@@ -32,12 +32,17 @@ type Scenario struct {
 	trials func(k *kit) []trial
 }
 
+// Checks are those of an installation, in the order in which one builds on another.
+func Checks() []Scenario {
+	return []Scenario{agentCheck(), flow(), e2e(), monitoring(), guardian(), diagnosis()}
+}
+
 // trial is one of the steps of a scenario.
 type trial struct {
 	name string
 	// alone: it is tried although one before it has failed.
 	alone bool
-	// do answers in a sentence what it saw.
+	// do answers in a sentence what it saw; with an error the sentence is not read.
 	do func(ctx context.Context) (string, error)
 }
 

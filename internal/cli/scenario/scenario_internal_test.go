@@ -158,18 +158,17 @@ func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
 func TestAServerIsGivenAMoment(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	got, err := patiently(t.Context(), func() (int, error) {
+	require.NoError(t, waitUntil(t.Context(), func() (bool, error) {
 		if asked++; asked < 3 {
-			return 0, task.Errorf(task.CodeUnavailable, "Try again later.")
+			return false, task.Errorf(task.CodeUnavailable, "Try again later.")
 		}
-		return asked, nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, 3, got)
-	_, err = patiently(t.Context(), func() (int, error) { return 0, task.Errorf(task.CodeForbidden, "No.") })
+		return true, nil
+	}))
+	require.Equal(t, 3, asked)
+	err := waitUntil(t.Context(), func() (bool, error) { return false, task.Errorf(task.CodeForbidden, "No.") })
 	require.Equal(t, task.CodeForbidden, task.CodeOf(err))
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err = patiently(ctx, func() (int, error) { return 0, task.Errorf(task.CodeUnavailable, "Try again later.") })
+	err = waitUntil(ctx, func() (bool, error) { return false, task.Errorf(task.CodeUnavailable, "Try again later.") })
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
 }
