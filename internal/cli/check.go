@@ -41,7 +41,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 		if o.Timeout <= 0 {
 			return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", o.Timeout)
 		}
-		address, err := taskcmd.BaseURL("", g.variable)
+		address, err := taskcmd.BaseURL(g.variable)
 		if err != nil {
 			return err
 		}

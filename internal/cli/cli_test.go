@@ -43,6 +43,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"70000 is out of range: must be 0 to 65535":                                {"dev", "--port", "70000"},
 		"sandbox.memory_gb (parameter): 9 is out of range: must be 0.125 to 8 GiB": {"api", "--set", "sandbox.memory_gb=9"},
 		"--set sandbox.memory=9":                                                   {"api", "--set", "sandbox.memory=9"},
+		"api.url: must be a URL that starts with http:// or https://":              {"ps", "--api-url", "ftp://x"},
 	}
 	for want, args := range cases {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
@@ -79,6 +80,10 @@ func TestConfigShow(t *testing.T) {
 	require.Regexp(t, `sandbox\.memory_gb +4 +default`, out)
 	require.Regexp(t, `github\.token +\*+ +environment GITHUB_TOKEN`, out)
 	require.Contains(t, complaints, "OMOI_TYPO")
+
+	code, out, _ = omoi(t, environ, "config", "show", "--api-url", "127.0.0.1:1")
+	require.Zero(t, code)
+	require.Regexp(t, `api\.url +http://127\.0\.0\.1:1 +parameter`, out, "a scheme is not needed")
 
 	code, out, _ = omoi(t, environ, "config", "show", "--json")
 	require.Zero(t, code)

@@ -11,7 +11,7 @@ import (
 // addTaskCommands adds the commands with which a person works on tasks.
 func addTaskCommands(root *cobra.Command, g *globals) {
 	streams := taskcmd.IO{
-		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, Provider: g.provider,
+		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, JSON: &g.json, Provider: g.provider,
 	}
 	for _, cmd := range taskcmd.Commands(streams) {
 		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // a wrong --set must not be passed over

@@ -72,7 +72,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 	if err != nil || t.Status != task.StatusFailed || t.FailureClass != task.ClassTerminated {
 		return late
 	}
-	if s.json {
+	if *s.JSON {
 		command := client.Command{TaskID: id, Kind: task.CommandCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
 		return s.printJSON(client.CommandResult{Task: t, Command: command})
 	}
@@ -83,7 +83,7 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 }
 
 func (s *session) asked(asked client.CommandResult, settled bool) error {
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(asked)
 	}
 	t := asked.Task

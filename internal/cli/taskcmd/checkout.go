@@ -164,7 +164,7 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 }
 
 func (c *copyOf) told() error {
-	if c.json {
+	if *c.JSON {
 		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": c.top})
 	}
 	c.say("%s is at %s", c.top, c.branch)

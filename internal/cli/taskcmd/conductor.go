@@ -27,7 +27,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 		return err
 	}
 	c := status.Conductor
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(c)
 	}
 	s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))

@@ -46,7 +46,7 @@ func (s *session) events(ctx context.Context, api *client.Client, id string, f c
 	}
 	slices.Reverse(found.Events)
 	for _, e := range found.Events {
-		if s.json {
+		if *s.JSON {
 			if err := s.printLine(e); err != nil {
 				return err
 			}

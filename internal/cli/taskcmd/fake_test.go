@@ -292,8 +292,9 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	}
 	var out, stderr bytes.Buffer
 	root := &cobra.Command{Use: "omoi", SilenceUsage: true, SilenceErrors: true}
+	root.SetFlagErrorFunc(exit.Flag)
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
-		Env: func(name string) string { return env[name] }, Dir: c.dir,
+		Env: func(name string) string { return env[name] }, Dir: c.dir, JSON: root.PersistentFlags().Bool("json", false, ""),
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
 		Provider: func(string) (sandbox.Provider, error) { return f.provider, nil },
 	})...)

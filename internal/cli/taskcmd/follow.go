@@ -79,7 +79,7 @@ func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Durati
 // explain says why a task waits, once for each reason. That an attempt is being started is no news once its agent has
 // spoken: status and events do not come by the same way.
 func (f *follower) explain(t client.Task) {
-	if t.Why == f.why || f.quiet || f.json || t.Status == task.StatusAssigned && f.begun >= t.AttemptCount {
+	if t.Why == f.why || f.quiet || *f.JSON || t.Status == task.StatusAssigned && f.begun >= t.AttemptCount {
 		return
 	}
 	f.why = t.Why
@@ -132,7 +132,7 @@ func (f *follower) one(e client.Event) error {
 	f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
 	switch {
 	case f.quiet:
-	case f.json:
+	case *f.JSON:
 		return f.printLine(e)
 	default:
 		for _, line := range f.lines.Event(e) {

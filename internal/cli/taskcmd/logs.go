@@ -51,7 +51,7 @@ func (f *follower) logs(ctx context.Context, follow bool) error {
 	if err := f.follow(ctx); err != nil {
 		return f.stopped(ctx, err)
 	}
-	if f.json {
+	if *f.JSON {
 		return nil
 	}
 	t, err := f.api.Task(ctx, f.id)

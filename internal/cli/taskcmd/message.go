@@ -71,7 +71,7 @@ func (s *session) settled(ctx context.Context, api *client.Client, id string) (c
 }
 
 func (s *session) receipt(m client.MessageReceipt) error {
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(m)
 	}
 	s.say("%s  %s  %s", s.style().Bold(m.ID), stateWords(m.State), render.OneLine(m.Content, 60))

@@ -126,7 +126,7 @@ func (r *run) notMade(err error) error {
 }
 
 func (r *run) made(t client.Task, made bool) error {
-	if r.json {
+	if *r.JSON {
 		return r.printJSON(t)
 	}
 	st := r.style()
@@ -144,10 +144,10 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 		ctx, cancel = context.WithTimeoutCause(ctx, r.timeout, errWaited)
 		defer cancel()
 	}
-	if !r.json {
+	if !*r.JSON {
 		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
 	}
-	f := &follower{session: r.session, api: api, id: t.ID, quiet: r.json, lines: r.lines(t, true)}
+	f := &follower{session: r.session, api: api, id: t.ID, quiet: *r.JSON, lines: r.lines(t, true)}
 	if err := f.follow(ctx); err != nil {
 		return f.stopped(ctx, err)
 	}
@@ -155,7 +155,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	if err != nil {
 		return err
 	}
-	if r.json {
+	if *r.JSON {
 		return errors.Join(r.printJSON(t), outcome(t))
 	}
 	r.say("%s", f.lines.Line(endOf(t), r.style().Status(t.Status), shortWhy(t)))
@@ -172,10 +172,10 @@ func endOf(t client.Task) time.Time {
 }
 
 func (r *run) preview(in client.NewTask) error {
-	if r.json {
+	if *r.JSON {
 		return r.printJSON(in)
 	}
-	url, err := BaseURL(r.url, r.Env)
+	url, err := BaseURL(r.Env)
 	if err != nil {
 		url = "(no server is known)"
 	}

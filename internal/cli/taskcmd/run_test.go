@@ -187,16 +187,16 @@ func TestWithoutAServer(t *testing.T) {
 	closed := "http://" + listener.Addr().String()
 	require.NoError(t, listener.Close())
 
-	got := f.omoi("ps", "--api-url", closed)
+	got := f.with(call{env: map[string]string{"OMOI_API_URL": closed}}, "ps")
 	require.Equal(t, exit.Unreachable, got.code)
 	require.Contains(t, got.err, "omoi dev")
 
-	got = f.omoi("run", "x", "--repo", "/r", "--api-url", closed)
+	got = f.with(call{env: map[string]string{"OMOI_API_URL": closed}}, "run", "x", "--repo", "/r")
 	require.Equal(t, exit.Unreachable, got.code)
 	require.NotContains(t, got.err, "--idempotency-key", "nobody can have got it")
 	cut := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	t.Cleanup(cut.Close)
-	got = f.omoi("run", "x", "--repo", "/r", "--api-url", cut.URL)
+	got = f.with(call{env: map[string]string{"OMOI_API_URL": cut.URL}}, "run", "x", "--repo", "/r")
 	require.Equal(t, exit.Unreachable, got.code)
 	require.Contains(t, got.err, "--idempotency-key")
 
@@ -209,13 +209,10 @@ func TestAnAddressMustBeHTTP(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	for _, address := range []string{"ftp://x", "http://", "ht tp://x", "unix:///run/x"} {
-		got := f.omoi("ps", "--api-url", address)
+		got := f.with(call{env: map[string]string{"OMOI_API_URL": address}}, "ps")
 		require.Equal(t, exit.Usage, got.code, address)
-		require.Contains(t, got.err, "--api-url "+address+": not an HTTP URL")
+		require.Contains(t, got.err, "OMOI_API_URL "+address+": not an HTTP URL")
 	}
-	got := f.with(call{env: map[string]string{"OMOI_API_URL": "ftp://x"}}, "ps")
-	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, "OMOI_API_URL ftp://x")
 }
 
 func TestTheServerIsFoundInDevJSON(t *testing.T) {

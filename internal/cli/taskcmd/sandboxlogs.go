@@ -87,7 +87,7 @@ func (r *rawLogs) sandbox(ctx context.Context, id string) error {
 }
 
 func (r *rawLogs) print(part client.SandboxLog, after int64) error {
-	if r.json {
+	if *r.JSON {
 		return r.printLine(part)
 	}
 	if part.First > after {

@@ -99,7 +99,7 @@ func (s *session) judge(name string) (*model.Model, error) {
 }
 
 func (s *session) printScore(score corpus.Score) error {
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(scored(score))
 	}
 	for _, j := range score.Judged {

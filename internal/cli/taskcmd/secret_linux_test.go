@@ -48,7 +48,7 @@ func asked(ctx context.Context, t *testing.T, f *fakeAPI) (ours, theirs *os.File
 	screen, done = &terminal{news: make(chan struct{}, 1)}, make(chan error, 1)
 	root := &cobra.Command{Use: "omoi", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
-		Env: func(name string) string { return map[string]string{"OMOI_API_URL": f.url}[name] }, Stdin: theirs, Stdout: io.Discard, Stderr: screen,
+		Env: func(name string) string { return map[string]string{"OMOI_API_URL": f.url}[name] }, Stdin: theirs, Stdout: io.Discard, Stderr: screen, JSON: new(bool),
 	})...)
 	root.SetArgs([]string{"credentials", "set", "github"})
 	go func() { done <- root.ExecuteContext(ctx) }()

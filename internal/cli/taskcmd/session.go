@@ -3,7 +3,6 @@ package taskcmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +17,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 // IO is what the commands see of the process around them.
 type IO struct {
-	// Env answers a variable of the environment, empty if it is not set.
+	// Env answers a variable of the environment, empty if it is not set. What a flag says counts as set.
 	Env    func(name string) string
 	Stdin  io.Reader
 	Stdout io.Writer
@@ -32,6 +32,8 @@ type IO struct {
 	Provider func(name string) (sandbox.Provider, error)
 	// Dir is the folder that relative paths begin at; empty: the process's own.
 	Dir string
+	// JSON tells, once a command runs, whether it prints JSON.
+	JSON *bool
 }
 
 // Commands makes every command of this package for one command line.
@@ -42,75 +44,50 @@ func Commands(streams IO) []*cobra.Command {
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
 	for _, maker := range makers {
-		s := &session{IO: streams}
-		cmd := maker(s)
-		s.flags(cmd)
+		cmd := maker(&session{streams})
 		explainArguments(cmd)
-		cmd.SilenceUsage, cmd.SilenceErrors = true, true
-		cmd.SetFlagErrorFunc(exit.Flag)
 		commands = append(commands, cmd)
 	}
 	return commands
 }
 
 // session is one command at work.
-type session struct {
-	IO
-
-	url  string
-	json bool
-}
-
-func (s *session) flags(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&s.url, "api-url", "", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)")
-	cmd.PersistentFlags().BoolVar(&s.json, "json", false, "print JSON")
-}
+type session struct{ IO }
 
 // api is the client of the server that the command line, the environment or a running `omoi dev` names.
 func (s *session) api() (*client.Client, error) {
-	address, err := BaseURL(s.url, s.Env)
+	address, err := BaseURL(s.Env)
 	if err != nil {
 		return nil, err
 	}
 	return client.New(address, s.Env("OMOI_API_KEY")), nil
 }
 
-// BaseURL finds the server: the flag, then OMOI_API_URL, then dev.json in OMOI_HOME (default
+// BaseURL finds the server: OMOI_API_URL, then dev.json in OMOI_HOME (default
 // ~/.omoi), which a running `omoi dev` writes. Nowhere: exit code 3 with the next command.
-func BaseURL(flag string, env func(string) string) (string, error) {
-	if flag != "" {
-		return httpAddress("--api-url", flag)
-	}
+func BaseURL(env func(string) string) (string, error) {
 	if set := env("OMOI_API_URL"); set != "" {
-		return httpAddress("OMOI_API_URL", set)
+		return httpAddress(set)
 	}
-	path := filepath.Join(cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi")), "dev.json")
-	raw, err := os.ReadFile(path)
+	home := cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi"))
+	info, err := devstack.ReadInfo(home)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", exit.With(exit.Unreachable,
-			errors.New("no server configured. Next: run omoi dev, or set OMOI_API_URL"))
-	}
-	var dev struct {
-		APIURL string `json:"api_url"`
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &dev)
-	}
-	if err == nil && dev.APIURL == "" {
-		err = errors.New("it has no api_url")
+		err = errors.New("no server configured. Next: run omoi dev, or set OMOI_API_URL")
+	} else if err != nil {
+		err = fmt.Errorf("%s: %w. Start `omoi dev` again, or name a server with --api-url", home, err)
 	}
 	if err != nil {
-		return "", exit.With(exit.Unreachable, fmt.Errorf("read %s: %w. Start `omoi dev` again, or name a server with --api-url", path, err))
+		return "", exit.With(exit.Unreachable, err)
 	}
-	return dev.APIURL, nil
+	return info.APIURL, nil
 }
 
 // httpAddress refuses what no request could be sent to.
-func httpAddress(from, address string) (string, error) {
+func httpAddress(address string) (string, error) {
 	full := WithScheme(address)
 	u, err := url.Parse(full)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", exit.Usagef("%s %s: not an HTTP URL; for example http://127.0.0.1:18000", from, address)
+		return "", exit.Usagef("--api-url or OMOI_API_URL %s: not an HTTP URL; for example http://127.0.0.1:18000", address)
 	}
 	return full, nil
 }
@@ -133,7 +110,7 @@ func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Stdout,
 
 // hint writes what is no result to standard error, so that pipes stay clean.
 func (s *session) hint(format string, args ...any) {
-	if !s.json {
+	if !*s.JSON {
 		_, _ = fmt.Fprintf(s.Stderr, format+"\n", args...)
 	}
 }

@@ -45,7 +45,7 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	info, _ := api.Info(ctx) // the link is a comfort
 	waits := s.listens(ctx, api, t)
 	out := shown{Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(out)
 	}
 	s.showTask(out, waits)
@@ -196,7 +196,7 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 	if err := api.Diff(ctx, t.ID, &diff); err != nil {
 		return err
 	}
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(map[string]string{"task_id": t.ID, "branch_name": text(t.Branch), "diff": diff.String()})
 	}
 	if diff.Len() == 0 {

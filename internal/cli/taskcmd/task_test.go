@@ -62,7 +62,7 @@ func TestPS(t *testing.T) {
 	require.Len(t, all, 2)
 	require.Contains(t, f.omoi("ps", "--status", "Running").out, "456789ab")
 	require.Equal(t, exit.Usage, f.omoi("ps", "-n", "-1").code)
-	require.Zero(t, f.omoi("ps", "--api-url", strings.TrimPrefix(f.url, "http://")).code, "a scheme is not needed")
+	require.Zero(t, f.with(call{env: map[string]string{"OMOI_API_URL": strings.TrimPrefix(f.url, "http://")}}, "ps").code, "a scheme is not needed")
 	require.Equal(t, exit.Usage, f.omoi("ps", "extra").code)
 	f.tasks[0].Title = strings.Repeat("long ", 12)
 	for line := range strings.Lines(f.with(call{env: map[string]string{"COLUMNS": "80"}}, "ps").out) {

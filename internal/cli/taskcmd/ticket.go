@@ -62,7 +62,7 @@ func (s *session) ticketShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if s.json {
+			if *s.JSON {
 				return s.printJSON(t)
 			}
 			page, err := api.Tasks(ctx, client.TaskFilter{TicketID: t.ID, Limit: pageLimit})

@@ -46,7 +46,7 @@ func (s *session) transcript(ctx context.Context, api *client.Client, t client.T
 	if err := api.WriteTranscript(ctx, t.ID, found.RunID, &content); err != nil {
 		return err
 	}
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(struct {
 			client.TranscriptInfo
 

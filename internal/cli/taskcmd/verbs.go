@@ -54,7 +54,7 @@ func (s *session) answer(v any, err error, show func()) error {
 	switch {
 	case err != nil:
 		return err
-	case s.json:
+	case *s.JSON:
 		return s.printJSON(v)
 	}
 	show()

@@ -25,7 +25,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	if err != nil {
 		return err
 	}
-	if s.json {
+	if *s.JSON {
 		return s.printJSON(e)
 	}
 	short := func(text string) string { return render.Clean(shortened(t, text)) }

@@ -34,7 +34,7 @@ bundle, or lost. --patch writes what omoi keeps: a patch as git apply takes it, 
 		switch {
 		case asked.attempt < 0:
 			return exit.Usagef("--attempt %d is not valid: attempts count from 1. Next: omoi work %s", asked.attempt, args[0])
-		case asked.patch == "-" && s.json:
+		case asked.patch == "-" && *s.JSON:
 			return exit.Usagef("--patch - prints the patch itself, which is no JSON. Next: leave --json out, or name a file")
 		}
 		return nil
