@@ -9,6 +9,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -121,4 +123,14 @@ func reportJSON(w io.Writer, err error, code int) {
 	if err := json.NewEncoder(w).Encode(out); err != nil {
 		_, _ = fmt.Fprintln(w, "omoi: "+out.Error)
 	}
+}
+
+// Flag gives what the parser of flags complains about the exit code of wrong usage.
+func Flag(cmd *cobra.Command, err error) error {
+	if cmd.HasSubCommands() { // a command that does not exist matters more than its flags
+		if wrong := cmd.ValidateArgs(cmd.Flags().Args()); wrong != nil {
+			return With(Usage, wrong)
+		}
+	}
+	return Usagef("%w. Next: %s --help", err, cmd.CommandPath())
 }

@@ -1,9 +1,13 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -164,5 +168,112 @@ func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 func (s *session) warnLimit(p client.Project) {
 	if p.MaxSlots == 0 {
 		s.hint("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
+	}
+}
+
+// projectSettings are the flags that create and update share.
+type projectSettings struct {
+	slots           int
+	alone           bool
+	feedback, setup string
+	limit           time.Duration
+}
+
+func (p *projectSettings) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&p.slots, "max-concurrent-tasks", 0, "how many of its tasks may run at a time; a new project: MAX_CONCURRENT_TASKS_PER_PROJECT of the server")
+	flags.BoolVar(&p.alone, "autonomous-execution", false, "whether tasks start that omoi itself created; those of users always do; a new project: true")
+	flags.StringVar(&p.feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the running agent) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")
+	flags.StringVar(&p.setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
+	flags.DurationVar(&p.limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
+}
+
+func (s *session) projectPause() *cobra.Command {
+	halt := client.Halt{}
+	cmd := s.halt("pause", "Pause a project: no task starts; with --now, suspend running ones", &halt, (*client.Client).PauseProject)
+	cmd.Flags().BoolVar(&halt.Now, "now", false, "suspend running tasks too; their work is saved")
+	return cmd
+}
+
+func (s *session) projectResume() *cobra.Command {
+	return s.halt("resume", "Resume a paused project, with the tasks that the pause suspended", &client.Halt{}, (*client.Client).ResumeProject)
+}
+
+type halter func(*client.Client, context.Context, string, client.Halt) (client.Halted, error)
+
+func (s *session) halt(use, short string, halt *client.Halt, do halter) *cobra.Command {
+	cmd := s.projectVerb(use, short, func(ctx context.Context, api *client.Client, p client.Project) error {
+		done, err := do(api, ctx, p.ID, *halt)
+		return s.answer(done, err, func() { s.halted(done, halt.Now) })
+	})
+	reasonFlag(cmd, &halt.Reason)
+	return cmd
+}
+
+// reasonFlag is --reason of commands that change what tasks do.
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "reason that the task shows")
+}
+
+// halted says what happens now, and what to do next.
+func (s *session) halted(done client.Halted, now bool) {
+	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
+	switch {
+	case !done.Project.Paused && done.AllPaused:
+		s.say("%s is no longer paused, and none of its tasks starts: omoi runs with ORCHESTRATOR_ENABLED=false, which holds every task.", name)
+		s.hint("Start omoi without that. Where it is set: omoi config show | grep orchestrator")
+	case !done.Project.Paused:
+		s.say("Resumed project %s: %s released that the pause had suspended; queued tasks start when slots free up.", name, tasks)
+	case len(done.TaskIDs) > 0:
+		s.say("Paused project %s. Suspending %s; their work is saved.", name, tasks)
+	case now:
+		s.say("Paused project %s: no task starts, and no running task was left to suspend.", name)
+	default:
+		s.say("Paused project %s: no task starts. Running tasks continue.", name)
+	}
+	for _, id := range done.TaskIDs {
+		s.say("  %s", render.Short(id))
+	}
+	if done.Project.Paused {
+		s.hint("Next: omoi project resume %s", render.Short(done.Project.ID))
+	}
+}
+
+func (s *session) projectDelete() *cobra.Command {
+	yes := false
+	cmd := s.projectVerb("delete", "Delete a project and its credentials", func(ctx context.Context, api *client.Client, p client.Project) error {
+		preview, err := api.ProjectDeletion(ctx, p.ID)
+		if err == nil && yes {
+			err = api.DeleteProject(ctx, p.ID)
+		}
+		if err == nil {
+			err = s.answer(preview, nil, func() { s.showDeletion(preview, yes) })
+		}
+		if err != nil || yes {
+			return err
+		}
+		next := "repeat the command with --yes"
+		if len(preview.OpenTasks) > 0 {
+			next = "omoi cancel the open tasks, then repeat the command with --yes"
+		}
+		return exit.With(exit.NeedsYou, fmt.Errorf("project %s would be deleted. Next: %s", render.OneLine(p.Name, 60), next))
+	})
+	cmd.Long = `Delete a project and its credentials. Without --yes the command prints what would be deleted, and deletes nothing.
+The project's tasks, receipts, costs, branches and saved work stay. A deleted project is not listed and accepts no
+task or retry. The next task of its repository makes a new project. Cancel the project's open tasks first.`
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete the project")
+	return cmd
+}
+
+func (s *session) showDeletion(d client.ProjectDeletion, done bool) {
+	title := "Would delete"
+	if done {
+		title = "Deleted"
+	}
+	s.say("%s:  project %s  %s", title, render.Short(d.Project.ID), render.OneLine(d.Project.Name, 60))
+	s.say("Credentials deleted:  %s", cmp.Or(strings.Join(d.Credentials, ", "), "none"))
+	s.say("Kept:  %s and %s, with events, receipts, costs, branches and saved work", render.Count(d.Tasks, "task"), render.Count(d.Tickets, "ticket"))
+	for _, t := range d.OpenTasks {
+		s.say("Open:  %s  %s  %s", render.Short(t.ID), s.style().Status(t.Status), render.OneLine(t.Title, 60))
 	}
 }
