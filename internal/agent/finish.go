@@ -28,19 +28,10 @@ type phaseError struct {
 func (e *phaseError) Error() string { return e.cause.Error() }
 func (e *phaseError) Unwrap() error { return e.cause }
 
-func initial(err error) error { return &phaseError{phase: "initialization", cause: err} }
-
-// Failure is an error of a runtime before its work began, of a class that it knows.
+// Failure is an error before the work began. Its class is [task.ClassInfrastructure] where another sandbox may have what is missing,
+// and [task.ClassNone] where the error itself tells.
 func Failure(class task.FailureClass, err error) error {
 	return &phaseError{phase: "initialization", class: class, cause: err}
-}
-
-// failedToBegin is about what surrounds the agent; another sandbox may have it.
-func (s *session) failedToBegin(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return &phaseError{phase: "initialization", class: task.ClassInfrastructure, cause: err}
 }
 
 // classOf tells the class of an error that a runtime returned.
@@ -139,16 +130,13 @@ func (s *session) setup(ctx context.Context) error {
 	})
 	done()
 	if err != nil {
-		return s.failedToBegin(ctx, err)
+		return Failure(task.ClassInfrastructure, err)
 	}
 	ok := res.Outcome == proc.Exited && res.ExitCode == 0
 	s.report.Emit(event.AgentSetupCompleted, map[string]any{
 		"success": ok, "exit_code": res.ExitCode, "outcome": string(res.Outcome), "note": res.Note,
 		"output": res.Output, "duration_ms": res.Duration.Milliseconds(),
 	})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
 	if !ok {
 		return setupError(res, s.cfg.SetupTimeout)
 	}
@@ -178,7 +166,7 @@ func setupError(res proc.Result, limit time.Duration) error {
 		class = task.ClassInvalidInput
 	}
 	cause := task.Errorf(task.CodeUnavailable, "The setup step %s. %s", how, EndOf(res.Output)).WithReason(task.Reason{Code: code})
-	return &phaseError{phase: "initialization", class: class, cause: cause}
+	return Failure(class, cause)
 }
 
 // outputTail is how much of an output stands in the reason of a failed attempt.

@@ -178,7 +178,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	}
 	rt, ok := s.deps.Runtimes[s.cfg.Runtime]
 	if !ok {
-		return Result{}, initial(task.Invalid("agent", "this sandbox has no agent %q", s.cfg.Runtime))
+		return Result{}, Failure(task.ClassNone, task.Invalid("agent", "this sandbox has no agent %q", s.cfg.Runtime))
 	}
 	shadow, err := s.surroundings(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	}
 	box, err := s.openInbox(ctx, wg)
 	if err != nil {
-		return Result{}, initial(err)
+		return Result{}, Failure(task.ClassNone, err)
 	}
 	s.box = box
 	env := Env{
@@ -216,7 +216,7 @@ func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inb
 func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 	made, err := workspace.Prepare(ctx, s.cfg.Dir, s.cfg.Workspace, s.cfg.Repo)
 	if err != nil {
-		return nil, s.failedToBegin(ctx, err)
+		return nil, Failure(task.ClassInfrastructure, err)
 	}
 	if err := s.setup(ctx); err != nil {
 		return nil, err
