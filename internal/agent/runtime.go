@@ -27,7 +27,6 @@ type Runtime interface {
 // Emitter takes events; the ids of task, agent and sandbox are added to their data.
 type Emitter interface {
 	Emit(eventType string, data map[string]any)
-	Flush(ctx context.Context) error
 }
 
 // Messages hands out what is said to the agent: again after a restart, unless it was Used.

@@ -14,7 +14,6 @@ import (
 type noted map[string][]map[string]any
 
 func (n noted) Emit(eventType string, data map[string]any) { n[eventType] = append(n[eventType], data) }
-func (noted) Flush(context.Context) error                  { return nil }
 
 // A sub-agent in the background is complete when it has ended, not when it was begun.
 func TestASubagentInTheBackgroundIsCompleteWhenItHasEnded(t *testing.T) {

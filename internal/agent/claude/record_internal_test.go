@@ -17,8 +17,7 @@ import (
 
 type nobody struct{}
 
-func (nobody) Emit(string, map[string]any)   {}
-func (nobody) Flush(_ context.Context) error { return nil }
+func (nobody) Emit(string, map[string]any) {}
 
 func newTestRecorder() *recorder {
 	r := newRecorder(context.Background(), agent.Env{Report: nobody{}, Doing: &reporter.Activity{}}, &place{})
