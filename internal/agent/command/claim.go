@@ -93,18 +93,6 @@ func (r *recorder) saidSo() bool {
 	return r.ended != nil || r.outcome != nil
 }
 
-// disproved is what a program has said of a success that does not hold.
-func (r *recorder) disproved() map[string]any {
-	data := map[string]any{}
-	maps.Copy(data, r.claim().Data)
-	for _, name := range []string{"success", "validation_passed"} {
-		if _, said := data[name]; said {
-			data[name] = false
-		}
-	}
-	return data
-}
-
 // completion is the data of the end of a run that went well: what the program said, and what is known of it.
 func (r *recorder) completion(known map[string]any) map[string]any {
 	r.mu.Lock()

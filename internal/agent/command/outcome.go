@@ -58,8 +58,15 @@ func (r *run) Failure() *continuous.Failure {
 
 // Failing adds what the program has said of its outcome, which does not hold.
 func (r *run) Failing(f *continuous.Failure) {
-	if r.rec.claim() != nil {
-		f.Data = r.rec.disproved()
+	said := r.rec.claim()
+	if said == nil {
+		return
+	}
+	f.Data = maps.Clone(said.Data)
+	for _, name := range []string{"success", "validation_passed"} {
+		if _, told := f.Data[name]; told {
+			f.Data[name] = false
+		}
 	}
 }
 
@@ -92,16 +99,13 @@ func (e *end) class() task.FailureClass {
 	return task.ClassAgentError
 }
 
-func (e *end) words() string {
-	return strings.TrimSpace(fmt.Sprintf("The command ended with exit code %d (%s). %s", e.ExitCode, e.Outcome, e.Note))
-}
-
 // well reports whether the program ended by itself, with success.
 func (e *end) well() bool { return e.Outcome == proc.Exited && e.ExitCode == 0 }
 
 func (e *end) failure() *continuous.Failure {
+	text := strings.TrimSpace(fmt.Sprintf("The command ended with exit code %d (%s). %s", e.ExitCode, e.Outcome, e.Note))
 	return &continuous.Failure{
-		Class: e.class(), Kind: string(e.Outcome), Reason: "error", Text: e.words() + " " + agent.EndOf(e.output),
+		Class: e.class(), Kind: string(e.Outcome), Reason: "error", Text: text + " " + agent.EndOf(e.output),
 		Data: map[string]any{"exit_code": e.ExitCode, "output": e.output, "duration_ms": e.Duration.Milliseconds()},
 	}
 }
