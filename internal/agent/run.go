@@ -60,6 +60,30 @@ func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, 
 	return s.run(ctx), nil
 }
 
+// Flush sends what an agent that has ended left in its spool, until all of it is acknowledged,
+// the API wants nothing more, or ctx ends. A spool that somebody holds is [spool.ErrLocked]: its
+// agent lives, and sends by itself.
+func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
+	s, done, err := open(withDefaults(cfg), deps)
+	if err != nil {
+		return err
+	}
+	defer done()
+	sending, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.report.Run(sending) // Flush tells how it ended
+	}()
+	err = s.report.Flush(ctx)
+	stop()
+	<-ended
+	if errors.Is(err, reporter.ErrGone) {
+		return nil
+	}
+	return err
+}
+
 // open opens the spool and the line to the API; done closes them.
 func open(cfg agentconfig.Config, deps Deps) (s *session, done func(), err error) {
 	sp, err := spool.Open(filepath.Join(cfg.Dir, SpoolName), spool.Config{Limit: cfg.SpoolBytes})
