@@ -20,11 +20,10 @@ const emulatorLinked = true
 // startEmulator starts the Daytona emulator and points the provider at it. Its sandboxes end
 // with it: the next start finds none.
 func (d *dev) startEmulator(ctx context.Context) (func() error, error) {
-	here := place(d.cfg)
-	if err := os.RemoveAll(here.PrivateDir("daytona-emulator")); err != nil { // the lock of home is ours, so what is there is of a start that was killed
+	if err := os.RemoveAll(place(d.cfg).PrivateDir("daytona-emulator")); err != nil { // the lock of home is ours, so what is there is of a start that was killed
 		return nil, fmt.Errorf("clear the folder of the Daytona emulator: %w", err)
 	}
-	dir, err := here.MakePrivateDir("daytona-emulator")
+	dir, err := place(d.cfg).MakePrivateDir("daytona-emulator")
 	if err != nil {
 		return nil, err
 	}

@@ -120,8 +120,7 @@ func newLocal(cfg *config.Loaded, log *slog.Logger) (*local.Provider, error) {
 	root := cfg.Sandbox.Dir
 	if root == "" {
 		var err error
-		here := place(cfg)
-		if root, err = here.MakePrivateDir("sandboxes"); err != nil {
+		if root, err = place(cfg).MakePrivateDir("sandboxes"); err != nil {
 			return nil, err
 		}
 	}

@@ -31,8 +31,7 @@ func settleSocket(cfg *config.Loaded) error {
 // Where the kernel takes no path that long, or where there are no local sandboxes, those that need none have none.
 func settleDevSocket(cfg *config.Loaded) error {
 	const longest = 107
-	here := place(cfg)
-	path := filepath.Join(here.PrivateDir("api"), "api.sock")
+	path := filepath.Join(place(cfg).PrivateDir("api"), "api.sock")
 	if cfg.API.Socket != "" || runtime.GOOS != "linux" || len(path) > longest {
 		return settleSocket(cfg)
 	}
@@ -40,8 +39,7 @@ func settleDevSocket(cfg *config.Loaded) error {
 }
 
 func makeSocket(cfg *config.Loaded) error {
-	here := place(cfg)
-	dir, err := here.MakePrivateDir("api")
+	dir, err := place(cfg).MakePrivateDir("api")
 	if err != nil {
 		return fmt.Errorf("make the folder of the API's socket: %w", err)
 	}

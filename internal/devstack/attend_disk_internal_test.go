@@ -5,6 +5,7 @@ package devstack
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -23,7 +24,7 @@ func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
 	require.ErrorIs(t, os.WriteFile(filepath.Join(home, "fill"), make([]byte, 2<<20), 0o600), syscall.ENOSPC)
-	p := part{cfg: withDefaults(Config{Home: home}), answers: func(context.Context) error { return errors.New("locked") }}
+	p := part{cfg: withDefaults(Config{Home: home, Log: slog.New(slog.DiscardHandler)}), answers: func(context.Context) error { return errors.New("locked") }}
 	require.Zero(t, p.silence(t.Context(), time.Minute))
 	require.NoError(t, os.Remove(filepath.Join(home, "fill")))
 	require.Eventually(t, func() bool { return p.silence(t.Context(), time.Minute) > time.Minute }, 30*time.Second, 10*time.Millisecond)

@@ -42,7 +42,7 @@ func TestAttend_AnErrorThatIsAnsweredIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())
 		looks := 0
-		p := part{cfg: withDefaults(Config{}), answers: func(context.Context) error {
+		p := part{cfg: withDefaults(Config{Log: slog.New(slog.DiscardHandler)}), answers: func(context.Context) error {
 			if looks++; looks == 100 {
 				end()
 			}
@@ -58,6 +58,6 @@ func TestAttend_SaysHowAPartEnded(t *testing.T) {
 	for want, err := range map[string]error{"exit status 0": nil, "signal: killed": errors.New("signal: killed")} {
 		c := &child{done: make(chan struct{}), err: err}
 		close(c.done)
-		require.Equal(t, want, part{cfg: withDefaults(Config{})}.attend(t.Context(), c))
+		require.Equal(t, want, part{cfg: withDefaults(Config{Log: slog.New(slog.DiscardHandler)})}.attend(t.Context(), c))
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -197,6 +199,16 @@ func (p *postgres) clearPostmaster(ctx context.Context) error {
 	return nil
 }
 
+// worksIn reports whether a live process has dir as its working directory, as a postmaster has its data directory. Where the
+// system does not say, PostgreSQL judges its own pid file.
+func worksIn(pid int, dir string) bool {
+	if runtime.GOOS != "linux" {
+		return true
+	}
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	return err == nil && cwd == dir && birth(pid) != ""
+}
+
 // url reaches a database by the socket.
 func (p *postgres) url(database string) string {
 	query := url.Values{"host": {p.sock}, "port": {strconv.Itoa(pgPort)}}
@@ -218,4 +230,26 @@ func (p *postgres) ready(ctx context.Context) error {
 		_, err = conn.Exec(ctx, "CREATE DATABASE "+pgName)
 	}
 	return err
+}
+
+// servant is the user that PostgreSQL runs as: nil for our own, or, since it refuses root, postgres, else nobody. A UID without a passwd
+// entry will not do.
+func servant() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // nil is ourselves
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		found, err := user.Lookup(name)
+		if err != nil || found.Uid == "0" {
+			continue
+		}
+		uid, uerr := strconv.ParseUint(found.Uid, 10, 32)
+		gid, gerr := strconv.ParseUint(found.Gid, 10, 32)
+		if err := errors.Join(uerr, gerr); err != nil {
+			return nil, fmt.Errorf("read the IDs of user %s: %w", name, err)
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	}
+	return nil, task.Errorf(task.CodeInvalid, "PostgreSQL refuses to run as root, and there is no user postgres or nobody; "+
+		"make one (useradd --system postgres), or set DATABASE_URL")
 }

@@ -1,15 +1,23 @@
 package devstack
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/proctable"
+	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // program is what a part runs.
@@ -114,6 +122,17 @@ func (c *child) leaveMark() error {
 	return writeJSON(c.mark, mark{PID: c.process.Pid, Birth: birth(c.process.Pid)})
 }
 
+// birth identifies a live process beyond its pid: boot id and start time. It is empty for one that is gone or a zombie, and
+// where the system does not say: what a kill -9 left must be ended by hand there.
+func birth(pid int) string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	p, there := proctable.Read(pid)
+	if err != nil || !there || p.HasEnded() {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", bytes.TrimSpace(boot), p.Start)
+}
+
 // endLeftover ends the program that a mark names, if it is still the same process.
 func endLeftover(ctx context.Context, path string, grace time.Duration) error {
 	var m mark
@@ -147,14 +166,48 @@ func endPID(ctx context.Context, pid int, alive func() bool, sig syscall.Signal,
 func await(ctx context.Context, limit time.Duration, fact func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
 	for !fact() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// obituary says why a child has ended that should have stayed. It is [syscall.EADDRINUSE]
+// too if the child found a port taken.
+func (c *child) obituary() error {
+	said := c.said()
+	cause := c.err
+	if strings.Contains(said, syscall.EADDRINUSE.Error()) {
+		cause = errors.Join(cause, syscall.EADDRINUSE)
+	}
+	return task.Errorf(task.CodeUnavailable, "%s ended as it started (%v): %s\nIts log is %s; omoi doctor looks for what could be wrong",
+		c.name, c.err, lastWords(said), c.log).WithCause(cause)
+}
+
+// said is the beginning of a child's output, without that of earlier ones in the same log.
+func (c *child) said() string {
+	file, err := os.Open(c.log)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // only read
+	content, err := io.ReadAll(io.NewSectionReader(file, c.begin, 1<<20))
+	if err != nil {
+		return ""
+	}
+	return string(content)
+}
+
+// lastWords are a panic's first line, which a long trace follows, else the last lines.
+func lastWords(text string) string {
+	const most = 5
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return cmp.Or(strings.Join(lines[max(0, len(lines)-most):], "\n"), "it said nothing")
 }

@@ -8,9 +8,3 @@ import "syscall"
 func attributes(as *syscall.Credential, _ syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Credential: as}
 }
-
-// birth is not known here; what a kill -9 left must be ended by hand.
-func birth(int) string { return "" }
-
-// worksIn is not known here; PostgreSQL judges its own pid file.
-func worksIn(int, string) bool { return true }

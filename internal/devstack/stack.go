@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,7 +25,7 @@ const postgresVersion = "16.9.0"
 // Config says what is started, and where.
 type Config struct {
 	Home     string // OMOI_HOME; its lock is held by the caller
-	DataRoot string // where another user's data goes when we are root; default /var/lib/omoi
+	DataRoot string // where another user's data goes when we are root
 
 	DatabaseURL     string // used instead of a private PostgreSQL; empty: none
 	PostgresBin     string // directory of initdb and postgres, or [Download]; empty: found, else downloaded
@@ -48,7 +49,7 @@ type Config struct {
 	Log          *slog.Logger
 }
 
-func (c *Config) say(step string) {
+func (c Config) say(step string) {
 	if c.Progress != nil {
 		c.Progress(step)
 	}
@@ -56,7 +57,7 @@ func (c *Config) say(step string) {
 
 // PrivateDir is a directory for data that another user of the machine must reach: below
 // home, or below DataRoot if we are root, since nobody else can enter root's home.
-func (c *Config) PrivateDir(name string) string {
+func (c Config) PrivateDir(name string) string {
 	if os.Geteuid() != 0 {
 		return filepath.Join(c.Home, name)
 	}
@@ -65,7 +66,7 @@ func (c *Config) PrivateDir(name string) string {
 
 // MakePrivateDir makes a private directory and lets other users walk to it; as root it
 // belongs to us and everybody may enter it.
-func (c *Config) MakePrivateDir(name string) (string, error) {
+func (c Config) MakePrivateDir(name string) (string, error) {
 	dir := c.PrivateDir(name)
 	if os.Geteuid() != 0 {
 		return dir, os.MkdirAll(dir, 0o700)
@@ -81,7 +82,7 @@ func (c *Config) MakePrivateDir(name string) (string, error) {
 
 // openWay lets other users walk through the folders above a private directory, which
 // are ours and hold nothing else. Only root needs it.
-func (c *Config) openWay() error {
+func (c Config) openWay() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -143,16 +144,12 @@ func Start(ctx context.Context, cfg Config) (*Stack, error) {
 }
 
 func withDefaults(c Config) Config {
-	c.DataRoot = cmp.Or(c.DataRoot, "/var/lib/omoi")
 	c.PostgresURL = cmp.Or(c.PostgresURL, "https://repo1.maven.org/maven2")
 	c.PostgresVersion = cmp.Or(c.PostgresVersion, postgresVersion)
 	c.StartTimeout = cmp.Or(c.StartTimeout, 2*time.Minute)
 	c.Wedged = cmp.Or(c.Wedged, 30*time.Second)
 	c.startGrace = cmp.Or(c.startGrace, time.Second)
 	c.LogLimit = cmp.Or(c.LogLimit, 16<<20)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
 	return c
 }
 
@@ -321,11 +318,7 @@ func (s *Stack) watch(life context.Context, p part, c *child) {
 			return
 		}
 		s.mu.Lock()
-		for i := range s.children {
-			if s.children[i] == c {
-				s.children[i] = next
-			}
-		}
+		s.children[slices.Index(s.children, c)] = next
 		s.mu.Unlock()
 		c = next
 	}
