@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/omoi-dev/omoi/config"
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/conformance"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -62,8 +63,7 @@ func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o confo
 
 // besideSandboxes gives local sandboxes a folder of their own next to the real one.
 func besideSandboxes(cfg *config.Loaded) (string, error) {
-	here := place(cfg)
-	beside := existing(cmp.Or(cfg.Sandbox.Dir, here.PrivateDir("sandboxes")))
+	beside := existing(cmp.Or(cfg.Sandbox.Dir, place(cfg).PrivateDir("sandboxes")))
 	dir, err := os.MkdirTemp(beside, ".check-")
 	if err != nil {
 		return "", task.Errorf(task.CodeInvalid, "no sandbox can be tried: %s; set sandbox.dir to a folder of yours", unwritable(beside, err))
@@ -77,10 +77,9 @@ func besideSandboxes(cfg *config.Loaded) (string, error) {
 
 // commandLines are those of all processes of this machine; none where there is no /proc.
 func commandLines() []string {
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
 	var lines []string
-	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil && len(text) > 0 {
+	for _, pid := range proctable.IDs() {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(text) > 0 {
 			lines = append(lines, strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")))
 		}
 	}

@@ -163,7 +163,7 @@ func checkScript(script []byte) error {
 func (c *core) apiConfig() api.Config {
 	cfg := c.cfg
 	return api.Config{
-		Open: cfg.API.AuthDisabled, Organization: c.organization, User: c.owner, AllowedHosts: allowedHosts(cfg),
+		Open: cfg.API.AuthDisabled, Organization: c.organization, User: c.owner, AllowedHosts: hostOf(cfg.API.CallbackURL),
 		Version: ReadBuild().String(), Protocol: agentconfig.Protocol, TemporalUIURL: cfg.Temporal.UIURL, Namespace: cfg.Temporal.Namespace,
 		Agent:            cfg.Task.Agent,
 		Provider:         cfg.Task.Provider,
@@ -182,9 +182,9 @@ func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// allowedHosts are the names, besides loopback, under which agents address an open server.
-func allowedHosts(cfg *config.Loaded) []string {
-	u, err := url.Parse(cfg.API.CallbackURL)
+// hostOf returns the name of a URL's host as a list; empty where there is none.
+func hostOf(address string) []string {
+	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {
 		return nil
 	}

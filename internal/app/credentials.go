@@ -23,12 +23,9 @@ const credentialFile = "credential.keys" //nolint:gosec // a name
 // credentialRing takes the keys that encrypt credentials from the configuration, or from home, where one is
 // made on the first start.
 func credentialRing(cfg *config.Loaded) (*credential.Ring, error) {
-	text := cfg.Credential.Keys.Reveal()
-	if text == "" {
-		var err error
-		if text, err = keep(cfg.Home, credentialFile, credential.NewKey); err != nil {
-			return nil, err
-		}
+	text, err := keep(cfg.Credential.Keys.Reveal(), cfg.Home, credentialFile, credential.NewKey)
+	if err != nil {
+		return nil, err
 	}
 	return credential.ParseRing(text)
 }

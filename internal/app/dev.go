@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -108,9 +107,7 @@ func (d *dev) stackConfig() devstack.Config {
 	out.TemporalBin = cfg.Dev.TemporalBin
 	out.TemporalPort = devstack.Port{Want: cfg.Dev.TemporalPort, Fixed: cfg.Given("dev.temporal_port")}
 	out.TemporalUIPort = devstack.Port{Want: cfg.Dev.TemporalUIPort, Fixed: cfg.Given("dev.temporal_ui_port")}
-	if u, err := url.Parse(cfg.Temporal.UIURL); err == nil && u.Hostname() != "" {
-		out.WebHosts = []string{u.Hostname()}
-	}
+	out.WebHosts = hostOf(cfg.Temporal.UIURL)
 	out.Namespace = cfg.Temporal.Namespace
 	out.SearchAttributes = []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
 	out.Progress, out.Log = d.opts.Progress, d.opts.log(cfg)
@@ -147,7 +144,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		return err
 	}
 	c.shutdown = shutdown{api: apiStop, worker: workerStop}
-	limit, cancel := after(ctx, servicesTime+lateTime)
+	limit, cancel := wait.Outlast(ctx, servicesTime+lateTime)
 	defer cancel()
 	defer func() { err = errors.Join(err, within(limit, c.close)) }()
 	for _, step := range []func(context.Context) error{c.guarded, c.agree, c.claim} {
@@ -200,16 +197,20 @@ func (d *dev) migrate(ctx context.Context) error {
 	return postgres.Migrate(ctx, target)
 }
 
-// announce waits until the API says that everything answers.
+// announce calls opts.Ready once everything answers.
 func (d *dev) announce(ctx context.Context) error {
-	for !isReady(ctx, d.info.APIURL) {
-		if err := wait.For(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
+	d.untilReady(ctx)
+	if ctx.Err() == nil {
+		d.opts.ready(d.info)
 	}
-	d.opts.ready(d.info)
 	<-ctx.Done()
 	return nil
+}
+
+// untilReady waits until the API says that everything answers, or ctx ends.
+func (d *dev) untilReady(ctx context.Context) {
+	for !isReady(ctx, d.info.APIURL) && wait.For(ctx, 20*time.Millisecond) == nil {
+	}
 }
 
 func isReady(ctx context.Context, base string) bool {

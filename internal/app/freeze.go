@@ -44,7 +44,7 @@ const servicesTime = freezeTime + apiStop + workerStop - noteTime
 
 // serve runs services until ctx ends, and cuts off those that do not stop in time.
 func (d *dev) serve(ctx context.Context, c *core, f *freezer, services ...service) error {
-	limit, cancel := after(ctx, servicesTime)
+	limit, cancel := wait.Outlast(ctx, servicesTime)
 	defer cancel()
 	defer d.freezeLate(ctx, c, f)
 	return runWithin(ctx, limit, services...)
@@ -104,8 +104,7 @@ func (f *freezer) each(ctx context.Context, of map[string]sandbox.Freezer, act f
 // tend thaws what the last stop froze, once the API answers, and at the stop freezes what runs,
 // before anything else is stopped.
 func (d *dev) tend(ctx context.Context, c *core, f *freezer) error {
-	for !isReady(ctx, d.info.APIURL) && wait.For(ctx, 20*time.Millisecond) == nil {
-	}
+	d.untilReady(ctx)
 	d.thaw(ctx, c, f)
 	<-ctx.Done()
 	d.farewell(context.WithoutCancel(ctx), c, f)

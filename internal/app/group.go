@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -80,11 +79,4 @@ func stopWithin(limit context.Context, all []*running) error {
 // errCutOff says that a part took longer than a stop may take.
 func errCutOff(part string) error {
 	return task.Errorf(task.CodeInternal, "cannot stop all parts of omoi in time: %s did not end and was cut off. Next: omoi dev, which continues all tasks", part)
-}
-
-// after returns a context that ends d after ctx has ended.
-func after(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
-	return late, func() { stop(); cancel() }
 }

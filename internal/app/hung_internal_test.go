@@ -17,6 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/devstack"
 	"github.com/omoi-dev/omoi/internal/postgres"
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // prompt is a provider that freezes its sandbox if there is time left.
@@ -75,7 +76,7 @@ func TestStop_AllPartsHang(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		asked := time.Now()
-		limit, cancel := after(ctx, servicesTime+lateTime)
+		limit, cancel := wait.Outlast(ctx, servicesTime+lateTime)
 		defer cancel()
 		err := d.serve(ctx, c, f, service{"relay", func(context.Context) error { <-forever.Done(); return nil }})
 		require.ErrorContains(t, within(limit, func() error { <-forever.Done(); return nil }), "did not end")

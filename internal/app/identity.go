@@ -19,12 +19,9 @@ import (
 // tokenRing takes the keys of sandbox tokens from the configuration, or from home, where
 // one is made on the first start.
 func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
-	text := cfg.Token.Key.Reveal()
-	if text == "" {
-		var err error
-		if text, err = keep(cfg.Home, "token.key", newKey); err != nil {
-			return nil, err
-		}
+	text, err := keep(cfg.Token.Key.Reveal(), cfg.Home, "token.key", newKey)
+	if err != nil {
+		return nil, err
 	}
 	current, err := parseKey("token.key", text)
 	if err != nil {
@@ -112,15 +109,15 @@ func parseKey(setting, text string) (token.Key, error) {
 
 // hostID names this machine: configured, or made once and kept under home.
 func hostID(cfg *config.Loaded) (string, error) {
-	if cfg.Worker.HostID != "" {
-		return cfg.Worker.HostID, nil
-	}
-	return keep(cfg.Home, "host.id", func() string { return strings.ToLower(rand.Text()[:16]) })
+	return keep(cfg.Worker.HostID, cfg.Home, "host.id", func() string { return strings.ToLower(rand.Text()[:16]) })
 }
 
-// keep answers the content of a file of home with mode 0600, made on the first call. Of
+// keep answers what is configured, else the content of a file of home with mode 0600, made on the first call. Of
 // two processes that make it at once both get the same.
-func keep(home, name string, create func() string) (string, error) {
+func keep(configured, home, name string, create func() string) (string, error) {
+	if configured != "" {
+		return configured, nil
+	}
 	path := filepath.Join(home, name)
 	content, err := os.ReadFile(path)
 	if err == nil {

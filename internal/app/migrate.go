@@ -29,7 +29,7 @@ func MigrateUp(ctx context.Context, cfg *config.Loaded) ([]Step, error) {
 	if err := postgres.Migrate(ctx, url); err != nil {
 		return nil, err
 	}
-	return postgres.Status(ctx, url)
+	return MigrateStatus(ctx, cfg)
 }
 
 // MigrateStatus changes nothing.
