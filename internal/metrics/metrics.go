@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -25,11 +26,8 @@ type Metrics struct {
 	log      *slog.Logger
 }
 
-// New makes the metrics of a process, all at zero. version is that of the binary; log may be nil.
+// New makes the metrics of a process, all at zero. version is that of the binary.
 func New(version string, log *slog.Logger) (*Metrics, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m := &Metrics{counts: newCounts(r), registry: r, log: log}
@@ -79,12 +77,7 @@ func durations() []float64 {
 
 // find describes a metric; every name in this package is in the catalogue.
 func find(name string) Metric {
-	for _, m := range Catalogue() {
-		if m.Name == name {
-			return m
-		}
-	}
-	return Metric{Name: name}
+	return catalogue[slices.IndexFunc(catalogue, func(m Metric) bool { return m.Name == name })]
 }
 
 func gaugeVec(r *prometheus.Registry, name string) *prometheus.GaugeVec {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,7 +40,7 @@ func scrape(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
 
 func make1(t *testing.T) *metrics.Metrics {
 	t.Helper()
-	m, err := metrics.New("v1", nil)
+	m, err := metrics.New("v1", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, m.Close(context.Background())) })
 	return m
@@ -210,7 +211,7 @@ func TestSDKCountsToo(t *testing.T) {
 }
 
 func BenchmarkCounting(b *testing.B) {
-	m, err := metrics.New("v1", nil)
+	m, err := metrics.New("v1", slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	count := m.Route(http.MethodPost, "/events")
 	b.ReportAllocs()

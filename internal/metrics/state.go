@@ -64,7 +64,7 @@ func (c *stateCollector) state() (postgres.State, error) {
 	const longest = 5 * time.Second
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.at.IsZero() && time.Since(c.at) < c.fresh {
+	if time.Since(c.at) < c.fresh {
 		return c.last, c.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), longest) // a scrape gives collectors no context

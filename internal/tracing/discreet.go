@@ -37,7 +37,7 @@ func (d *discreet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 func (d *discreet) complain(ctx context.Context, spans int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.said.IsZero() && time.Since(d.said) < time.Minute {
+	if time.Since(d.said) < time.Minute {
 		return
 	}
 	d.said = time.Now()

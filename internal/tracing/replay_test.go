@@ -1,6 +1,7 @@
 package tracing_test
 
 import (
+	"log/slog"
 	"path/filepath"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 func TestHistoriesReplayUnderTracing(t *testing.T) {
 	t.Parallel()
 	// nobody listens there; a replay makes spans all the same
-	on, err := tracing.Open(t.Context(), tracing.Config{Endpoint: "http://127.0.0.1:1", Sample: 0}, nil)
+	on, err := tracing.Open(t.Context(), tracing.Config{Endpoint: "http://127.0.0.1:1", Sample: 0}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, on.Close(t.Context())) }()
 	around, ok := on.Interceptors()[0].(interceptor.WorkerInterceptor)

@@ -32,13 +32,10 @@ type Tracing struct {
 }
 
 // Open makes tracing; it does not wait for the collector. Without an endpoint it answers
-// nil, which is off. log may be nil.
+// nil, which is off.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Tracing, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil //nolint:nilnil // nil is off, and says so
-	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
 	}
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(strings.TrimSuffix(cfg.Endpoint, "/")+"/v1/traces"), otlptracehttp.WithHeaders(cfg.Headers))

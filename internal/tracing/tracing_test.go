@@ -58,7 +58,7 @@ func TestSpansLoseTheirTexts(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	on, err := tracing.Open(t.Context(), tracing.Config{Endpoint: server.URL + "/", Sample: 1}, nil)
+	on, err := tracing.Open(t.Context(), tracing.Config{Endpoint: server.URL + "/", Sample: 1}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	_, span := on.Provider().Tracer("test").Start(t.Context(), "a step")
 	span.SetAttributes(attribute.String("http.route", "/a/{id}"), attribute.String("user_agent.original", "planted-1"))

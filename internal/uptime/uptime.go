@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
@@ -55,12 +57,8 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	go func() {
 		defer cancel()
 		for left := d; left > 0; left = end - Now() {
-			timer := time.NewTimer(left)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
+			if wait.For(ctx, left) != nil {
 				return
-			case <-timer.C:
 			}
 		}
 	}()
