@@ -90,14 +90,9 @@ func registerTasks(r registry, a *activities.Activities) {
 	registerActivities(r, sandboxList(a))
 }
 
-// registerSandboxes fills a worker of sandbox work.
-func registerSandboxes(r registry, a *activities.Activities) {
-	registerActivities(r, sandboxList(a))
-}
-
-// registerPullRelays fills a worker of pull relays, which have a queue of their own since they last.
-func registerPullRelays(r registry, a *activities.Activities) {
-	registerActivities(r, []named{{contract.RelaySandbox, a.RelaySandbox}})
+// relayList is the pull relay, which has a queue of its own since it lasts.
+func relayList(a *activities.Activities) []named {
+	return []named{{contract.RelaySandbox, a.RelaySandbox}}
 }
 
 func registerActivities(r registry, list []named) {

@@ -37,7 +37,7 @@ func registered() *book {
 	b := newBook()
 	a := activities.New(activities.Config{}, activities.Deps{})
 	registerTasks(b, a)
-	registerPullRelays(b, a)
+	registerActivities(b, relayList(a))
 	return b
 }
 
@@ -140,7 +140,7 @@ func TestSandboxQueuesHoldSandboxWorkOnly(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	a := activities.New(activities.Config{}, activities.Deps{})
-	registerSandboxes(b, a)
+	registerActivities(b, sandboxList(a))
 	require.Empty(t, b.workflows)
 	require.Len(t, b.activities, len(sandboxList(a)))
 	for _, one := range quickList(a) {

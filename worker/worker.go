@@ -24,6 +24,9 @@ const (
 	// maxActivities is the limit of concurrent activities on each queue. They wait for networks and disks, and each may
 	// hold a connection to the database for a moment.
 	maxActivities = 100
+	// maxPullRelays is the limit of concurrent pull relays on each queue of theirs. They wait more than they work, and nobody
+	// would hear a sandbox whose relay found no room.
+	maxPullRelays = 1000
 	// maxWorkflowTasks is the limit of concurrent workflow tasks, which use the processor alone.
 	maxWorkflowTasks = 50
 	// pollers is the number of pollers of each kind and queue: enough to fetch a burst within a second.
@@ -47,7 +50,7 @@ type Config struct {
 	// Capacity is how many sandboxes the machine may hold; 0: no limit.
 	Capacity int
 
-	StopTimeout time.Duration // for activities under way when the process ends; default 10 s
+	StopTimeout time.Duration // for activities under way when the process ends
 	HostBeat    time.Duration // between heartbeats of the host; default [HostHeartbeat]
 	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
 
@@ -68,29 +71,27 @@ type Schedules interface {
 	WakeReaper(ctx context.Context) error
 }
 
-// Deps are what a worker works with; Log may be left out.
+// Deps are what a worker works with.
 type Deps struct {
 	Client     client.Client
 	Activities *activities.Activities
 	Hosts      Hosts
 	Schedules  Schedules
-	Log        *slog.Logger // default: discards
+	Log        *slog.Logger
 }
 
 // Worker polls the task queues of omoi. It is unversioned: old histories must replay.
 type Worker struct {
 	cfg  Config
 	deps Deps
-	log  *slog.Logger
 	back bool // what was lost with this machine is to be looked for
 }
 
 // New makes a worker; [Worker.Run] starts it.
 func New(cfg Config, deps Deps) *Worker {
-	cfg.StopTimeout = cmp.Or(cfg.StopTimeout, 10*time.Second)
 	cfg.HostBeat = cmp.Or(cfg.HostBeat, HostHeartbeat)
 	cfg.Restore = cmp.Or(cfg.Restore, time.Minute)
-	return &Worker{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler))}
+	return &Worker{cfg: cfg, deps: deps}
 }
 
 // Run works until ctx ends, then lets what is under way finish for StopTimeout and answers
@@ -136,11 +137,11 @@ func (w *Worker) schedule(ctx context.Context) {
 		return
 	}
 	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
-		w.log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
 	}
 	for wait.For(ctx, w.cfg.Restore) == nil {
 		if err := w.deps.Schedules.RestoreSchedules(ctx); err != nil {
-			w.log.WarnContext(ctx, "schedules not looked at, tried again", slog.String("error", err.Error()))
+			w.deps.Log.WarnContext(ctx, "schedules not looked at, tried again", slog.String("error", err.Error()))
 		}
 	}
 }
@@ -153,7 +154,7 @@ func (w *Worker) insist(ctx context.Context, step string, passes func(error) boo
 		if err == nil || !passes(err) {
 			return err
 		}
-		w.log.WarnContext(ctx, "step failed, tried again", slog.String("step", step), slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "step failed, tried again", slog.String("step", step), slog.String("error", err.Error()))
 		if wait.For(ctx, pause) != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (w *Worker) start(fail context.CancelCauseFunc) (stop func(), err error) {
 		}
 		running = append(running, one)
 	}
-	w.log.Info("worker started", slog.String("host_id", w.cfg.HostID), slog.Int("task_queues", len(running)))
+	w.deps.Log.Info("worker started", slog.String("host_id", w.cfg.HostID), slog.Int("task_queues", len(running)))
 	return stop, nil
 }
 
@@ -191,24 +192,15 @@ func (w *Worker) queues(fail context.CancelCauseFunc) []worker.Worker {
 	for _, name := range []string{contract.QueueSandboxes, contract.QueueHost(w.cfg.HostID)} {
 		options := w.options(fail)
 		options.DisableWorkflowWorker = true
-		one := worker.New(w.deps.Client, name, options)
-		registerSandboxes(one, a)
-		all = append(all, one, w.pullRelays(name, fail))
+		sandboxes := worker.New(w.deps.Client, name, options)
+		registerActivities(sandboxes, sandboxList(a))
+		options.MaxConcurrentActivityExecutionSize = maxPullRelays
+		options.MaxConcurrentActivityTaskPollers = 1
+		relays := worker.New(w.deps.Client, contract.QueuePullRelays(name), options)
+		registerActivities(relays, relayList(a))
+		all = append(all, sandboxes, relays)
 	}
 	return all
-}
-
-// pullRelays makes the worker of the pull relays of one sandbox queue. They wait more than they work, and nobody would hear a sandbox
-// whose relay found no room.
-func (w *Worker) pullRelays(queue string, fail context.CancelCauseFunc) worker.Worker {
-	const more = 10
-	options := w.options(fail)
-	options.DisableWorkflowWorker = true
-	options.MaxConcurrentActivityExecutionSize *= more
-	options.MaxConcurrentActivityTaskPollers = 1
-	one := worker.New(w.deps.Client, contract.QueuePullRelays(queue), options)
-	registerPullRelays(one, w.deps.Activities)
-	return one
 }
 
 func (w *Worker) options(fail context.CancelCauseFunc) worker.Options {
@@ -255,7 +247,7 @@ func (w *Worker) seen(ctx context.Context) {
 	defer cancel()
 	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Agents, w.cfg.Capacity)
 	if err != nil && ctx.Err() == nil {
-		w.log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
 	}
 	if w.back = w.back || back; w.back { // the reaper may rest: lost sandboxes do not keep it awake
 		w.back = w.deps.Schedules.WakeReaper(within) != nil

@@ -91,7 +91,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
 	w := worker.New(
 		worker.Config{HostID: "h1", Providers: []string{"local"}, HostBeat: 20 * time.Millisecond, Restore: 20 * time.Millisecond},
-		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s},
+		worker.Deps{Client: c, Activities: activities.New(activities.Config{}, activities.Deps{}), Hosts: h, Schedules: s, Log: slog.New(slog.DiscardHandler)},
 	)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -19,45 +19,37 @@ import (
 // EnsureSchedules makes the schedules of an installation, and changes those that say
 // something else than this configuration. Any number of processes may call it at once.
 func (c *Client) EnsureSchedules(ctx context.Context) error {
-	return c.eachSchedule(func(wanted client.ScheduleOptions) error {
-		ctx, cancel := c.bounded(ctx)
-		defer cancel()
-		made, err := c.makeSchedule(ctx, wanted)
-		if err != nil || made {
-			return err
-		}
-		return c.changeSchedule(ctx, wanted)
-	})
-}
-
-// RestoreSchedules makes those schedules again that somebody has deleted, and changes none. After one was made the reaper
-// is woken, which lets all of them rest again where there is nothing to watch.
-func (c *Client) RestoreSchedules(ctx context.Context) error {
-	anew := false
-	err := c.eachSchedule(func(wanted client.ScheduleOptions) error {
-		ctx, cancel := c.bounded(ctx)
-		defer cancel()
-		made, err := c.makeSchedule(ctx, wanted)
-		anew = anew || made
-		return err
-	})
-	if anew {
-		err = errors.Join(err, c.WakeReaper(ctx))
-	}
-	return err
-}
-
-func (c *Client) eachSchedule(do func(client.ScheduleOptions) error) error {
 	for _, wanted := range c.wanted() {
-		if err := do(wanted); err != nil {
+		made, err := c.makeSchedule(ctx, wanted)
+		if err == nil && !made {
+			err = c.changeSchedule(ctx, wanted)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// RestoreSchedules makes those schedules again that somebody has deleted, and changes none. After one was made the reaper
+// is woken, which lets all of them rest again where there is nothing to watch.
+func (c *Client) RestoreSchedules(ctx context.Context) error {
+	anew := false
+	var errs []error
+	for _, wanted := range c.wanted() {
+		made, err := c.makeSchedule(ctx, wanted)
+		anew, errs = anew || made, append(errs, err)
+	}
+	if anew {
+		errs = append(errs, c.WakeReaper(ctx))
+	}
+	return errors.Join(errs...)
+}
+
 // makeSchedule makes a schedule unless it is there.
 func (c *Client) makeSchedule(ctx context.Context, wanted client.ScheduleOptions) (made bool, err error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	_, err = c.sdk.ScheduleClient().Create(ctx, wanted)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return false, nil
@@ -157,6 +149,8 @@ func periodic(period time.Duration, id string, action client.ScheduleWorkflowAct
 const leastCatchup = 10 * time.Second
 
 func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
 	handle := c.sdk.ScheduleClient().GetHandle(ctx, wanted.ID)
 	found, err := handle.Describe(ctx)
 	if err != nil {

@@ -30,12 +30,11 @@ func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry boo
 		in.SearchAttributes = false
 		err = c.startTask(ctx, in, retry)
 	}
-	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	switch {
-	case errors.As(err, &started) && !retry:
+	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
+		if retry {
+			return c.whyNoRetry(ctx, in.TaskID)
+		}
 		return nil
-	case errors.As(err, &started):
-		return c.whyNoRetry(ctx, in.TaskID)
 	}
 	return coded("start task "+in.TaskID, err)
 }
