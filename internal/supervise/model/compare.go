@@ -31,48 +31,32 @@ func (m *Model) Compare(ctx context.Context, a, b supervise.WorkText) (supervise
 	}
 	prompt.WriteString("END OF WORK\n")
 	var said supervise.Comparison
-	use, err := m.ask(ctx, m.asking(comparing, prompt.String(), comparison()), func(answer *reply) (err error) {
+	use, err := m.ask(ctx, m.asking(comparing, prompt.String(), comparisonForm()), func(answer *reply) (err error) {
 		said, err = comparisonOf(answer)
 		return err
 	})
 	return said, use, err
 }
 
-// comparison is the form of an answer.
-func comparison() tool {
-	return tool{
-		Name: comparingTool, Description: "Records whether two tasks are the same piece of work.",
-		InputSchema: schema{
-			Type: "object",
-			Properties: map[string]any{
-				"is_duplicate":     map[string]any{"type": "boolean", "description": "Whether who has done one has done the other."},
-				"similarity_score": share("How much of the work is the same."),
-				"work_description": text("In one sentence: what both are about, or what tells them apart."),
-				"confidence":       share("How sure you are of is_duplicate."),
-			},
-			Required: []string{"is_duplicate", "similarity_score", "work_description", "confidence"},
-		},
-	}
+func comparisonForm() tool {
+	return form(comparingTool, "Records whether two tasks are the same piece of work.", map[string]any{
+		"is_duplicate":     map[string]any{"type": "boolean", "description": "Whether who has done one has done the other."},
+		"similarity_score": share("How much of the work is the same."),
+		"work_description": text("In one sentence: what both are about, or what tells them apart."),
+		"confidence":       share("How sure you are of is_duplicate."),
+	})
 }
 
 // comparisonOf reads an answer and holds it against the form.
-func comparisonOf(m *reply) (supervise.Comparison, error) {
-	var a struct { // pointers tell what is missing
-		Duplicate  *bool    `json:"is_duplicate"`
-		Similarity *float64 `json:"similarity_score"`
-		Work       *string  `json:"work_description"`
-		Confidence *float64 `json:"confidence"`
-	}
-	if err := m.decode(comparingTool, &a); err != nil {
-		return supervise.Comparison{}, err
-	}
+func comparisonOf(m *reply) (c supervise.Comparison, err error) {
+	err = m.decode(comparisonForm(), &c)
 	switch {
-	case a.Duplicate == nil, a.Similarity == nil, a.Work == nil, a.Confidence == nil:
-		return supervise.Comparison{}, errors.New("a required field is missing")
-	case !part(*a.Similarity), !part(*a.Confidence):
-		return supervise.Comparison{}, errors.New("similarity_score and confidence must be from 0 to 1")
-	case strings.TrimSpace(*a.Work) == "":
-		return supervise.Comparison{}, errors.New("work_description is empty")
+	case err != nil:
+	case !part(c.Similarity), !part(c.Confidence):
+		err = errors.New("similarity_score and confidence must be from 0 to 1")
+	case strings.TrimSpace(c.Work) == "":
+		err = errors.New("work_description is empty")
 	}
-	return supervise.Comparison{Duplicate: *a.Duplicate, Similarity: *a.Similarity, Work: short(*a.Work, maxSentence), Confidence: *a.Confidence}, nil
+	c.Work = short(c.Work, maxSentence)
+	return c, err
 }

@@ -37,25 +37,18 @@ func (m *Model) Diagnose(ctx context.Context, c supervise.DiagnosisInput, rules 
 
 func diagnosisForm() tool {
 	number := map[string]any{"type": "integer"}
-	return tool{
-		Name: diagnosisTool, Description: "Records your diagnosis.",
-		InputSchema: schema{
-			Type: "object",
-			Properties: map[string]any{
-				"cause":      text("The likely cause, in one or two sentences."),
-				"proposal":   text("The next step for the person, in one sentence."),
-				"advice":     text("To the agent of another attempt, in its language and to the point."),
-				"confidence": share("How sure you are of the cause."),
-				"evidence": map[string]any{
-					"type": "array", "description": "Events that show it; at least one if there are any.", "items": map[string]any{
-						"type": "object", "properties": map[string]any{"attempt": number, "event": number},
-						"required": []string{"attempt", "event"}, "additionalProperties": false,
-					},
-				},
+	return form(diagnosisTool, "Records your diagnosis.", map[string]any{
+		"cause":      text("The likely cause, in one or two sentences."),
+		"proposal":   text("The next step for the person, in one sentence."),
+		"advice":     text("To the agent of another attempt, in its language and to the point."),
+		"confidence": share("How sure you are of the cause."),
+		"evidence": map[string]any{
+			"type": "array", "description": "Events that show it; at least one if there are any.", "items": map[string]any{
+				"type": "object", "properties": map[string]any{"attempt": number, "event": number},
+				"required": []string{"attempt", "event"}, "additionalProperties": false,
 			},
-			Required: []string{"cause", "proposal", "advice", "confidence", "evidence"},
 		},
-	}
+	})
 }
 
 // diagnosisPrompt shows a case: of each try its end and its newest events, lines of them in all.
@@ -84,35 +77,25 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 	return b.String()
 }
 
-// diagnosisAnswer is the tool's input. Pointers tell what is missing.
-type diagnosisAnswer struct {
-	Cause      *string  `json:"cause"`
-	Proposal   *string  `json:"proposal"`
-	Advice     *string  `json:"advice"`
-	Confidence *float64 `json:"confidence"`
-	Evidence   *[]struct {
-		Attempt int   `json:"attempt"`
-		Event   int64 `json:"event"`
-	} `json:"evidence"`
-}
-
 // concluded reads an answer and holds it against the form.
 func concluded(m *reply, c supervise.DiagnosisInput, out *supervise.Conclusion) error {
-	var a diagnosisAnswer
-	if err := m.decode(diagnosisTool, &a); err != nil {
+	var a struct { // the tool's input
+		Cause      string  `json:"cause"`
+		Proposal   string  `json:"proposal"`
+		Advice     string  `json:"advice"`
+		Confidence float64 `json:"confidence"`
+		Evidence   []struct {
+			Attempt int   `json:"attempt"`
+			Event   int64 `json:"event"`
+		} `json:"evidence"`
+	}
+	if err := m.decode(diagnosisForm(), &a); err != nil {
 		return err
 	}
-	out.Model = m.Model
-	return a.conclude(c, out)
-}
-
-func (a *diagnosisAnswer) conclude(c supervise.DiagnosisInput, out *supervise.Conclusion) error {
 	switch {
-	case a.Cause == nil, a.Proposal == nil, a.Advice == nil, a.Confidence == nil, a.Evidence == nil:
-		return errors.New("a required field is missing")
-	case !part(*a.Confidence):
+	case !part(a.Confidence):
 		return errors.New("confidence must be from 0 to 1")
-	case strings.TrimSpace(*a.Cause) == "", strings.TrimSpace(*a.Proposal) == "":
+	case strings.TrimSpace(a.Cause) == "", strings.TrimSpace(a.Proposal) == "":
 		return errors.New("cause and proposal must not be empty")
 	}
 	known := map[[2]int64]explain.Evidence{}
@@ -122,7 +105,7 @@ func (a *diagnosisAnswer) conclude(c supervise.DiagnosisInput, out *supervise.Co
 		}
 	}
 	out.Evidence = nil
-	for _, e := range *a.Evidence {
+	for _, e := range a.Evidence {
 		s, ok := known[[2]int64{int64(e.Attempt), e.Event}]
 		if !ok {
 			return fmt.Errorf("event %d of attempt %d is none of those that were shown", e.Event, e.Attempt)
@@ -132,6 +115,7 @@ func (a *diagnosisAnswer) conclude(c supervise.DiagnosisInput, out *supervise.Co
 	if len(known) > 0 && len(out.Evidence) == 0 {
 		return errors.New("evidence is empty")
 	}
-	out.Cause, out.Proposal, out.Advice, out.Confidence = short(*a.Cause, maxSentence), short(*a.Proposal, maxSentence), short(*a.Advice, maxSentence), *a.Confidence
+	out.Model, out.Confidence = m.Model, a.Confidence
+	out.Cause, out.Proposal, out.Advice = short(a.Cause, maxSentence), short(a.Proposal, maxSentence), short(a.Advice, maxSentence)
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +53,11 @@ type schema struct {
 	Additional bool           `json:"additionalProperties"` //nolint:tagliatelle // a word of JSON schema
 }
 
+// form makes a tool of the fields of an answer; all of them are required.
+func form(name, doc string, fields map[string]any) tool {
+	return tool{Name: name, Description: doc, InputSchema: schema{Type: "object", Properties: fields, Required: slices.Sorted(maps.Keys(fields))}}
+}
+
 // text describes a field of a form that is a string.
 func text(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
 
@@ -92,17 +99,17 @@ func (r *reply) calls() (calls []block) {
 	return calls
 }
 
-// decode reads the input of a tool, which may hold no other fields than into.
-func (r *reply) decode(tool string, into any) error {
+// decode reads the input of a form, which may hold no other fields than into. The nullable ones may be null, or missing.
+func (r *reply) decode(form tool, into any, nullable ...string) error {
 	for _, call := range r.calls() {
-		if call.Name == tool {
-			return decode(call.Input, into)
+		if call.Name == form.Name {
+			return form.decode(call.Input, into, nullable)
 		}
 	}
-	return fmt.Errorf("%s was not called (%s)", tool, r.StopReason)
+	return fmt.Errorf("%s was not called (%s)", form.Name, r.StopReason)
 }
 
-func decode(raw []byte, into any) error {
+func (form tool) decode(raw []byte, into any, nullable []string) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
@@ -110,6 +117,13 @@ func decode(raw []byte, into any) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the input")
+	}
+	var given map[string]any
+	_ = json.Unmarshal(raw, &given) // it was read already
+	for _, name := range form.InputSchema.Required {
+		if given[name] == nil && !slices.Contains(nullable, name) {
+			return fmt.Errorf("the required field %s is missing", name)
+		}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (m *Model) Within(b *supervise.Budget) *Model {
 
 // Judge asks for an opinion.
 func (m *Model) Judge(ctx context.Context, s supervise.Subject, rules supervise.Analysis) (supervise.Analysis, error) {
-	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), analysisTool())
+	question := m.asking(system, prompt(&s, &rules, m.settings.Lines), analysisForm())
 	use, err := m.ask(ctx, question, func(answer *reply) error {
 		opinion, wrong := opinionOf(answer, &s)
 		if wrong == nil {
