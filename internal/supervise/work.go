@@ -55,13 +55,8 @@ func WorkOf(title, description string, files ...string) Work {
 	return w
 }
 
-// Similarity of the work of two subjects; see [Work.Similarity].
-func Similarity(a, b Subject) float64 {
-	mine, theirs := workOf(a), workOf(b)
-	return mine.Similarity(&theirs)
-}
-
-func workOf(s Subject) Work {
+// Work is what a subject was told to do, and the files that it has changed.
+func (s Subject) Work() Work {
 	var files []string
 	for i := range s.Events {
 		if s.Events[i].Edit != nil {

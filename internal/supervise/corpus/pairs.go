@@ -45,7 +45,7 @@ func (s *Score) Words(list []Pair) {
 	for _, p := range list {
 		a, b := supervise.WorkOf(p.A.Title, p.A.Description), supervise.WorkOf(p.B.Title, p.B.Description)
 		alike := a.Similarity(&b)
-		s.compared(p, alike >= supervise.SimilarityThreshold, fmt.Sprintf("They are alike by %.2f.", alike))
+		s.compared(p, alike >= supervise.SimilarityThreshold, alikeBy(alike))
 	}
 }
 
@@ -64,16 +64,6 @@ func (s *Score) Understood(ctx context.Context, list []Pair, settings supervise.
 }
 
 func (s *Score) compared(p Pair, said bool, why string) {
-	s.Pairs.Is, s.Pairs.Said, s.Pairs.Right = s.Pairs.Is+one(p.Same), s.Pairs.Said+one(said), s.Pairs.Right+one(p.Same && said)
-	if !p.Same && !said {
-		return
-	}
-	j := Judged{Name: "pair " + p.Name, Why: why, Reason: p.Reason}
-	if p.Same {
-		j.Label = supervise.LabelDuplicate
-	}
-	if said {
-		j.Said = supervise.LabelDuplicate
-	}
-	s.Judged = append(s.Judged, j)
+	s.Pairs.add(p.Same, said)
+	s.pair(Judged{Name: "pair " + p.Name, Why: why, Reason: p.Reason}, p.Same, said)
 }

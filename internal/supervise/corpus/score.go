@@ -27,6 +27,17 @@ func (s Share) Precision() float64 { return ratio(s.Right, s.Said) }
 // Recall is the part of what is so that was said; 1 where nothing is.
 func (s Share) Recall() float64 { return ratio(s.Right, s.Is) }
 
+func (s *Share) add(is, said bool) {
+	s.Is, s.Said, s.Right = s.Is+one(is), s.Said+one(said), s.Right+one(is && said)
+}
+
+func one(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 func ratio(part, whole int) float64 {
 	if whole == 0 {
 		return 1
@@ -60,13 +71,7 @@ type Score struct {
 // steering counts, as it would with a guardian; where there is none it was left alone, which is
 // right of a healthy one.
 func Rules(list []Trajectory, settings supervise.Settings) Score {
-	s := newScore(ByRules, list)
-	for i := range list {
-		if list[i].Label == supervise.LabelDuplicate {
-			continue
-		}
-		s.add(replay(&list[i], settings))
-	}
+	s := newScore(ByRules, list, func(t *Trajectory) Judged { return replay(t, settings) })
 	s.pairs(list)
 	return s
 }
@@ -90,14 +95,7 @@ func replay(t *Trajectory, settings supervise.Settings) Judged {
 
 // Model scores a model by what it says of each trajectory at its end, whatever the rules say.
 func Model(ctx context.Context, name string, list []Trajectory, settings supervise.Settings, m supervise.Model) Score {
-	s := newScore(name, list)
-	for i := range list {
-		if list[i].Label == supervise.LabelDuplicate {
-			continue
-		}
-		s.add(asked(ctx, &list[i], settings, m))
-	}
-	return s
+	return newScore(name, list, func(t *Trajectory) Judged { return asked(ctx, t, settings, m) })
 }
 
 func asked(ctx context.Context, t *Trajectory, settings supervise.Settings, m supervise.Model) Judged {
@@ -117,34 +115,31 @@ func asked(ctx context.Context, t *Trajectory, settings supervise.Settings, m su
 	return j
 }
 
-func newScore(judge string, list []Trajectory) Score {
-	return Score{Judge: judge, Trajectories: len(list), Labels: make(map[supervise.Label]Share)}
+// newScore judges each trajectory that is not one of a pair.
+func newScore(judge string, list []Trajectory, judged func(*Trajectory) Judged) Score {
+	s := Score{Judge: judge, Trajectories: len(list), Labels: make(map[supervise.Label]Share)}
+	for i := range list {
+		if list[i].Label != supervise.LabelDuplicate {
+			s.add(judged(&list[i]))
+		}
+	}
+	return s
 }
 
 func (s *Score) add(j Judged) {
 	s.Judged = append(s.Judged, j)
 	s.Use = s.Use.Plus(j.Use)
-	s.count(j.Label, func(c *Share) { c.Is++ })
-	if j.Said != "" {
-		s.count(j.Said, func(c *Share) { c.Said++ })
+	for _, label := range supervise.Labels() {
+		if is, said := j.Label == label, j.Said == label; is || said {
+			s.count(label, is, said)
+		}
 	}
-	if j.Said == j.Label {
-		s.count(j.Label, func(c *Share) { c.Right++ })
-	}
-	is, said := j.Label != supervise.LabelHealthy, j.Said != supervise.LabelHealthy && j.Said != ""
-	s.Whole.Is, s.Whole.Said, s.Whole.Right = s.Whole.Is+one(is), s.Whole.Said+one(said), s.Whole.Right+one(is && said)
+	s.Whole.add(j.Label != supervise.LabelHealthy, j.Said != supervise.LabelHealthy && j.Said != "")
 }
 
-func one(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
-}
-
-func (s *Score) count(label supervise.Label, do func(*Share)) {
+func (s *Score) count(label supervise.Label, is, said bool) {
 	c := s.Labels[label]
-	do(&c)
+	c.add(is, said)
 	s.Labels[label] = c
 }
 
@@ -152,34 +147,37 @@ func (s *Score) count(label supervise.Label, do func(*Share)) {
 // it is. Others of the corpus share their tasks, so that only what was done about them differs.
 func (s *Score) pairs(all []Trajectory) {
 	list := slices.DeleteFunc(slices.Clone(all), func(t Trajectory) bool { return t.Twin == "" && !t.Apart })
-	subjects := make([]supervise.Subject, len(list))
+	works := make([]supervise.Work, len(list))
 	for i := range list {
 		rows := list[i].rows()
-		subjects[i] = list[i].subject(rows, len(rows))
+		works[i] = list[i].subject(rows, len(rows)).Work()
 	}
-	for i := range list {
-		for k := i + 1; k < len(list); k++ {
-			is := list[i].Twin == list[k].Name || list[k].Twin == list[i].Name
-			likeness := supervise.Similarity(subjects[i], subjects[k])
-			s.pair(&list[i], &list[k], is, likeness)
+	for i, a := range list {
+		for k, b := range list[i+1:] {
+			is, alike := a.Twin == b.Name || b.Twin == a.Name, works[i].Similarity(&works[i+1+k])
+			j := Judged{Name: a.Name + " + " + b.Name, Why: alikeBy(alike)}
+			if is {
+				j.Reason = a.Reason
+			}
+			if said := alike >= supervise.SimilarityThreshold; s.pair(j, is, said) {
+				s.count(supervise.LabelDuplicate, is, said)
+			}
 		}
 	}
 }
 
-func (s *Score) pair(a, b *Trajectory, is bool, likeness float64) {
-	said := likeness >= supervise.SimilarityThreshold
-	if !is && !said {
-		return
-	}
-	s.count(supervise.LabelDuplicate, func(c *Share) {
-		c.Is, c.Said, c.Right = c.Is+one(is), c.Said+one(said), c.Right+one(is && said)
-	})
-	j := Judged{Name: a.Name + " + " + b.Name, Why: fmt.Sprintf("They are alike by %.2f.", likeness)}
+// pair keeps what was said of a pair, and reports whether it did: not if nobody takes it for the same work.
+func (s *Score) pair(j Judged, is, said bool) bool {
 	if is {
-		j.Label, j.Reason = supervise.LabelDuplicate, a.Reason
+		j.Label = supervise.LabelDuplicate
 	}
 	if said {
 		j.Said = supervise.LabelDuplicate
 	}
-	s.Judged = append(s.Judged, j)
+	if is || said {
+		s.Judged = append(s.Judged, j)
+	}
+	return is || said
 }
+
+func alikeBy(likeness float64) string { return fmt.Sprintf("They are alike by %.2f.", likeness) }
