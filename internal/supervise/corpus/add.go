@@ -55,9 +55,9 @@ func Of(t *task.Task, events []event.Event, note Note) (Trajectory, error) {
 
 // attempt are the events of one attempt.
 func attempt(events []event.Event, note *Note) []event.Event {
-	if note.Attempt == 0 && len(events) > 0 {
-		for i := range events {
-			note.Attempt = max(note.Attempt, events[i].Attempt)
+	if note.Attempt == 0 {
+		for _, e := range events {
+			note.Attempt = max(note.Attempt, e.Attempt)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool {

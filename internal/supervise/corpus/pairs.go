@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -26,18 +25,16 @@ func LoadPairs() ([]Pair, error) {
 		return nil, fmt.Errorf("read pairs: %w", err)
 	}
 	var list []Pair
-	lines := bufio.NewScanner(bytes.NewReader(raw))
-	for n := 1; lines.Scan(); n++ {
+	for lines := json.NewDecoder(bytes.NewReader(raw)); lines.More(); {
 		var p Pair
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			return nil, fmt.Errorf("read pairs: line %d: %w", n, err)
+		if err := lines.Decode(&p); err != nil {
+			return nil, fmt.Errorf("read pairs: line %d: %w", len(list)+1, err)
 		}
-		if p.Name == "" || p.Reason == "" {
-			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", n)
+		if list = append(list, p); p.Name == "" || p.Reason == "" {
+			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", len(list))
 		}
-		list = append(list, p)
 	}
-	return list, lines.Err()
+	return list, nil
 }
 
 // Words scores what is said of pairs by counting words.

@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -81,23 +80,15 @@ func Load(dir fs.FS) ([]Trajectory, error) {
 // Parse reads one file.
 func Parse(raw []byte) (Trajectory, error) {
 	var t Trajectory
-	lines := bufio.NewScanner(bytes.NewReader(raw))
-	lines.Buffer(nil, len(raw)+1)
-	for n := 1; lines.Scan(); n++ {
-		var err error
-		if n == 1 {
-			err = json.Unmarshal(lines.Bytes(), &t)
-		} else {
-			var e Event
-			err = json.Unmarshal(lines.Bytes(), &e)
-			t.Events = append(t.Events, e)
-		}
-		if err != nil {
-			return t, fmt.Errorf("line %d: %w", n, err)
-		}
+	lines := json.NewDecoder(bytes.NewReader(raw))
+	err := lines.Decode(&t)
+	for err == nil && lines.More() {
+		var e Event
+		err = lines.Decode(&e)
+		t.Events = append(t.Events, e)
 	}
-	if err := lines.Err(); err != nil {
-		return t, err
+	if err != nil {
+		return t, fmt.Errorf("line %d: %w", 1+len(t.Events), err)
 	}
 	return t, t.check()
 }
