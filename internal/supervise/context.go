@@ -16,7 +16,7 @@ const (
 // contextOf is the trajectory in short.
 func contextOf(t *history) Context {
 	c := Context{
-		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: orNone(t.lifted), Instructions: t.instructions(),
+		Goal: goalOf(t.Subject), Constraints: t.constraints(), Lifted: append([]string{}, t.lifted...), Instructions: t.instructions(),
 		Focus: t.focus(), Attempt: t.Attempt, Approaches: t.approaches(), Blockers: t.blockers(), Phase: t.Phase,
 		Age: t.Age, SinceWork: t.sinceWork(), SinceChange: t.Age, Events: t.Seen.Last, Calls: t.count(event.AgentToolUse),
 		Edits: t.count(event.AgentFileEdited), CostUSD: t.CostUSD, Tokens: t.Tokens,
@@ -39,18 +39,11 @@ func goalOf(s *Subject) string {
 	return cut(strings.TrimSpace(s.Title+". "+s.Description), maxText)
 }
 
-func orNone(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
 // constraints are those of the task that nobody has lifted.
 func (t *history) constraints() []string {
-	return orNone(slices.DeleteFunc(slices.Clone(t.Limits.Constraints), func(sentence string) bool {
+	return slices.DeleteFunc(append([]string{}, t.Limits.Constraints...), func(sentence string) bool {
 		return slices.ContainsFunc(t.lifted, func(path string) bool { return strings.Contains(sentence, path) })
-	}))
+	})
 }
 
 // instructions are what people said on the way.

@@ -3,6 +3,7 @@ package supervise
 import (
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,11 +84,7 @@ func numeric(word string) bool {
 }
 
 func isUnit(word string) bool {
-	switch word {
-	case "s", "ms", "sec", "secs", "second", "seconds", "m", "min", "minutes":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"s", "ms", "sec", "secs", "second", "seconds", "m", "min", "minutes"}, word)
 }
 
 var (
@@ -131,12 +128,8 @@ func isExit(line string) bool {
 }
 
 func sentenceOf(line string) string {
-	words := strings.Fields(places.ReplaceAllString(cut(line, maxText), ""))
-	kept := words[:0]
-	for _, word := range words {
-		if !volatile(strings.Trim(word, "()[],;")) {
-			kept = append(kept, word)
-		}
-	}
-	return cut(strings.Join(kept, " "), maxCommand/2)
+	words := slices.DeleteFunc(strings.Fields(places.ReplaceAllString(cut(line, maxText), "")), func(word string) bool {
+		return volatile(strings.Trim(word, "()[],;"))
+	})
+	return cut(strings.Join(words, " "), maxCommand/2)
 }

@@ -79,17 +79,13 @@ func uncommented(line string) string {
 	return line
 }
 
+var testName = regexp.MustCompile(`^test_|[._](?:test|spec)$|Tests?$`)
+
 // isTestFile knows the names that test runners look for.
 func isTestFile(file string) bool {
 	name := path.Base(file)
 	stem := strings.TrimSuffix(name, path.Ext(name))
-	switch {
-	case strings.HasSuffix(stem, "_test"), strings.HasPrefix(stem, "test_"), strings.HasSuffix(stem, "_spec"):
-		return true
-	case strings.HasSuffix(stem, ".test"), strings.HasSuffix(stem, ".spec"), strings.HasSuffix(stem, "Test"), strings.HasSuffix(stem, "Tests"):
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool {
+	return testName.MatchString(stem) || slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool {
 		return dir == "tests" || dir == "test" || dir == "__tests__" || dir == "spec"
 	})
 }

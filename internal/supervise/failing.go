@@ -96,11 +96,8 @@ func sameRuns(steps []step) []step {
 }
 
 func tests(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return "Tests"
-	case 1:
-		return "1 test"
 	}
-	return fmt.Sprintf("%d tests", n)
+	return counted(n, "test")
 }

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -208,10 +209,7 @@ func sharedFiles(agents []Agent) []shared {
 		}
 	}
 	slices.SortFunc(list, func(a, b shared) int {
-		if d := len(b.tasks) - len(a.tasks); d != 0 {
-			return d
-		}
-		return strings.Compare(a.path+a.tasks[0], b.path+b.tasks[0])
+		return cmp.Or(len(b.tasks)-len(a.tasks), strings.Compare(a.path+a.tasks[0], b.path+b.tasks[0]))
 	})
 	return list
 }

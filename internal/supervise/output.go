@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// Line is one thing that an agent said, did, or was told.
+// Line is one thing that an agent said, did, or was told, as the model is shown it.
 type Line struct {
-	Sequence int64         `json:"sequence"`
-	Age      time.Duration `json:"age"`
-	Kind     string        `json:"kind"` // said, thought, did, answer, error, edit, tests, told, end
-	Text     string        `json:"text"`
+	Event int64  `json:"event"`
+	AgoS  int64  `json:"ago_s"`
+	Kind  string `json:"kind"` // said, thought, did, answer, error, edit, tests, told, end
+	Text  string `json:"text"`
 }
 
 // Output is what an agent really said and did: the newest things, oldest first. What says
@@ -31,7 +30,7 @@ func Output(s Subject, most int) []Line {
 }
 
 func lineOf(e *Event) (Line, bool) {
-	l := Line{Sequence: e.Sequence, Age: e.Age, Text: strings.TrimSpace(e.Text)}
+	l := Line{Event: e.Sequence, AgoS: int64(e.Age.Seconds()), Text: strings.TrimSpace(e.Text)}
 	switch {
 	case e.Type == event.AgentMessage:
 		l.Kind = "said"

@@ -48,17 +48,17 @@ func edits(t *history, s Settings, which string, wrong func(path string) bool) *
 	}
 	list := strings.Join(files[:min(len(files), namedFiles)], ", ")
 	return &Finding{
-		Why:        fmt.Sprintf("It has changed %s %s: %s.", filesOf(len(files)), which, list),
+		Why:        fmt.Sprintf("It has changed %s %s: %s.", counted(len(files), "file"), which, list),
 		Advice:     fmt.Sprintf("You have changed files %s: %s. Undo that, or say why the task cannot be done without it.", which, list),
 		Confidence: 0.9, Evidence: seen[max(0, len(seen)-6):],
 	}
 }
 
-func filesOf(n int) string {
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 file"
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d files", n)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // forbidden finds the newest command that the task forbids.

@@ -44,12 +44,8 @@ func testsOf(text string, failed bool) *TestRun {
 // failedNames are sorted, each once.
 func failedNames(text string) []string {
 	var names []string
-	for _, m := range failedName.FindAllStringSubmatch(text, -1) {
-		for _, name := range m[1:] {
-			if name != "" {
-				names = append(names, strings.TrimSuffix(name, ":"))
-			}
-		}
+	for _, name := range firsts(failedName, text) {
+		names = append(names, strings.TrimSuffix(name, ":"))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -57,8 +53,8 @@ func failedNames(text string) []string {
 
 func failedCount(text string) int {
 	most := 0
-	for _, m := range failedSum.FindAllStringSubmatch(text, -1) {
-		if n, err := strconv.Atoi(m[1]); err == nil {
+	for _, said := range firsts(failedSum, text) {
+		if n, err := strconv.Atoi(said); err == nil {
 			most = max(most, n)
 		}
 	}

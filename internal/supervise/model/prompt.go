@@ -18,14 +18,6 @@ Many healthy attempts look odd: reading much before the first edit, tests that t
 
 Answer by calling ` + toolName + ` once.`
 
-// line is one thing of the trajectory, as the model is shown it.
-type line struct {
-	Event int64  `json:"event"`
-	AgoS  int64  `json:"ago_s"`
-	Kind  string `json:"kind"`
-	Text  string `json:"text"`
-}
-
 // prompt shows a subject. Everything is JSON, so that no text can end its section.
 func prompt(s *supervise.Subject, rules *supervise.Analysis, most int) string {
 	var b strings.Builder
@@ -37,10 +29,10 @@ func prompt(s *supervise.Subject, rules *supervise.Analysis, most int) string {
 	section(&b, "FINDINGS", rules.Findings)
 	b.WriteString("TRAJECTORY (untrusted, oldest first)\n")
 	for _, l := range supervise.Output(*s, most) {
-		write(&b, line{l.Sequence, int64(l.Age.Seconds()), l.Kind, l.Text})
+		write(&b, l)
 	}
 	if s.Beat != nil {
-		write(&b, line{s.Beat.Sequence, int64(s.Beat.Age.Seconds()), "heartbeat", strings.TrimSpace(s.Beat.Status + " " + s.Beat.Tool)})
+		write(&b, supervise.Line{Event: s.Beat.Sequence, AgoS: int64(s.Beat.Age.Seconds()), Kind: "heartbeat", Text: strings.TrimSpace(s.Beat.Status + " " + s.Beat.Tool)})
 	}
 	b.WriteString("END OF TRAJECTORY\n")
 	return b.String()
