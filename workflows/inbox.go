@@ -44,8 +44,8 @@ type inbox struct {
 	admitted bool
 	commands []contract.Command // that came before the inbox was opened
 
-	ignoreCancel bool            // the cancel request was re-applied by a reset
-	deleted      map[string]bool // sandboxes whose cleanups have signaled the first absence check
+	ignoreCancel bool     // the cancel request was re-applied by a reset
+	deleted      []string // sandboxes whose cleanups have signaled the first absence check
 }
 
 // dropReapplied drops what a reset re-applied before its run began: digests, which are read from the store instead, commands without a
@@ -72,14 +72,15 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 			b.takeCommand(ctx, cmd, r)
 		}
 		s := workflow.NewNamedSelector(ctx, "inbox")
-		on := func(signal string, receive func(workflow.ReceiveChannel)) {
-			s.AddReceive(workflow.GetSignalChannel(ctx, signal), func(c workflow.ReceiveChannel, _ bool) { receive(c) })
-		}
-		on(contract.SignalSandboxEvents, func(c workflow.ReceiveChannel) { b.receiveDigests(ctx, c, r) })
-		on(contract.SignalCommand, func(c workflow.ReceiveChannel) { b.receiveCommand(ctx, c, r) })
-		on(contract.SignalCheck, func(c workflow.ReceiveChannel) { b.receiveCheck(c, r) })
-		on(contract.SignalSandboxDeleted, b.receiveDeleted)
-		on(contract.SignalAdmitted, func(c workflow.ReceiveChannel) {
+		onSignal(ctx, s, b, contract.SignalSandboxEvents, func(d contract.Digest) { b.takeDigest(ctx, d, r) })
+		onSignal(ctx, s, b, contract.SignalCommand, func(cmd contract.Command) { b.takeCommand(ctx, cmd, r) })
+		onSignal(ctx, s, b, contract.SignalCheck, func(check contract.CheckSignal) {
+			r.watch.CheckRequested = r.watch.CheckRequested || r.attempt != nil && check.SandboxID == r.attempt.SandboxID
+		})
+		onSignal(ctx, s, b, contract.SignalSandboxDeleted, func(gone contract.SandboxDeletedSignal) {
+			b.deleted = append(b.deleted, gone.SandboxID)
+		})
+		s.AddReceive(workflow.GetSignalChannel(ctx, contract.SignalAdmitted), func(c workflow.ReceiveChannel, _ bool) {
 			c.Receive(ctx, nil)
 			b.signals++
 			b.admitted = true
@@ -97,46 +98,23 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 	})
 }
 
-// receiveDigests applies the pending digests in their order.
-func (b *inbox) receiveDigests(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
+// onSignal has a selector take one signal at a time. One that cannot be read is dropped, and must not make the inbox wait for the
+// next one.
+func onSignal[T any](ctx workflow.Context, s workflow.Selector, b *inbox, name string, take func(T)) {
+	s.AddReceive(workflow.GetSignalChannel(ctx, name), func(c workflow.ReceiveChannel, _ bool) {
+		var signal T
+		if c.ReceiveAsync(&signal) {
+			b.signals++
+			take(signal)
+		}
+	})
+}
+
+// takeDigest applies a digest, for which events may have to be read.
+func (b *inbox) takeDigest(ctx workflow.Context, d contract.Digest, r *taskRun) {
 	b.busy = true
 	defer func() { b.busy = false }()
-	var d contract.Digest
-	for c.ReceiveAsync(&d) {
-		b.signals++
-		r.applyDigest(ctx, d)
-		d = contract.Digest{}
-	}
-}
-
-// receiveCommand takes one command. A signal that cannot be read is dropped, and must not make the inbox wait for the next one.
-func (b *inbox) receiveCommand(ctx workflow.Context, c workflow.ReceiveChannel, r *taskRun) {
-	var cmd contract.Command
-	if c.ReceiveAsync(&cmd) {
-		b.signals++
-		b.takeCommand(ctx, cmd, r)
-	}
-}
-
-// receiveCheck notes that the agent of the live attempt is to be checked.
-func (b *inbox) receiveCheck(c workflow.ReceiveChannel, r *taskRun) {
-	var look contract.CheckSignal
-	if c.ReceiveAsync(&look) {
-		b.signals++
-		r.watch.CheckRequested = r.watch.CheckRequested || r.attempt != nil && look.SandboxID == r.attempt.SandboxID
-	}
-}
-
-// receiveDeleted notes that the provider no longer has a sandbox.
-func (b *inbox) receiveDeleted(c workflow.ReceiveChannel) {
-	var gone contract.SandboxDeletedSignal
-	if c.ReceiveAsync(&gone) {
-		b.signals++
-		if b.deleted == nil {
-			b.deleted = make(map[string]bool)
-		}
-		b.deleted[gone.SandboxID] = true
-	}
+	r.applyDigest(ctx, d)
 }
 
 // takeCommand asks the store what the command is and whether it is settled already.

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -107,7 +109,7 @@ func (r *taskRun) startCleanup(ctx workflow.Context, a contract.LiveAttempt, rea
 // the first absence check. After the timeout the store holds back the next attempt for as long as it takes.
 func (r *taskRun) awaitCleanup(ctx workflow.Context, sandboxID string) error {
 	_, err := workflow.AwaitWithTimeout(ctx, r.loaded.Settings.CleanupWait, func() bool {
-		return r.cleanup.IsReady() || r.inbox.deleted[sandboxID]
+		return r.cleanup.IsReady() || slices.Contains(r.inbox.deleted, sandboxID)
 	})
 	return err
 }
