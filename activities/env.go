@@ -104,15 +104,12 @@ func taskData(work task.Work) string {
 		Phase       string `json:"phase_id,omitempty"`
 		Priority    string `json:"priority,omitempty"`
 	}
-	type revision struct {
-		Feedback string `json:"feedback"`
-	}
 	doc := struct {
-		Text     string    `json:"task_description"` // what a worker of the replaced system reads first
-		Task     entry     `json:"task"`
-		Ticket   entry     `json:"ticket"`
-		Revision *revision `json:"revision,omitempty"`
-		Markdown string    `json:"_markdown_context"` //nolint:tagliatelle // the replaced system's name
+		Text     string            `json:"task_description"` // what a worker of the replaced system reads first
+		Task     entry             `json:"task"`
+		Ticket   entry             `json:"ticket"`
+		Revision map[string]string `json:"revision,omitempty"`
+		Markdown string            `json:"_markdown_context"` //nolint:tagliatelle // the replaced system's name
 	}{
 		Text: cmp.Or(work.Description, work.Title),
 		Task: entry{
@@ -123,7 +120,7 @@ func taskData(work task.Work) string {
 		Markdown: "# " + work.Title + "\n\n" + work.Description + "\n",
 	}
 	if work.Feedback != "" {
-		doc.Revision = &revision{Feedback: work.Feedback}
+		doc.Revision = map[string]string{"feedback": work.Feedback}
 		doc.Markdown += "\n## Feedback\n\n" + work.Feedback + "\n"
 	}
 	text, err := json.Marshal(doc)

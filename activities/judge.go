@@ -3,6 +3,7 @@ package activities
 import (
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -17,18 +18,10 @@ type evidence struct {
 	pulse     task.Pulse
 	machine   bool // there is a machine to look at; else heartbeats alone decide
 	seen      sandbox.Inspection
-	began     bool   // the agent was started, as the ledger knows
-	probe     *probe // what the agent's own spool tells; nil if it could not be read
-	blind     bool   // the probe could not even be tried
-	advice    string // what a person can do where the agent works and cannot reach the API
-}
-
-// probe is what `omoi-agent probe` prints.
-type probe struct {
-	Unsent    int64 `json:"unsent"`
-	NewestMS  int64 `json:"newest_age_ms"` // below zero: the spool is empty
-	AgentLive bool  `json:"agent_alive"`
-	Ended     bool  `json:"ended"` // its work is over, and what it said last is unsent
+	began     bool         // the agent was started, as the ledger knows
+	probe     *spool.Probe // what the agent's own spool tells; nil if it could not be read
+	blind     bool         // the probe could not even be tried
+	advice    string       // what a person can do where the agent works and cannot reach the API
 }
 
 // judge answers a fired timer's question. The order is the promise: life that the store
@@ -171,9 +164,9 @@ func unsure(e evidence) task.Reason {
 		return task.Reason{Code: task.ReasonRelayDown}
 	case e.blind:
 		return task.Reason{Code: task.ReasonSpoolUnreadable}
-	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && e.probe.Ended:
+	case e.probe != nil && e.probe.AgentAlive && e.probe.Unsent > 0 && e.probe.Ended:
 		return task.Reason{Code: task.ReasonEndUnsent, Detail: e.advice}
-	case e.probe != nil && e.probe.AgentLive && e.probe.Unsent > 0 && !e.stopped():
+	case e.probe != nil && e.probe.AgentAlive && e.probe.Unsent > 0 && !e.stopped():
 		return task.Reason{Code: task.ReasonEventsUnsent, Detail: e.advice}
 	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat
 		return task.Reason{Code: task.ReasonEventsPending}
@@ -184,14 +177,14 @@ func unsure(e evidence) task.Reason {
 // beatsInside reports whether the agent has spooled something within the threshold, whatever
 // has become of it since.
 func (e evidence) beatsInside() bool {
-	return e.probe != nil && e.probe.AgentLive && e.probe.NewestMS >= 0 &&
-		time.Duration(e.probe.NewestMS)*time.Millisecond < e.threshold
+	return e.probe != nil && e.probe.AgentAlive && e.probe.NewestAgeMS >= 0 &&
+		time.Duration(e.probe.NewestAgeMS)*time.Millisecond < e.threshold
 }
 
 // stopped reports whether even the agent's own spool has heard nothing of it for the threshold:
 // its process lives and does not run.
 func (e evidence) stopped() bool {
-	return time.Duration(e.probe.NewestMS)*time.Millisecond >= e.threshold
+	return time.Duration(e.probe.NewestAgeMS)*time.Millisecond >= e.threshold
 }
 
 // against is the verdict when nothing speaks for the agent.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -20,7 +21,7 @@ func TestAnAgentThatBeatsMayHaveWaitedTooLong(t *testing.T) {
 		question: contract.AskIdle, threshold: limit, tool: time.Hour, machine: true,
 		pulse: task.Pulse{Assigned: time.Hour, Started: time.Hour, Work: time.Hour, Beat: time.Second, Waiting: limit},
 		seen:  sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateAlive, Started: true},
-		probe: &probe{AgentLive: true, NewestMS: 100},
+		probe: &spool.Probe{AgentAlive: true, NewestAgeMS: 100},
 	}
 	require.Equal(t, contract.ObservedIdle, verdict(e).Seen)
 	e.probe.Unsent = 1

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -43,7 +44,7 @@ func TestJudge(t *testing.T) {
 	outside := func(question string, pulse task.Pulse) evidence {
 		return evidence{question: question, threshold: 10 * minute, tool: 30 * minute, pulse: pulse}
 	}
-	probed := func(e evidence, p *probe) evidence {
+	probed := func(e evidence, p *spool.Probe) evidence {
 		e.probe = p
 		return e
 	}
@@ -96,21 +97,21 @@ func TestJudge(t *testing.T) {
 		"intake down at start":     {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
 		"intake down, waits":       {ask(contract.AskIdle, with(waits, func(p *task.Pulse) { p.IntakeOut = 1 }), alive()), contract.ObservedUnknown, "", 0},
 		"spool out of reach":       {blind(ask(contract.AskHeartbeat, silence(), alive())), contract.ObservedUnknown, "", 0},
-		"alive, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true}), contract.ObservedUnknown, "", 0},
+		"alive, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3, AgentAlive: true}), contract.ObservedUnknown, "", 0},
 		"outside, intake down":     {outside(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.IntakeOut = 1 })), contract.ObservedUnknown, "", 0},
-		"ended, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
-		"ended before it reported": {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
-		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &probe{Unsent: 1, AgentLive: true}), contract.ObservedUnknown, "", 0},
+		"ended, cannot reach us":   {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3, AgentAlive: true, NewestAgeMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
+		"ended before it reported": {probed(ask(contract.AskStartup, unreported, alive()), &spool.Probe{Unsent: 3, AgentAlive: true, NewestAgeMS: 3_600_000, Ended: true}), contract.ObservedUnknown, "", 0},
+		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &spool.Probe{Unsent: 1, AgentAlive: true}), contract.ObservedUnknown, "", 0},
 
 		// Nothing speaks for it.
 		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
 		"never started":             {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.ObservedSilent, task.ClassInfrastructure, 0},
 		"silent":                    {ask(contract.AskHeartbeat, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.ObservedUnknown, task.ClassNone, 0},
-		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &probe{AgentLive: true, NewestMS: 10}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3, AgentLive: true, NewestMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &probe{Unsent: 3}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedUnknown, task.ClassNone, 0},
+		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3, AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3}), contract.ObservedSilent, task.ClassInfrastructure, 0},
 		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.ObservedStuck, task.ClassAgentError, 0},
 		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.ObservedStuck, task.ClassAgentError, 0},
 		"tool named long ago":       {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},

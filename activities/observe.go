@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/agent/spool"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -84,14 +85,14 @@ func (a *Activities) advice(row task.Sandbox) string {
 
 // probeSpool runs the agent's own look at its spool. A program that runs and says nothing
 // of use is no reason for doubt: nil.
-func probeSpool(ctx context.Context, p place) (*probe, error) {
+func probeSpool(ctx context.Context, p place) (*spool.Probe, error) {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "probe", "--dir", sandbox.Dir}, Timeout: probeTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
-	var out probe
+	var out spool.Probe
 	if res.ExitCode == 0 && json.Unmarshal(res.Stdout, &out) == nil {
 		return &out, nil
 	}

@@ -105,16 +105,13 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	return ofSandbox(r.flush(ctx, flushTimeout))
 }
 
-// pulls reports whether agents in sandboxes of a provider reach nothing.
-func (a *Activities) pulls(provider string) bool { return slices.Contains(a.cfg.Pull, provider) }
-
 // transport is how the agent of a sandbox reports: as it was decided when the sandbox was first
 // to be made, whatever the settings have become.
 func (a *Activities) transport(row task.Sandbox) string {
 	switch {
 	case row.Transport != "":
 		return row.Transport
-	case a.pulls(row.Provider):
+	case slices.Contains(a.cfg.Pull, row.Provider):
 		return task.TransportPull
 	}
 	return task.TransportPush

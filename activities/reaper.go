@@ -123,19 +123,12 @@ func (a *Activities) placeOf(provider string) string {
 
 // adopt gives each orphan a row in the ledger, from which its cleanup works.
 func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) error {
-	unowned := make(map[string]bool, len(orphans))
-	for _, o := range orphans {
-		unowned[o.SandboxID] = true
-	}
-	var found []sandbox.Sandbox
-	for _, box := range listed {
-		if unowned[box.Labels.SandboxID] {
-			found = append(found, box)
-		}
-	}
-	host := a.cfg.HostID
-	if p, err := a.deps.Providers.Provider(provider); err != nil || !p.Capabilities().HostBound {
-		host = ""
+	found := slices.DeleteFunc(slices.Clone(listed), func(box sandbox.Sandbox) bool {
+		return !slices.ContainsFunc(orphans, func(o contract.Orphan) bool { return o.SandboxID == box.Labels.SandboxID })
+	})
+	host := ""
+	if a.capabilities(provider).HostBound {
+		host = a.cfg.HostID
 	}
 	return a.deps.Fleet.Adopt(ctx, provider, host, found)
 }

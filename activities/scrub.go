@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/redact"
 )
 
@@ -30,9 +31,5 @@ func cutBytes(s string, limit int) string {
 		return s
 	}
 	const dots = "…"
-	cut := limit - len(dots)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + dots
+	return textcut.First(s, limit-len(dots)) + dots
 }
