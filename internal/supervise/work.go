@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -215,3 +217,64 @@ var (
 	adding = map[string]bool{"add": true, "enable": true, "introduce": true, "implement": true, "create": true}
 	taking = map[string]bool{"remove": true, "delete": true, "drop": true, "disable": true, "revert": true, "undo": true}
 )
+
+// Link joins two works that are alike, by their places in a list; A stands before B.
+type Link struct {
+	A, B       int
+	Similarity float64
+}
+
+// Links answers for each work those before it that are most like it, at most each of them, and
+// by least or more; the most alike pairs first. Many of one kind give one link for each of them
+// and not one for each pair.
+func Links(works []Work, least float64, each int) []Link {
+	var all []Link
+	for k := range works {
+		var links []Link
+		for i := range works[:k] {
+			if alike := works[i].Similarity(&works[k]); alike >= least {
+				links = append(links, Link{i, k, alike})
+			}
+		}
+		slices.SortFunc(links, CompareLinks)
+		all = append(all, links[:min(each, len(links))]...)
+	}
+	slices.SortFunc(all, CompareLinks)
+	return all
+}
+
+// CompareLinks puts the most alike first, of those as alike the earliest.
+func CompareLinks(a, b Link) int {
+	return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+}
+
+// WorkText is a piece of work in words, as a model is shown it.
+type WorkText struct {
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Phase       string   `json:"phase,omitempty"`
+	Focus       string   `json:"current_focus,omitempty"` // what its agent is at
+	Files       []string `json:"changed_files,omitempty"`
+}
+
+// Comparison is what a model says of two pieces of work.
+type Comparison struct {
+	Duplicate  bool    `json:"is_duplicate"`
+	Similarity float64 `json:"similarity_score"`
+	Work       string  `json:"work_description"` // what both are about, or what tells them apart
+	Confidence float64 `json:"confidence"`
+}
+
+// DuplicateSimilarity is how alike two works are at least that a model calls the same: the
+// replaced system's number.
+const DuplicateSimilarity = 0.7
+
+// Says reports whether both are the same work, and whether that is sure enough to count.
+func (c Comparison) Says(confidence float64) (same, sure bool) {
+	return c.Duplicate && c.Similarity > DuplicateSimilarity, c.Confidence >= confidence
+}
+
+// Comparer understands whether two pieces of work are the same. What it costs is told also beside an error.
+type Comparer interface {
+	Compare(ctx context.Context, a, b WorkText) (Comparison, ModelUse, error)
+}
