@@ -133,6 +133,14 @@ type Providers interface {
 	Provider(name string) (sandbox.Provider, error)
 }
 
+// Credentials finds what the sandbox of a task is given to log in elsewhere, as variables. [task.CodeNotFound]
+// says what is missing, and the next step.
+type Credentials interface {
+	ForTask(ctx context.Context, work task.Work) (map[string]string, error)
+	// Give is ForTask, and notes the use.
+	Give(ctx context.Context, work task.Work) (map[string]string, error)
+}
+
 // Logs keeps the sandboxes' own logs.
 type Logs interface {
 	Keep(ctx context.Context, p sandbox.Provider, labels sandbox.Labels) error
