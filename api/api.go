@@ -14,7 +14,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
-	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // API is the HTTP API as a handler. It is safe for concurrent use.
@@ -114,8 +113,6 @@ type route struct {
 	says any
 	also map[int]any // other statuses of success and the bodies that they carry
 	text string      // content type of an answer that is no JSON
-	// wakes the relay after a success: what it changed may have admitted tasks.
-	wakes bool
 	// fails lists the statuses of errors beside those that follow from the rest.
 	fails []int
 }
@@ -130,9 +127,6 @@ func add[I, O any](a *API, r route, fn handler[I, O]) {
 		limited, cancel := a.limited(ctx)
 		defer cancel()
 		out, err := fn(limited, in)
-		if r.wakes && err == nil {
-			a.deps.Bus.Wake(live.Relay)
-		}
 		if err != nil {
 			return nil, a.fail(ctx, err, where)
 		}

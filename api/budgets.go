@@ -26,7 +26,6 @@ func (a *API) registerBudgets() {
 	}, read(s.TaskBudget))
 	add(a, route{
 		method: put, path: tasks, id: "set-task-budget", tag: tagTasks, summary: "Set a budget", access: accessWrite,
-		wakes: true,
 	}, setBudget(s.SetTaskBudget))
 	add(a, route{
 		method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "Get budget and usage",
@@ -34,7 +33,6 @@ func (a *API) registerBudgets() {
 	}, read(s.ProjectBudget))
 	add(a, route{
 		method: put, path: projects, id: "set-project-budget", tag: tagProjects, summary: "Set a budget", access: accessWrite,
-		wakes: true,
 	}, setBudget(s.SetProjectBudget))
 }
 

@@ -18,11 +18,11 @@ func (a *API) registerDispatch() {
 	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
 	add(a, route{
 		method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project",
-		more: "With now, running tasks are suspended too.", access: accessWrite, wakes: true,
+		more: "With now, running tasks are suspended too.", access: accessWrite,
 	}, a.halt(a.deps.Dispatch.PauseProject))
 	add(a, route{
 		method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects,
-		summary: "Resume a project", access: accessWrite, wakes: true,
+		summary: "Resume a project", access: accessWrite,
 	}, a.halt(a.deps.Dispatch.ResumeProject))
 	add(a, route{
 		method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase",

@@ -52,7 +52,7 @@ func (a *API) registerGuardian() {
 	wrong := []int{http.StatusBadRequest}
 	add(a, route{
 		method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task",
-		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{}, wakes: true,
+		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{},
 	}, a.guardianCancel)
 	add(a, route{
 		method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian,
@@ -61,7 +61,6 @@ func (a *API) registerGuardian() {
 	add(a, route{
 		method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity",
 		more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong,
-		wakes: true,
 	}, a.guardianReallocate)
 	add(a, route{
 		method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions",
@@ -74,7 +73,7 @@ func (a *API) registerGuardian() {
 	add(a, route{
 		method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian,
 		summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead,
-		says: client.RevertAction{}, wakes: true,
+		says: client.RevertAction{},
 	}, a.revertAction)
 	a.registerMonitor()
 	a.registerConductor()

@@ -27,6 +27,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 	"github.com/omoi-dev/omoi/internal/token"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -186,6 +187,23 @@ func (w *world) count(sql string, args ...any) int {
 	var n int
 	require.NoError(w.t, w.pool.QueryRow(w.t.Context(), sql, args...).Scan(&n))
 	return n
+}
+
+// due receives a value when the database notifies the relays that something is due.
+func (w *world) due() <-chan struct{} {
+	w.t.Helper()
+	ctx, stop := context.WithCancel(w.t.Context())
+	told, ended := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.store.ListenRelays(ctx, func() { wait.Notify(told) }) // it ends with the test
+	}()
+	w.t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	<-told // it listens
+	return told
 }
 
 // answer is what came back.

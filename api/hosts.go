@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
 )
 
 // Hosts stores the machines of sandboxes.
@@ -22,5 +23,9 @@ type hostIn struct {
 }
 
 func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {
-	return body(a.deps.Hosts.LoseHost(ctx, in.ID))
+	host, err := a.deps.Hosts.LoseHost(ctx, in.ID)
+	if err == nil {
+		a.deps.Bus.Wake(live.Relay) // the attempts on it are told by an event, of which the database notifies nobody
+	}
+	return body(host, err)
 }

@@ -23,7 +23,7 @@ func (a *API) registerOrganizations() {
 	}, a.listOrganizations)
 	add(a, route{
 		method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects,
-		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin, wakes: true,
+		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin,
 	}, a.patchOrganization)
 }
 

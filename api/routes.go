@@ -86,7 +86,7 @@ func (a *API) registerProjects() {
 	}, read(a.deps.Projects.Project))
 	add(a, route{
 		method: http.MethodPatch, path: projects + "/{id}", id: "update-project", tag: tagProjects,
-		summary: "Update a project", access: accessWrite, wakes: true,
+		summary: "Update a project", access: accessWrite,
 	}, a.patchProject)
 	add(a, route{
 		method: http.MethodDelete, path: projects + "/{id}", id: "delete-project", tag: tagProjects,
@@ -128,7 +128,7 @@ func (a *API) registerTasks() {
 	}, a.getTask)
 	add(a, route{
 		method: http.MethodPatch, path: tasks + "/{id}", id: "update-task", tag: tagTasks, summary: "Update a task",
-		access: accessWrite, wakes: true,
+		access: accessWrite,
 	}, a.patchTask)
 	for kind, summary := range map[string]string{"cancel": "Cancel a task", "fail": "Mark a task as failed", "retry": "Retry a task"} {
 		add(a, route{
@@ -163,15 +163,15 @@ func (a *API) registerDependencies() {
 	}, a.getDependencies)
 	add(a, route{
 		method: http.MethodPost, path: deps, id: "add-dependencies", tag: tagTasks, summary: "Add dependencies",
-		access: accessWrite, wakes: true,
+		access: accessWrite,
 	}, editDependencies(a.deps.Dependencies.AddDependencies))
 	add(a, route{
 		method: http.MethodPut, path: deps, id: "replace-dependencies", tag: tagTasks, summary: "Replace dependencies",
-		access: accessWrite, wakes: true,
+		access: accessWrite,
 	}, editDependencies(a.deps.Dependencies.SetDependencies))
 	add(a, route{
 		method: http.MethodDelete, path: deps, id: "remove-dependency", tag: tagTasks, summary: "Remove a dependency",
-		access: accessWrite, wakes: true,
+		access: accessWrite,
 	}, a.removeDependency)
 	add(a, route{
 		method: http.MethodPost, path: deps + "/check-circular", id: "check-circular", tag: tagTasks,
@@ -195,7 +195,6 @@ func (a *API) registerSandboxes() {
 	add(a, route{
 		method: http.MethodPost, path: hosts + "/{id}/lost", id: "mark-host-lost", tag: tagSandboxes,
 		summary: "Mark a host as lost", more: "All its sandboxes are marked as lost with it.", access: accessAdmin,
-		wakes: true, // the attempts on it are told by an event
 	}, a.loseHost)
 	add(a, route{
 		method: http.MethodGet, path: sandboxes + "/{sandbox_id}", id: "get-sandbox", tag: tagSandboxes,

@@ -48,7 +48,6 @@ func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut
 	if err != nil {
 		return nil, err
 	}
-	a.deps.Bus.Wake(live.Relay)
 	command, err := a.awaitOutcome(ctx, ask.OrganizationID, asked.Command)
 	if err != nil {
 		return nil, err

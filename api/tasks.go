@@ -17,7 +17,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/explain"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/scm"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -89,11 +88,7 @@ func (a *API) accept(
 			return task.Accepted{}, err
 		}
 	}
-	accepted, err := a.deps.Tasks.AcceptTask(ctx, d)
-	if err == nil {
-		a.deps.Bus.Wake(live.Relay)
-	}
-	return accepted, err
+	return a.deps.Tasks.AcceptTask(ctx, d)
 }
 
 // readTask returns a task with the sentence that says why it stands where it stands.

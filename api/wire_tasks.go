@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -127,11 +126,7 @@ func (a *API) askWire(
 		return task.CommandResult{}, err
 	}
 	ask.SandboxID, ask.Sender, ask.Wire, ask.Own = sandboxID, who.name, true, who.sandbox != ""
-	asked, err := a.deps.Commands.AskTask(ctx, ask)
-	if err == nil {
-		a.deps.Bus.Wake(live.Relay)
-	}
-	return asked, err
+	return a.deps.Commands.AskTask(ctx, ask)
 }
 
 func wireArgs(args map[string]any) (json.RawMessage, error) {

@@ -34,7 +34,6 @@
 // implemented by package postgres, as are the readers of events and the messages to agents.
 //
 // After each commit the live bus is woken under live.Sandbox(id), and under live.Task(id)
-// where the sandbox has a task; whoever accepts a message wakes live.Messages(sandbox id),
-// and whoever accepts a task or a command may wake live.Relay, which spares the relay's
-// next look.
+// where the sandbox has a task; whoever accepts a message wakes live.Messages(sandbox id).
+// Of an accepted task or command the database notifies the relay.
 package ingest
