@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,18 +96,30 @@ func (a *API) engine() *gin.Engine {
 	return e
 }
 
+// group is a part of the API whose routes share a tag and the beginning of their path.
+type group struct {
+	*API
+	tag, path string
+}
+
+func (a *API) group(tag, path string) group { return group{a, tag, path} }
+
 // route is what every operation says of itself.
 type route struct {
-	method  string
-	path    string
-	id      string // operation id
-	tag     string
-	summary string
-	more    string // description
+	method, path, tag string
+
 	access  access
-	status  int        // of success; 0: 200
-	body    int64      // longest body in bytes; 0: Config.MaxBody
-	limit   *bodyLimit // that its bodies share; nil: that of all other routes
+	id      string // operation id
+	summary string
+	details
+}
+
+// details are what some routes say besides.
+type details struct {
+	more   string     // description
+	status int        // of success; 0: 200
+	body   int64      // longest body in bytes; 0: Config.MaxBody
+	limit  *bodyLimit // that its bodies share; nil: that of all other routes
 	// transcript is how much of one an event may bring besides, in characters.
 	transcript int
 	// says is the body of a route that reads it by hand: an unknown field is no fault there.
@@ -117,25 +130,36 @@ type route struct {
 	fails []int
 }
 
-// add registers a route. Errors of fn become problem documents here and nowhere else.
-func add[I, O any](a *API, r route, fn handler[I, O]) {
-	where := "body"
+// route makes a route; at is its method and the rest of its path, for example "GET /{id}".
+func (g group) route(want access, at, id, summary string, more ...details) route {
+	method, path, _ := strings.Cut(at, " ")
+	r := route{method: method, path: g.path + path, tag: g.tag, access: want, id: id, summary: summary}
+	if len(more) > 0 {
+		r.details = more[0]
+	}
+	return r
+}
+
+// add registers a route, with its details if there are any. Errors of fn become problem documents here and nowhere
+// else.
+func add[I, O any](g group, want access, at, id, summary string, fn handler[I, O], more ...details) {
+	r, where := g.route(want, at, id, summary, more...), "body"
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
 		where = "query"
 	}
-	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
-		limited, cancel := a.limited(ctx)
+	huma.Register(g.huma, g.operation(r), func(ctx context.Context, in *I) (*O, error) {
+		limited, cancel := g.limited(ctx)
 		defer cancel()
 		out, err := fn(limited, in)
 		if err != nil {
-			return nil, a.fail(ctx, err, where)
+			return nil, g.fail(ctx, err, where)
 		}
 		return out, nil
 	})
 	if r.says != nil {
-		a.describeBody(r)
+		g.describeBody(r)
 	}
-	a.describeLimit(r)
+	g.describeLimit(r)
 }
 
 // limited bounds what an answer may take, longer than any long poll: of a store that hangs the

@@ -56,19 +56,13 @@ func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	a := New(Config{Open: true}, depsOfAll())
 	g := &gate{t: t, limit: newBodyLimit(gateRoom, 1<<20)}
 	g.limit.wait, g.limit.haste = wait, haste
-	hot[postBatchIn](a, g.limit, route{
-		method: http.MethodPost, path: "/gate/{sandbox_id}/batch", id: "gate-batch", tag: tagSandboxes, access: accessSandbox,
-		says: client.Batch{}, body: 4 << 20,
-	}, a.postBatch)
-	hot[postEventIn](a, g.limit, route{
-		method: http.MethodPost, path: "/gate/{sandbox_id}/events", id: "gate-event", tag: tagSandboxes,
-		access: accessSandbox, says: client.BatchEvent{}, body: 1 << 20,
-	}, a.postEvent)
-	add(a, route{
-		method: http.MethodPut, path: "/gate/{sandbox_id}/transcripts/{run_id}", id: "gate-transcript", tag: tagSandboxes,
-		access: accessSandbox,
-		body:   transcript.MaxPiece, limit: g.limit,
-	}, a.putTranscript)
+	box := a.group(tagSandboxes, "/gate/{sandbox_id}")
+	hot[postBatchIn](box, g.limit, "POST /batch", "gate-batch", "", a.postBatch,
+		details{says: client.Batch{}, body: 4 << 20})
+	hot[postEventIn](box, g.limit, "POST /events", "gate-event", "", a.postEvent,
+		details{says: client.BatchEvent{}, body: 1 << 20})
+	add(box, accessSandbox, "PUT /transcripts/{run_id}", "gate-transcript", "", a.putTranscript,
+		details{body: transcript.MaxPiece, limit: g.limit})
 	a.finishForms()
 	server := httptest.NewServer(a)
 	t.Cleanup(func() { a.Stop(); server.Close() })

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -25,23 +24,15 @@ type Branches interface {
 // registerBranches registers the branch workflow, in the old wire form: what the git host refuses is
 // answered with 200 and success false.
 func (a *API) registerBranches() {
-	const post, flow = http.MethodPost, "/api/v1/branch-workflow/"
-	add(a, route{
-		method: post, path: flow + "start", id: "start-branch", tag: tagProjects, summary: "Create a branch",
-		more: "Finds the branch of a ticket on GitHub, or creates it.", access: accessWrite, says: client.BranchStart{},
-	}, a.startBranch)
-	add(a, route{
-		method: post, path: flow + "finish", id: "finish-branch", tag: tagProjects, summary: "Create a pull request",
-		more: "Finds the pull request of a branch, or opens one.", access: accessWrite, says: client.BranchFinish{},
-	}, a.finishBranch)
-	add(a, route{
-		method: post, path: flow + "merge", id: "merge-branch", tag: tagProjects, summary: "Merge a pull request",
-		access: accessWrite, says: client.BranchMerge{},
-	}, a.mergeBranch)
-	add(a, route{
-		method: post, path: flow + "status", id: "branch-status", tag: tagProjects, summary: "Compare a branch with its base",
-		access: accessRead, says: client.BranchLook{},
-	}, a.branchStatus)
+	branches := a.group(tagProjects, "/api/v1/branch-workflow")
+	add(branches, accessWrite, "POST /start", "start-branch", "Create a branch", a.startBranch,
+		details{more: "Finds the branch of a ticket on GitHub, or creates it.", says: client.BranchStart{}})
+	add(branches, accessWrite, "POST /finish", "finish-branch", "Create a pull request", a.finishBranch,
+		details{more: "Finds the pull request of a branch, or opens one.", says: client.BranchFinish{}})
+	add(branches, accessWrite, "POST /merge", "merge-branch", "Merge a pull request", a.mergeBranch,
+		details{says: client.BranchMerge{}})
+	add(branches, accessRead, "POST /status", "branch-status", "Compare a branch with its base", a.branchStatus,
+		details{says: client.BranchLook{}})
 }
 
 // rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.

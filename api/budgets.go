@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -18,22 +17,14 @@ type Budgets interface {
 }
 
 func (a *API) registerBudgets() {
-	const get, put = http.MethodGet, http.MethodPut
-	const tasks, projects = "/api/v1/tasks/{id}/budget", "/api/v1/projects/{id}/budget"
+	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/budget")
+	projects := a.group(tagProjects, "/api/v1/projects/{id}/budget")
 	s := a.deps.Budgets
-	add(a, route{
-		method: get, path: tasks, id: "get-task-budget", tag: tagTasks, summary: "Get budget and usage", access: accessRead,
-	}, read(s.TaskBudget))
-	add(a, route{
-		method: put, path: tasks, id: "set-task-budget", tag: tagTasks, summary: "Set a budget", access: accessWrite,
-	}, setBudget(s.SetTaskBudget))
-	add(a, route{
-		method: get, path: projects, id: "get-project-budget", tag: tagProjects, summary: "Get budget and usage",
-		more: "Of all tasks of the project together.", access: accessRead,
-	}, read(s.ProjectBudget))
-	add(a, route{
-		method: put, path: projects, id: "set-project-budget", tag: tagProjects, summary: "Set a budget", access: accessWrite,
-	}, setBudget(s.SetProjectBudget))
+	add(tasks, accessRead, "GET", "get-task-budget", "Get budget and usage", read(s.TaskBudget))
+	add(tasks, accessWrite, "PUT", "set-task-budget", "Set a budget", setBudget(s.SetTaskBudget))
+	add(projects, accessRead, "GET", "get-project-budget", "Get budget and usage", read(s.ProjectBudget),
+		details{more: "Of all tasks of the project together."})
+	add(projects, accessWrite, "PUT", "set-project-budget", "Set a budget", setBudget(s.SetProjectBudget))
 }
 
 func setBudget(

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -25,15 +24,11 @@ type Conducting interface {
 }
 
 func (a *API) registerConductor() {
-	const get, base = http.MethodGet, "/api/v1/conductor"
-	add(a, route{
-		method: get, path: base + "/analyses", id: "list-conductor-analyses", tag: tagGuardian,
-		summary: "List conductor analyses", more: "Newest first.", access: accessRead,
-	}, listed(a.deps.Conducting.ConductorAnalyses))
-	add(a, route{
-		method: get, path: base + "/duplicates", id: "list-duplicates", tag: tagGuardian, summary: "List duplicate tasks",
-		more: "Pairs of tasks about the same work, newest first.", access: accessRead,
-	}, listed(a.deps.Conducting.Duplicates))
+	all := a.group(tagGuardian, "/api/v1/conductor")
+	add(all, accessRead, "GET /analyses", "list-conductor-analyses", "List conductor analyses",
+		listed(a.deps.Conducting.ConductorAnalyses), details{more: "Newest first."})
+	add(all, accessRead, "GET /duplicates", "list-duplicates", "List duplicate tasks",
+		listed(a.deps.Conducting.Duplicates), details{more: "Pairs of tasks about the same work, newest first."})
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.

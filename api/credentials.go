@@ -20,28 +20,17 @@ type Credentials interface {
 }
 
 func (a *API) registerCredentials() {
-	const all, tag = "/api/v1/credentials", "credentials"
-	add(a, route{
-		method: http.MethodGet, path: all, id: "list-credentials", tag: tag, summary: "List credentials",
-		more: "Those of the caller, and of projects, organization and server, without secrets.", access: accessRead,
-	}, a.listCredentials)
-	add(a, route{
-		method: http.MethodPut, path: all + "/{kind}", id: "set-credential", tag: tag, summary: "Set a credential",
-		more: "Replaces the one before.", access: accessWrite,
-	}, a.setCredential)
-	add(a, route{
-		method: http.MethodDelete, path: all + "/{kind}", id: "delete-credential", tag: tag, summary: "Delete a credential",
-		access: accessWrite, status: http.StatusNoContent,
-	}, a.removeCredential)
-	add(a, route{
-		method: http.MethodPost, path: all + "/{kind}/test", id: "test-credential", tag: tag, summary: "Test a credential",
-		more: "Asks the provider whether the credential works that a task of the caller would be given.", access: accessWrite,
-	}, a.testCredential)
-	add(a, route{
-		method: http.MethodPost, path: "/api/v1/credential-rotation", id: "rotate-credentials", tag: tag,
-		summary: "Re-encrypt all credentials", more: "Encrypts the credentials of the installation under its first key.",
-		access: accessAdmin,
-	}, a.rotateCredentials)
+	all := a.group("credentials", "/api/v1")
+	add(all, accessRead, "GET /credentials", "list-credentials", "List credentials", a.listCredentials,
+		details{more: "Those of the caller, and of projects, organization and server, without secrets."})
+	add(all, accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential", a.setCredential,
+		details{more: "Replaces the one before."})
+	add(all, accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential", a.removeCredential,
+		details{status: http.StatusNoContent})
+	add(all, accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential", a.testCredential,
+		details{more: "Asks the provider whether the credential works that a task of the caller would be given."})
+	add(all, accessAdmin, "POST /credential-rotation", "rotate-credentials", "Re-encrypt all credentials",
+		a.rotateCredentials, details{more: "Encrypts the credentials of the installation under its first key."})
 }
 
 // checkNames refuses names under which no credential can be kept.

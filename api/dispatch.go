@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 )
@@ -15,19 +14,13 @@ type Dispatch interface {
 }
 
 func (a *API) registerDispatch() {
-	const project, ticket = "/api/v1/projects/{id}", "/api/v1/tickets/{id}"
-	add(a, route{
-		method: http.MethodPost, path: project + "/pause", id: "pause-project", tag: tagProjects, summary: "Pause a project",
-		more: "With now, running tasks are suspended too.", access: accessWrite,
-	}, a.halt(a.deps.Dispatch.PauseProject))
-	add(a, route{
-		method: http.MethodPost, path: project + "/resume", id: "resume-project", tag: tagProjects,
-		summary: "Resume a project", access: accessWrite,
-	}, a.halt(a.deps.Dispatch.ResumeProject))
-	add(a, route{
-		method: http.MethodPatch, path: ticket, id: "update-ticket", tag: tagProjects, summary: "Update a ticket's phase",
-		access: accessWrite,
-	}, a.moveTicket)
+	projects := a.group(tagProjects, "/api/v1/projects/{id}")
+	tickets := a.group(tagProjects, "/api/v1/tickets/{id}")
+	add(projects, accessWrite, "POST /pause", "pause-project", "Pause a project", a.halt(a.deps.Dispatch.PauseProject),
+		details{more: "With now, running tasks are suspended too."})
+	add(projects, accessWrite, "POST /resume", "resume-project", "Resume a project",
+		a.halt(a.deps.Dispatch.ResumeProject))
+	add(tickets, accessWrite, "PATCH", "update-ticket", "Update a ticket's phase", a.moveTicket)
 }
 
 // halt makes the handler of pause and resume.

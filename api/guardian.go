@@ -35,46 +35,27 @@ type Actions interface {
 const tagGuardian = "guardian"
 
 func (a *API) registerGuardian() {
-	const get, post, base = http.MethodGet, http.MethodPost, "/api/v1/guardian"
-	const act, actions = base + "/intervention", base + "/actions"
-	add(a, route{
-		method: get, path: base + "/analyses", id: "list-guardian-analyses", tag: tagGuardian,
-		summary: "List guardian analyses", more: "Newest first.", access: accessRead,
-	}, listed(a.deps.Guardian.Judgements))
-	add(a, route{
-		method: get, path: base + "/interventions", id: "list-interventions", tag: tagGuardian, summary: "List interventions",
-		more: "Newest first, with their delivery status.", access: accessRead,
-	}, listed(a.deps.Guardian.Interventions))
-	add(a, route{
-		method: post, path: base + "/interventions/{id}/withdraw", id: "withdraw-intervention", tag: tagGuardian,
-		summary: "Withdraw an intervention", more: "Only while it is not delivered to the agent.", access: accessWrite,
-	}, a.withdraw)
+	all := a.group(tagGuardian, "/api/v1/guardian")
+	add(all, accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses",
+		listed(a.deps.Guardian.Judgements), details{more: "Newest first."})
+	add(all, accessRead, "GET /interventions", "list-interventions", "List interventions",
+		listed(a.deps.Guardian.Interventions), details{more: "Newest first, with their delivery status."})
+	add(all, accessWrite, "POST /interventions/{id}/withdraw", "withdraw-intervention", "Withdraw an intervention",
+		a.withdraw, details{more: "Only while it is not delivered to the agent."})
 	wrong := []int{http.StatusBadRequest}
-	add(a, route{
-		method: post, path: act + "/cancel-task", id: "guardian-cancel", tag: tagGuardian, summary: "Emergency-cancel a task",
-		more: "Fails the task and stops its sandbox.", access: accessRead, says: client.CancelAction{},
-	}, a.guardianCancel)
-	add(a, route{
-		method: post, path: act + "/override-priority", id: "guardian-priority", tag: tagGuardian,
-		summary: "Override a priority", access: accessRead, says: client.PriorityAction{}, fails: wrong,
-	}, a.guardianPriority)
-	add(a, route{
-		method: post, path: act + "/reallocate", id: "guardian-reallocate", tag: tagGuardian, summary: "Reallocate capacity",
-		more: "Moves slots from one project to another.", access: accessRead, says: client.ReallocateAction{}, fails: wrong,
-	}, a.guardianReallocate)
-	add(a, route{
-		method: get, path: actions, id: "list-guardian-actions", tag: tagGuardian, summary: "List guardian actions",
-		more: "Newest first.", access: accessRead,
-	}, a.listActions)
-	add(a, route{
-		method: get, path: actions + "/{action_id}", id: "get-guardian-action", tag: tagGuardian,
-		summary: "Get a guardian action", access: accessRead,
-	}, a.getAction)
-	add(a, route{
-		method: post, path: actions + "/{action_id}/revert", id: "revert-guardian-action", tag: tagGuardian,
-		summary: "Revert a guardian action", more: "Reverts what can be reverted, and names what cannot.", access: accessRead,
-		says: client.RevertAction{},
-	}, a.revertAction)
+	add(all, accessRead, "POST /intervention/cancel-task", "guardian-cancel", "Emergency-cancel a task",
+		a.guardianCancel, details{more: "Fails the task and stops its sandbox.", says: client.CancelAction{}})
+	add(all, accessRead, "POST /intervention/override-priority", "guardian-priority", "Override a priority",
+		a.guardianPriority, details{says: client.PriorityAction{}, fails: wrong})
+	add(all, accessRead, "POST /intervention/reallocate", "guardian-reallocate", "Reallocate capacity",
+		a.guardianReallocate,
+		details{more: "Moves slots from one project to another.", says: client.ReallocateAction{}, fails: wrong})
+	add(all, accessRead, "GET /actions", "list-guardian-actions", "List guardian actions", a.listActions,
+		details{more: "Newest first."})
+	add(all, accessRead, "GET /actions/{action_id}", "get-guardian-action", "Get a guardian action", a.getAction)
+	add(all, accessRead, "POST /actions/{action_id}/revert", "revert-guardian-action", "Revert a guardian action",
+		a.revertAction,
+		details{more: "Reverts what can be reverted, and names what cannot.", says: client.RevertAction{}})
 	a.registerMonitor()
 	a.registerConductor()
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -36,36 +35,20 @@ type Schedules interface {
 }
 
 func (a *API) registerMonitor() {
-	const get, post, monitor, schedules = http.MethodGet, http.MethodPost, "/api/v1/monitor/intelligent", "/api/v1/schedules/{name}"
-	add(a, route{
-		method: get, path: monitor + "/status", id: "monitor-status", tag: tagGuardian, summary: "Get monitoring status",
-		access: accessRead,
-	}, a.monitorStatus)
-	add(a, route{
-		method: get, path: monitor + "/health", id: "monitor-health", tag: tagGuardian, summary: "Get monitoring health",
-		access: accessRead,
-	}, a.monitorHealth)
-	add(a, route{
-		method: post, path: monitor + "/analyze/{agent_id}", id: "analyze-agent", tag: tagGuardian,
-		summary: "Analyze an agent", more: "Returns an analysis of the last minutes unless force is set.",
-		access: accessWrite,
-	}, a.analyze)
-	add(a, route{
-		method: post, path: monitor + "/emergency", id: "analyze-agents", tag: tagGuardian, summary: "Analyze several agents",
-		more: "The body is a list of IDs.", access: accessWrite,
-	}, a.emergency)
-	add(a, route{
-		method: get, path: "/api/v1/sandboxes/monitoring/status", id: "sandboxes-status", tag: tagGuardian,
-		summary: "List active sandboxes", more: "With their activity.", access: accessRead,
-	}, a.sandboxesStatus)
-	add(a, route{
-		method: get, path: schedules, id: "get-schedule", tag: tagGuardian, summary: "Get a schedule", access: accessRead,
-	}, a.getSchedule)
+	monitor := a.group(tagGuardian, "/api/v1/monitor/intelligent")
+	schedules := a.group(tagGuardian, "/api/v1/schedules/{name}")
+	sandboxes := a.group(tagGuardian, "/api/v1/sandboxes/monitoring")
+	add(monitor, accessRead, "GET /status", "monitor-status", "Get monitoring status", a.monitorStatus)
+	add(monitor, accessRead, "GET /health", "monitor-health", "Get monitoring health", a.monitorHealth)
+	add(monitor, accessWrite, "POST /analyze/{agent_id}", "analyze-agent", "Analyze an agent", a.analyze,
+		details{more: "Returns an analysis of the last minutes unless force is set."})
+	add(monitor, accessWrite, "POST /emergency", "analyze-agents", "Analyze several agents", a.emergency,
+		details{more: "The body is a list of IDs."})
+	add(sandboxes, accessRead, "GET /status", "sandboxes-status", "List active sandboxes", a.sandboxesStatus,
+		details{more: "With their activity."})
+	add(schedules, accessRead, "GET", "get-schedule", "Get a schedule", a.getSchedule)
 	for what, summary := range map[string]string{"run": "Trigger a schedule", "pause": "Pause a schedule", "resume": "Resume a schedule"} {
-		add(a, route{
-			method: post, path: schedules + "/" + what, id: what + "-schedule", tag: tagGuardian, summary: summary,
-			access: accessAdmin,
-		}, a.askSchedule(what))
+		add(schedules, accessAdmin, "POST /"+what, what+"-schedule", summary, a.askSchedule(what))
 	}
 }
 

@@ -74,10 +74,9 @@ func traceparent(ctx context.Context) string {
 // registerMetrics adds the route that shows what is counted. The numbers are of the whole
 // installation, so that a key needs the scope admin.
 func (a *API) registerMetrics() {
-	add(a, route{
-		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagServer, access: accessAdmin, text: "text/plain",
-		summary: "Get Prometheus metrics", fails: []int{http.StatusNotFound},
-	}, a.showMetrics)
+	server := a.group(tagServer, "")
+	add(server, accessAdmin, "GET /metrics", "metrics", "Get Prometheus metrics", a.showMetrics,
+		details{text: "text/plain", fails: []int{http.StatusNotFound}})
 }
 
 func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, error) {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -16,15 +15,11 @@ type Organizations interface {
 }
 
 func (a *API) registerOrganizations() {
-	const path = "/api/v1/organizations"
-	add(a, route{
-		method: http.MethodGet, path: path, id: "list-organizations", tag: tagProjects, summary: "List organizations",
-		more: "The caller's own with its plan; all of them for admins of the installation.", access: accessRead,
-	}, a.listOrganizations)
-	add(a, route{
-		method: http.MethodPatch, path: path + "/{id}", id: "update-organization", tag: tagProjects,
-		summary: "Update an organization", more: "For admins of the installation.", access: accessAdmin,
-	}, a.patchOrganization)
+	organizations := a.group(tagProjects, "/api/v1/organizations")
+	add(organizations, accessRead, "GET", "list-organizations", "List organizations", a.listOrganizations,
+		details{more: "The caller's own with its plan; all of them for admins of the installation."})
+	add(organizations, accessAdmin, "PATCH /{id}", "update-organization", "Update an organization", a.patchOrganization,
+		details{more: "For admins of the installation."})
 }
 
 func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[client.Organization], error) {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -25,33 +24,18 @@ type Readers interface {
 }
 
 func (a *API) registerReaders() {
-	const get, sandboxes = http.MethodGet, "/api/v1/sandboxes"
-	const sandbox = sandboxes + "/{sandbox_id}"
-	add(a, route{
-		method: get, path: sandbox + "/trajectory", id: "trajectory", tag: tagSandboxes, summary: "Get a trajectory",
-		more: "Events without heartbeats, newest first.", access: accessInspect,
-	}, a.trajectory)
-	add(a, route{
-		method: get, path: sandbox + "/events/{event_id}", id: "get-event", tag: tagSandboxes, summary: "Get an event",
-		more: "With its large fields.", access: accessInspect,
-	}, a.getEvent)
-	add(a, route{
-		method: get, path: sandbox + "/integrity", id: "sandbox-integrity", tag: tagSandboxes,
-		summary: "Check event integrity", more: "Reports whether 1..last are stored, each once.", access: accessInspect,
-	}, a.integrity)
-	add(a, route{
-		method: get, path: sandbox + "/counts", id: "sandbox-counts", tag: tagSandboxes, summary: "Count events by type",
-		access: accessInspect,
-	}, a.eventCounts)
-	add(a, route{
-		method: get, path: sandbox + "/phase-status", id: "phase-status", tag: tagSandboxes, summary: "Get spec phase status",
-		access: accessInspect,
-	}, a.phaseStatus)
-	add(a, route{
-		method: http.MethodPost, path: sandboxes + "/admin/clear-tracked-sandboxes", id: "clear-tracked-sandboxes",
-		tag:     tagSandboxes,
-		summary: "Legacy no-op", more: "Nothing is tracked in memory.", access: accessAdmin,
-	}, a.clearTracked)
+	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
+	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
+	add(sandbox, accessInspect, "GET /trajectory", "trajectory", "Get a trajectory", a.trajectory,
+		details{more: "Events without heartbeats, newest first."})
+	add(sandbox, accessInspect, "GET /events/{event_id}", "get-event", "Get an event", a.getEvent,
+		details{more: "With its large fields."})
+	add(sandbox, accessInspect, "GET /integrity", "sandbox-integrity", "Check event integrity", a.integrity,
+		details{more: "Reports whether 1..last are stored, each once."})
+	add(sandbox, accessInspect, "GET /counts", "sandbox-counts", "Count events by type", a.eventCounts)
+	add(sandbox, accessInspect, "GET /phase-status", "phase-status", "Get spec phase status", a.phaseStatus)
+	add(sandboxes, accessAdmin, "POST /admin/clear-tracked-sandboxes", "clear-tracked-sandboxes", "Legacy no-op",
+		a.clearTracked, details{more: "Nothing is tracked in memory."})
 }
 
 type trajectoryIn struct {

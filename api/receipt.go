@@ -17,31 +17,21 @@ type Receipts interface {
 }
 
 func (a *API) registerOperator() {
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/receipt", id: "get-task-receipt", tag: tagTasks, access: accessRead,
-		summary: "Get a deletion receipt", more: "Lifetimes, cost and verification of every sandbox of a task.",
-	}, read(a.deps.Receipts.Receipt))
-	const box = "/api/v1/sandboxes/{sandbox_id}"
-	add(a, route{
-		method: http.MethodGet, path: box + "/log", id: "sandbox-log", tag: tagSandboxes, access: accessInspect,
-		summary: "Read a sandbox's log",
-		more:    "What its agent printed, without secrets, while the sandbox runs and after its end.",
-	}, a.sandboxLog)
-	add(a, route{
-		method: http.MethodPost, path: box + "/visits", id: "begin-visit", tag: tagSandboxes, access: accessAdmin,
-		status:  http.StatusCreated,
-		summary: "Start an access session", more: "Records who accesses a sandbox, and returns where it is.",
+	tasks := a.group(tagTasks, "/api/v1/tasks")
+	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
+	server := a.group(tagServer, "/api/v1")
+	add(tasks, accessRead, "GET /{id}/receipt", "get-task-receipt", "Get a deletion receipt",
+		read(a.deps.Receipts.Receipt), details{more: "Lifetimes, cost and verification of every sandbox of a task."})
+	add(sandbox, accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log", a.sandboxLog,
+		details{more: "What its agent printed, without secrets, while the sandbox runs and after its end."})
+	add(sandbox, accessAdmin, "POST /visits", "begin-visit", "Start an access session", a.beginVisit, details{
+		more: "Records who accesses a sandbox, and returns where it is.", status: http.StatusCreated,
 		fails: []int{http.StatusGone},
-	}, a.beginVisit)
-	add(a, route{
-		method: http.MethodPost, path: box + "/visits/{visit_id}/end", id: "end-visit", tag: tagSandboxes,
-		access: accessAdmin, status: http.StatusNoContent,
-		summary: "End an access session",
-	}, a.endVisit)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/installation", id: "installation", tag: tagServer, access: accessAdmin,
-		summary: "Get the installation ID", more: "The one in the labels of its sandboxes.",
-	}, a.installation)
+	})
+	add(sandbox, accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session", a.endVisit,
+		details{status: http.StatusNoContent})
+	add(server, accessAdmin, "GET /installation", "installation", "Get the installation ID", a.installation,
+		details{more: "The one in the labels of its sandboxes."})
 }
 
 func (a *API) installation(ctx context.Context, _ *struct{}) (*bodyOut[client.Installation], error) {

@@ -42,187 +42,94 @@ func (a *API) register() {
 }
 
 func (a *API) registerServer() {
-	const get, keys = http.MethodGet, "/api/v1/auth/api-keys"
-	add(a, route{
-		method: get, path: "/health", id: "health", tag: tagServer, summary: "Liveness check", access: accessNone,
-	}, a.health)
-	add(a, route{
-		method: get, path: "/healthz", id: "liveness", tag: tagServer, summary: "Liveness check", access: accessNone,
-	}, a.health)
-	add(a, route{
-		method: get, path: "/readyz", id: "readiness", tag: tagServer, access: accessNone,
-		summary: "Readiness check", more: "The state of everything that the server needs.",
+	keys := a.group(tagServer, "/api/v1/auth/api-keys")
+	server := a.group(tagServer, "")
+	add(server, accessNone, "GET /health", "health", "Liveness check", a.health)
+	add(server, accessNone, "GET /healthz", "liveness", "Liveness check", a.health)
+	add(server, accessNone, "GET /readyz", "readiness", "Readiness check", a.ready, details{
+		more: "The state of everything that the server needs.",
 		also: map[int]any{http.StatusServiceUnavailable: client.Readiness{}},
-	}, a.ready)
-	add(a, route{
-		method: get, path: "/api/v1/info", id: "info", tag: tagServer, summary: "Get server information", access: accessNone,
-	}, a.info)
-	add(a, route{
-		method: get, path: keys, id: "list-keys", tag: tagServer, summary: "List API keys", access: accessAdmin,
-	}, a.listKeys)
-	add(a, route{
-		method: http.MethodPost, path: keys, id: "create-key", tag: tagServer, summary: "Create an API key",
-		access: accessAdmin, status: http.StatusCreated,
-	}, a.createKey)
-	add(a, route{
-		method: http.MethodDelete, path: keys + "/{id}", id: "revoke-key", tag: tagServer, summary: "Revoke an API key",
-		access: accessAdmin, status: http.StatusNoContent,
-	}, remove(a.deps.Keys.RevokeKey))
+	})
+	add(server, accessNone, "GET /api/v1/info", "info", "Get server information", a.info)
+	add(keys, accessAdmin, "GET", "list-keys", "List API keys", a.listKeys)
+	add(keys, accessAdmin, "POST", "create-key", "Create an API key", a.createKey, details{status: http.StatusCreated})
+	add(keys, accessAdmin, "DELETE /{id}", "revoke-key", "Revoke an API key", remove(a.deps.Keys.RevokeKey),
+		details{status: http.StatusNoContent})
 }
 
 func (a *API) registerProjects() {
-	const projects, tickets = "/api/v1/projects", "/api/v1/tickets"
-	add(a, route{
-		method: http.MethodPost, path: projects, id: "create-project", tag: tagProjects, summary: "Create a project",
-		access: accessWrite, status: http.StatusCreated,
-	}, a.createProject)
-	add(a, route{
-		method: http.MethodGet, path: projects, id: "list-projects", tag: tagProjects, summary: "List projects",
-		access: accessRead,
-	}, listed(a.deps.Projects.Projects))
-	add(a, route{
-		method: http.MethodGet, path: projects + "/{id}", id: "get-project", tag: tagProjects, summary: "Get a project",
-		access: accessRead,
-	}, read(a.deps.Projects.Project))
-	add(a, route{
-		method: http.MethodPatch, path: projects + "/{id}", id: "update-project", tag: tagProjects,
-		summary: "Update a project", access: accessWrite,
-	}, a.patchProject)
-	add(a, route{
-		method: http.MethodDelete, path: projects + "/{id}", id: "delete-project", tag: tagProjects,
-		summary: "Delete a project", more: "Deletes its credentials too; 409 names its open tasks.", access: accessAdmin,
-		status: http.StatusNoContent,
-	}, remove(a.deps.Projects.DeleteProject))
-	add(a, route{
-		method: http.MethodGet, path: projects + "/{id}/deletion", id: "preview-project-deletion", tag: tagProjects,
-		summary: "Preview the deletion of a project", access: accessRead,
-	}, read(a.deps.Projects.ProjectDeletion))
-	add(a, route{
-		method: http.MethodPost, path: tickets, id: "create-ticket", tag: tagProjects, summary: "Create a ticket",
-		more: "With its first task.", access: accessWrite, status: http.StatusCreated,
-	}, a.createTicket)
-	add(a, route{
-		method: http.MethodGet, path: tickets, id: "list-tickets", tag: tagProjects, summary: "List tickets",
-		access: accessRead,
-	}, listed(a.deps.Tickets.Tickets))
-	add(a, route{
-		method: http.MethodGet, path: tickets + "/{id}", id: "get-ticket", tag: tagProjects, summary: "Get a ticket",
-		access: accessRead,
-	}, read(a.deps.Tickets.Ticket))
+	projects := a.group(tagProjects, "/api/v1/projects")
+	tickets := a.group(tagProjects, "/api/v1/tickets")
+	add(projects, accessWrite, "POST", "create-project", "Create a project", a.createProject,
+		details{status: http.StatusCreated})
+	add(projects, accessRead, "GET", "list-projects", "List projects", listed(a.deps.Projects.Projects))
+	add(projects, accessRead, "GET /{id}", "get-project", "Get a project", read(a.deps.Projects.Project))
+	add(projects, accessWrite, "PATCH /{id}", "update-project", "Update a project", a.patchProject)
+	add(projects, accessAdmin, "DELETE /{id}", "delete-project", "Delete a project",
+		remove(a.deps.Projects.DeleteProject),
+		details{more: "Deletes its credentials too; 409 names its open tasks.", status: http.StatusNoContent})
+	add(projects, accessRead, "GET /{id}/deletion", "preview-project-deletion", "Preview the deletion of a project",
+		read(a.deps.Projects.ProjectDeletion))
+	add(tickets, accessWrite, "POST", "create-ticket", "Create a ticket", a.createTicket,
+		details{more: "With its first task.", status: http.StatusCreated})
+	add(tickets, accessRead, "GET", "list-tickets", "List tickets", listed(a.deps.Tickets.Tickets))
+	add(tickets, accessRead, "GET /{id}", "get-ticket", "Get a ticket", read(a.deps.Tickets.Ticket))
 }
 
 func (a *API) registerTasks() {
-	const tasks = "/api/v1/tasks"
+	tasks := a.group(tagTasks, "/api/v1/tasks")
+	commands := a.group(tagTasks, "/api/v1/commands")
 	accepted := map[int]any{http.StatusAccepted: client.CommandResult{}}
-	add(a, route{
-		method: http.MethodPost, path: tasks, id: "create-task", tag: tagTasks, summary: "Create a task", access: accessWrite,
-		status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}},
-	}, a.createTask)
-	add(a, route{
-		method: http.MethodGet, path: tasks, id: "list-tasks", tag: tagTasks, summary: "List tasks",
-		more: "A result of more than 2 KiB is cut, and marked as truncated.", access: accessRead,
-	}, a.listTasks)
-	add(a, route{
-		method: http.MethodGet, path: tasks + "/{id}", id: "get-task", tag: tagTasks, summary: "Get a task",
-		access: accessRead,
-	}, a.getTask)
-	add(a, route{
-		method: http.MethodPatch, path: tasks + "/{id}", id: "update-task", tag: tagTasks, summary: "Update a task",
-		access: accessWrite,
-	}, a.patchTask)
+	add(tasks, accessWrite, "POST", "create-task", "Create a task", a.createTask,
+		details{status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}})
+	add(tasks, accessRead, "GET", "list-tasks", "List tasks", a.listTasks,
+		details{more: "A result of more than 2 KiB is cut, and marked as truncated."})
+	add(tasks, accessRead, "GET /{id}", "get-task", "Get a task", a.getTask)
+	add(tasks, accessWrite, "PATCH /{id}", "update-task", "Update a task", a.patchTask)
 	for kind, summary := range map[string]string{"cancel": "Cancel a task", "fail": "Mark a task as failed", "retry": "Retry a task"} {
-		add(a, route{
-			method: http.MethodPost, path: tasks + "/{id}/" + kind, id: kind + "-task", tag: tagTasks,
-			summary: summary, access: accessWrite, also: accepted,
-		}, a.ask(kind))
+		add(tasks, accessWrite, "POST /{id}/"+kind, kind+"-task", summary, a.ask(kind), details{also: accepted})
 	}
-	add(a, route{
-		method: http.MethodPost, path: tasks + "/{id}/verdict", id: "review-task", tag: tagTasks,
-		summary: "Submit a review", access: accessWrite, also: accepted,
-	}, a.judgeTask)
-	add(a, route{
-		method: http.MethodGet, path: tasks + "/{id}/events", id: "list-task-events", tag: tagTasks,
-		summary: "List a task's events", more: "Of all attempts, oldest first.", access: accessRead,
-		fails: []int{http.StatusGone},
-	}, a.taskEvents)
-	add(a, route{
-		method: http.MethodGet, path: tasks + "/{id}/diff", id: "get-task-diff", tag: tagTasks, summary: "Get a task's diff",
-		access: accessRead, text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests},
-	}, a.diffTask)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/commands/{id}", id: "get-command", tag: tagTasks, summary: "Get a command",
-		access: accessRead,
-	}, read(a.deps.Commands.Command))
+	add(tasks, accessWrite, "POST /{id}/verdict", "review-task", "Submit a review", a.judgeTask,
+		details{also: accepted})
+	add(tasks, accessRead, "GET /{id}/events", "list-task-events", "List a task's events", a.taskEvents,
+		details{more: "Of all attempts, oldest first.", fails: []int{http.StatusGone}})
+	add(tasks, accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff", a.diffTask,
+		details{text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
+	add(commands, accessRead, "GET /{id}", "get-command", "Get a command", read(a.deps.Commands.Command))
 }
 
 func (a *API) registerDependencies() {
-	const deps = "/api/v1/tasks/{id}/dependencies"
-	add(a, route{
-		method: http.MethodGet, path: deps, id: "list-dependencies", tag: tagTasks, summary: "List dependencies",
-		access: accessRead,
-	}, a.getDependencies)
-	add(a, route{
-		method: http.MethodPost, path: deps, id: "add-dependencies", tag: tagTasks, summary: "Add dependencies",
-		access: accessWrite,
-	}, editDependencies(a.deps.Dependencies.AddDependencies))
-	add(a, route{
-		method: http.MethodPut, path: deps, id: "replace-dependencies", tag: tagTasks, summary: "Replace dependencies",
-		access: accessWrite,
-	}, editDependencies(a.deps.Dependencies.SetDependencies))
-	add(a, route{
-		method: http.MethodDelete, path: deps, id: "remove-dependency", tag: tagTasks, summary: "Remove a dependency",
-		access: accessWrite,
-	}, a.removeDependency)
-	add(a, route{
-		method: http.MethodPost, path: deps + "/check-circular", id: "check-circular", tag: tagTasks,
-		summary: "Check for circular dependencies", access: accessRead,
-	}, a.checkCircular)
+	dependencies := a.group(tagTasks, "/api/v1/tasks/{id}/dependencies")
+	add(dependencies, accessRead, "GET", "list-dependencies", "List dependencies", a.getDependencies)
+	add(dependencies, accessWrite, "POST", "add-dependencies", "Add dependencies",
+		editDependencies(a.deps.Dependencies.AddDependencies))
+	add(dependencies, accessWrite, "PUT", "replace-dependencies", "Replace dependencies",
+		editDependencies(a.deps.Dependencies.SetDependencies))
+	add(dependencies, accessWrite, "DELETE", "remove-dependency", "Remove a dependency", a.removeDependency)
+	add(dependencies, accessRead, "POST /check-circular", "check-circular", "Check for circular dependencies",
+		a.checkCircular)
 }
 
 func (a *API) registerSandboxes() {
-	const sandboxes, hosts = "/api/v1/sandboxes", "/api/v1/hosts"
-	add(a, route{
-		method: http.MethodGet, path: sandboxes, id: "list-sandboxes", tag: tagSandboxes, summary: "List sandboxes",
-		access: accessRead,
-	}, a.listSandboxes)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/storage", id: "get-storage", tag: tagSandboxes,
-		summary: "Get stored data by kind", more: "With what expires next.", access: accessAdmin,
-	}, a.storage)
-	add(a, route{
-		method: http.MethodGet, path: hosts, id: "list-hosts", tag: tagSandboxes, summary: "List hosts", access: accessAdmin,
-	}, a.listHosts)
-	add(a, route{
-		method: http.MethodPost, path: hosts + "/{id}/lost", id: "mark-host-lost", tag: tagSandboxes,
-		summary: "Mark a host as lost", more: "All its sandboxes are marked as lost with it.", access: accessAdmin,
-	}, a.loseHost)
-	add(a, route{
-		method: http.MethodGet, path: sandboxes + "/{sandbox_id}", id: "get-sandbox", tag: tagSandboxes,
-		summary: "Get a sandbox", access: accessInspect,
-	}, a.getSandbox)
+	sandboxes := a.group(tagSandboxes, "/api/v1")
+	add(sandboxes, accessRead, "GET /sandboxes", "list-sandboxes", "List sandboxes", a.listSandboxes)
+	add(sandboxes, accessAdmin, "GET /storage", "get-storage", "Get stored data by kind", a.storage,
+		details{more: "With what expires next."})
+	add(sandboxes, accessAdmin, "GET /hosts", "list-hosts", "List hosts", a.listHosts)
+	add(sandboxes, accessAdmin, "POST /hosts/{id}/lost", "mark-host-lost", "Mark a host as lost", a.loseHost,
+		details{more: "All its sandboxes are marked as lost with it."})
+	add(sandboxes, accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox", a.getSandbox)
 }
 
 // registerWire registers the routes that keep their old form.
 func (a *API) registerWire() {
-	const sandbox = "/api/v1/sandboxes/{sandbox_id}"
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/sandboxes/health", id: "sandbox-health", tag: tagSandboxes,
-		summary: "Legacy health check", access: accessNone,
-	}, a.sandboxHealth)
-	add(a, route{
-		method: http.MethodGet, path: sandbox + "/events", id: "list-events", tag: tagSandboxes, summary: "List events",
-		more: "Newest first.", access: accessInspect,
-	}, a.listEvents)
-	add(a, route{
-		method: http.MethodGet, path: sandbox + "/task", id: "sandbox-task", tag: tagSandboxes,
-		summary: "Get a sandbox's task", access: accessInspect,
-	}, a.sandboxTask)
-	add(a, route{
-		method: http.MethodPost, path: sandbox + "/task-complete", id: "task-complete", tag: tagSandboxes,
-		summary: "Complete a task from its sandbox", access: accessSandbox, says: client.TaskComplete{},
-	}, a.taskComplete)
-	add(a, route{
-		method: http.MethodPost, path: sandbox + "/validation-result", id: "validation-result", tag: tagSandboxes,
-		summary: "Submit a validation result", access: accessSandbox, says: client.Verdict{},
-	}, a.validationResult)
+	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
+	add(sandboxes, accessNone, "GET /health", "sandbox-health", "Legacy health check", a.sandboxHealth)
+	add(sandboxes, accessInspect, "GET /{sandbox_id}/events", "list-events", "List events", a.listEvents,
+		details{more: "Newest first."})
+	add(sandboxes, accessInspect, "GET /{sandbox_id}/task", "sandbox-task", "Get a sandbox's task", a.sandboxTask)
+	add(sandboxes, accessSandbox, "POST /{sandbox_id}/task-complete", "task-complete", "Complete a task from its sandbox",
+		a.taskComplete, details{says: client.TaskComplete{}})
+	add(sandboxes, accessSandbox, "POST /{sandbox_id}/validation-result", "validation-result", "Submit a validation result",
+		a.validationResult, details{says: client.Verdict{}})
 }

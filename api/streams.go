@@ -28,18 +28,15 @@ type EventLog interface {
 const eventStream = "text/event-stream"
 
 func (a *API) registerStreams() {
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/sandboxes/{sandbox_id}/stream", id: "sandbox-stream", tag: tagSandboxes,
-		summary: "Stream events", more: "Server-sent events: the stored ones, then live; `end` when the task is done.",
-		access: accessInspect, text: eventStream,
-	}, a.sandboxStream)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/stream", id: "stream-task-events", tag: tagTasks,
-		summary: "Stream a task's events",
-		more:    "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.",
-		access:  accessRead, text: eventStream,
-		fails: []int{http.StatusGone},
-	}, a.taskStream)
+	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
+	tasks := a.group(tagTasks, "/api/v1/tasks")
+	add(sandboxes, accessInspect, "GET /{sandbox_id}/stream", "sandbox-stream", "Stream events", a.sandboxStream, details{
+		more: "Server-sent events: the stored ones, then live; `end` when the task is done.", text: eventStream,
+	})
+	add(tasks, accessRead, "GET /{id}/stream", "stream-task-events", "Stream a task's events", a.taskStream, details{
+		more: "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.",
+		text: eventStream, fails: []int{http.StatusGone},
+	})
 }
 
 // Resuming is where a stream begins. Streams leave large fields out, and name them in omitted.

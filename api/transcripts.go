@@ -27,27 +27,18 @@ const transcriptType = "text/plain"
 var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
 func (a *API) registerTranscripts() {
-	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", "/api/v1/tasks/{id}/transcripts"
-	add(a, route{
-		method: http.MethodPut, path: ofSandbox, id: "append-transcript", tag: tagSandboxes, access: accessSandbox,
-		body: transcript.MaxPiece, limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
-		summary: "Append to a transcript", more: "A sandbox has at most 100 transcripts.",
-	}, a.putTranscript)
-	add(a, route{
-		method: http.MethodGet, path: ofSandbox, id: "get-sandbox-transcript", tag: tagSandboxes, access: accessInspect,
-		text:    transcriptType,
-		summary: "Get a transcript", more: "Of a run in this sandbox, or in another attempt of its task.",
-	}, a.sandboxTranscript)
-	add(a, route{
-		method: http.MethodGet, path: ofTask, id: "list-transcripts", tag: tagTasks, access: accessRead,
-		summary: "List transcripts", more: "Of all attempts of a task, oldest first.",
-	}, a.taskTranscripts)
-	add(a, route{
-		method: http.MethodGet, path: ofTask + "/{run_id}", id: "get-transcript", tag: tagTasks, access: accessRead,
-		text:    transcriptType,
-		fails:   []int{http.StatusGone},
-		summary: "Get a transcript",
-	}, a.taskTranscript)
+	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}/transcripts")
+	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/transcripts")
+	add(sandboxes, accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript", a.putTranscript, details{
+		more: "A sandbox has at most 100 transcripts.", body: transcript.MaxPiece,
+		limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
+	})
+	add(sandboxes, accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript", a.sandboxTranscript,
+		details{more: "Of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
+	add(tasks, accessRead, "GET", "list-transcripts", "List transcripts", a.taskTranscripts,
+		details{more: "Of all attempts of a task, oldest first."})
+	add(tasks, accessRead, "GET /{run_id}", "get-transcript", "Get a transcript", a.taskTranscript,
+		details{text: transcriptType, fails: []int{http.StatusGone}})
 }
 
 type putTranscriptIn struct {

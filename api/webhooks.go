@@ -30,19 +30,15 @@ const (
 )
 
 func (a *API) registerWebhooks() {
-	const tag = "webhooks"
-	add(a, route{
-		method: http.MethodPost, path: hookPath, id: "github-webhook", tag: tag, access: accessSigned,
-		status: http.StatusAccepted, says: client.Webhook{},
-		summary: "Receive a GitHub webhook", more: "Signed with github.webhook_secret.", body: hookBody,
-		limit: newBodyLimit(hookRoom, hookBody),
-		also:  map[int]any{http.StatusOK: feedback.Noted{}}, fails: []int{http.StatusUnauthorized},
-	}, a.gitHubWebhook)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/feedback", id: "list-task-feedback", tag: tagTasks,
-		access:  accessRead,
-		summary: "List pull request feedback", more: "With what was done about each.",
-	}, read(a.deps.Feedback.TaskFeedback))
+	webhooks := a.group("webhooks", hookPath)
+	tasks := a.group(tagTasks, "/api/v1/tasks")
+	add(webhooks, accessSigned, "POST", "github-webhook", "Receive a GitHub webhook", a.gitHubWebhook, details{
+		more: "Signed with github.webhook_secret.", status: http.StatusAccepted, says: client.Webhook{}, body: hookBody,
+		limit: newBodyLimit(hookRoom, hookBody), also: map[int]any{http.StatusOK: feedback.Noted{}},
+		fails: []int{http.StatusUnauthorized},
+	})
+	add(tasks, accessRead, "GET /{id}/feedback", "list-task-feedback", "List pull request feedback",
+		read(a.deps.Feedback.TaskFeedback), details{more: "With what was done about each."})
 }
 
 type webhookIn struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/explain"
@@ -19,14 +18,12 @@ type Explaining interface {
 }
 
 func (a *API) registerWhy() {
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/tasks/{id}/why", id: "explain-task", tag: tagTasks, access: accessRead,
-		summary: "Explain a task's state", more: "With the events that show it, and the next command.",
-	}, a.whyTask)
-	add(a, route{
-		method: http.MethodGet, path: "/api/v1/diagnoses", id: "list-diagnoses", tag: tagGuardian, access: accessRead,
-		summary: "List diagnoses", more: "Of tasks and tickets that failed again and again, newest first.",
-	}, listed(a.deps.Explaining.Diagnoses))
+	tasks := a.group(tagTasks, "/api/v1/tasks")
+	diagnoses := a.group(tagGuardian, "/api/v1/diagnoses")
+	add(tasks, accessRead, "GET /{id}/why", "explain-task", "Explain a task's state", a.whyTask,
+		details{more: "With the events that show it, and the next command."})
+	add(diagnoses, accessRead, "GET", "list-diagnoses", "List diagnoses", listed(a.deps.Explaining.Diagnoses),
+		details{more: "Of tasks and tickets that failed again and again, newest first."})
 }
 
 func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanation], error) {

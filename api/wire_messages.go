@@ -24,33 +24,19 @@ type Messages interface {
 
 // registerMessages registers the routes of what is said to agents.
 func (a *API) registerMessages() {
-	const get, post, messages = http.MethodGet, http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/messages"
+	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
+	messages := a.group(tagSandboxes, "/api/v1/messages")
 	crowded := []int{http.StatusTooManyRequests}
-	add(a, route{
-		method: post, path: messages, id: "send-message", tag: tagSandboxes, summary: "Send a message", access: accessInbox,
-		says: client.NewMessage{}, fails: crowded,
-	}, a.postMessage)
-	add(a, route{
-		method: get, path: messages, id: "lease-messages", tag: tagSandboxes, summary: "Lease pending messages",
-		access: accessSandbox,
-	}, a.takeMessages)
-	add(a, route{
-		method: get, path: messages + "/{message_id}", id: "sandbox-message", tag: tagSandboxes,
-		summary: "Get a delivery status", more: "Of a message to this agent, or from it.", access: accessInspect,
-	}, a.sandboxMessage)
-	add(a, route{
-		method: post, path: messages + "/{message_id}/ack", id: "ack-message", tag: tagSandboxes,
-		summary: "Acknowledge a message", more: "Use the message only if settled is true.", access: accessSandbox,
-	}, a.ackMessage)
-	add(a, route{
-		method: post, path: "/api/v1/sandboxes/{sandbox_id}/outbox", id: "send-agent-message", tag: tagSandboxes,
-		summary: "Send a message to another agent", more: "Of the same project.", access: accessSandbox,
-		says: client.OutboxMessage{}, fails: crowded,
-	}, a.postOutbox)
-	add(a, route{
-		method: get, path: "/api/v1/messages/{message_id}", id: "get-message", tag: tagSandboxes,
-		summary: "Get a delivery status", access: accessRead,
-	}, a.getMessage)
+	add(sandboxes, accessInbox, "POST /messages", "send-message", "Send a message", a.postMessage,
+		details{says: client.NewMessage{}, fails: crowded})
+	add(sandboxes, accessSandbox, "GET /messages", "lease-messages", "Lease pending messages", a.takeMessages)
+	add(sandboxes, accessInspect, "GET /messages/{message_id}", "sandbox-message", "Get a delivery status",
+		a.sandboxMessage, details{more: "Of a message to this agent, or from it."})
+	add(sandboxes, accessSandbox, "POST /messages/{message_id}/ack", "ack-message", "Acknowledge a message",
+		a.ackMessage, details{more: "Use the message only if settled is true."})
+	add(sandboxes, accessSandbox, "POST /outbox", "send-agent-message", "Send a message to another agent", a.postOutbox,
+		details{more: "Of the same project.", says: client.OutboxMessage{}, fails: crowded})
+	add(messages, accessRead, "GET /{message_id}", "get-message", "Get a delivery status", a.getMessage)
 }
 
 const leaseAtOnce = 100 // messages in one answer

@@ -32,17 +32,14 @@ type SavedWork interface {
 const keptType = "application/octet-stream"
 
 func (a *API) registerWork() {
-	const work = "/api/v1/tasks/{id}/work"
-	add(a, route{
-		method: http.MethodGet, path: work, id: "list-work", tag: tagTasks, access: accessRead,
-		summary: "List saved work",
-		more:    "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
-	}, a.listWork)
-	add(a, route{
-		method: http.MethodGet, path: work + "/{attempt}", id: "get-work", tag: tagTasks, access: accessRead, text: keptType,
-		summary: "Download saved work", more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
-		fails: []int{http.StatusConflict, http.StatusGone},
-	}, a.getWork)
+	work := a.group(tagTasks, "/api/v1/tasks/{id}/work")
+	add(work, accessRead, "GET", "list-work", "List saved work", a.listWork, details{
+		more: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
+	})
+	add(work, accessRead, "GET /{attempt}", "get-work", "Download saved work", a.getWork, details{
+		more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
+		text: keptType, fails: []int{http.StatusConflict, http.StatusGone},
+	})
 }
 
 func (a *API) listWork(ctx context.Context, in *IDPath) (*pageOut[client.SavedWork], error) {
