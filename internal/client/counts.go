@@ -11,13 +11,12 @@ func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts
 
 // EventFilter selects events of a sandbox. Zero values do not filter.
 type EventFilter struct {
-	Type   string
-	Limit  int    // 1..500; 0 is 100
-	Cursor string // next_cursor of the page before: goes on to older ones
+	Type  string
+	Limit int // 1..500; 0 is 100
 }
 
 // NewestEvents lists the events of a sandbox, newest first.
 func (c *Client) NewestEvents(ctx context.Context, sandboxID string, f EventFilter) (SandboxEvents, error) {
-	q := query("event_type", f.Type, "cursor", f.Cursor, "limit", positive(f.Limit))
+	q := query("event_type", f.Type, "limit", positive(f.Limit))
 	return answer[SandboxEvents](ctx, c, call{path: item("sandboxes", sandboxID, "events"), query: q})
 }

@@ -174,11 +174,10 @@ type MonitoredSandbox struct {
 type GuardianFilter struct {
 	TaskID string // empty: all
 	Limit  int    // 1..500; 0 is 100
-	Cursor string
 }
 
 func (f GuardianFilter) query() url.Values {
-	return query("task_id", f.TaskID, "cursor", f.Cursor, "limit", positive(f.Limit))
+	return query("task_id", f.TaskID, "limit", positive(f.Limit))
 }
 
 // Judgements lists what the guardian thought, newest first.

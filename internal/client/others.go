@@ -19,7 +19,6 @@ func (c *Client) Ready(ctx context.Context) (Readiness, error) {
 // SandboxFilter selects sandboxes of a list. Zero values do not filter.
 type SandboxFilter struct {
 	TaskID string
-	State  string
 	// Unverified keeps those that are not verified gone.
 	Unverified bool
 	Limit      int // 1..500; 0 is 100
@@ -28,8 +27,7 @@ type SandboxFilter struct {
 
 // Sandboxes lists the ledger, newest first.
 func (c *Client) Sandboxes(ctx context.Context, f SandboxFilter) (Page[Sandbox], error) {
-	q := query("task_id", f.TaskID, "state", f.State, "cursor", f.Cursor, "unverified",
-		when(f.Unverified, "true"), "limit", positive(f.Limit))
+	q := query("task_id", f.TaskID, "cursor", f.Cursor, "unverified", when(f.Unverified, "true"), "limit", positive(f.Limit))
 	return answer[Page[Sandbox]](ctx, c, call{path: prefix + "/sandboxes", query: q})
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -23,16 +21,8 @@ func (c *Client) Task(ctx context.Context, id string) (Task, error) {
 
 // Tasks lists tasks without their attempts, newest first.
 func (c *Client) Tasks(ctx context.Context, f TaskFilter) (Page[Task], error) {
-	return answer[Page[Task]](ctx, c, call{path: prefix + "/tasks", query: f.query()})
-}
-
-func (f TaskFilter) query() url.Values {
-	has := ""
-	if f.HasSandbox != nil {
-		has = strconv.FormatBool(*f.HasSandbox)
-	}
-	return query("status", f.Status, "phase_id", f.PhaseID, "ticket_id", f.TicketID, "project_id", f.ProjectID, "id", f.ID, "cursor", f.Cursor,
-		"has_sandbox", has, "limit", positive(f.Limit))
+	q := query("status", f.Status, "ticket_id", f.TicketID, "id", f.ID, "cursor", f.Cursor, "limit", positive(f.Limit))
+	return answer[Page[Task]](ctx, c, call{path: prefix + "/tasks", query: q})
 }
 
 // once is the header of a request that may be sent twice; an empty key sends none.

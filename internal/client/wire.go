@@ -65,14 +65,11 @@ type TaskPatch struct {
 
 // TaskFilter selects tasks of a list. Zero values do not filter.
 type TaskFilter struct {
-	Status     string
-	PhaseID    string
-	HasSandbox *bool
-	TicketID   string
-	ProjectID  string
-	ID         string // a beginning or an end of ids
-	Limit      int    // 1..500; 0 is 100
-	Cursor     string // of the page before
+	Status   string
+	TicketID string
+	ID       string // a beginning or an end of ids
+	Limit    int    // 1..500; 0 is 100
+	Cursor   string // of the page before
 }
 
 // ReasonRequest is the body of cancel, fail and retry.
