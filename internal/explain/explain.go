@@ -129,7 +129,7 @@ func (f WhyFacts) explain() Explanation {
 
 func (f WhyFacts) pending() Explanation {
 	t := f.Task
-	switch last := f.last(); {
+	switch last := t.Last(); {
 	case t.Blocked != task.BlockedNone:
 		return f.blocked()
 	case f.Down.What != "" && AboutToStart(t):
@@ -139,10 +139,10 @@ func (f WhyFacts) pending() Explanation {
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
 	case t.WaitingFor.Code != "":
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: troubleNext(t.WaitingFor)}
-	case last != nil && last.EndedAt == nil:
+	case last.Number > 0 && last.EndedAt == nil:
 		why := fmt.Sprintf("Attempt %d is being prepared; its sandbox %s is %s.", last.Number, last.SandboxID, last.SandboxState)
 		return Explanation{State: StandsStarting, Why: why, Next: "omoi logs -f " + t.ID}
-	case last != nil:
+	case last.Number > 0:
 		shows := f.failures()
 		return Explanation{State: StandsStarting, Why: withEvents(whyPending(t), shows), Next: "omoi logs -f " + t.ID, Evidence: shows}
 	case f.age(t.CreatedAt) > forgotten:
@@ -236,13 +236,6 @@ func (f WhyFacts) failed() Explanation {
 		e.Why += " " + whyPublish(t)
 	}
 	return e
-}
-
-func (f WhyFacts) last() *task.Attempt {
-	if n := len(f.Task.Attempts); n > 0 {
-		return &f.Task.Attempts[n-1]
-	}
-	return nil
 }
 
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }

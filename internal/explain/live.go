@@ -75,7 +75,7 @@ func (f WhyFacts) silent(begun string) Explanation {
 
 // steered explains an attempt that the guardian thinks has gone wrong.
 func (f WhyFacts) steered(begun string) Explanation {
-	o, last := f.Opinion, f.last()
+	o, last := f.Opinion, f.Task.Last()
 	e := Explanation{State: StandsStuck, Next: "omoi guardian interventions " + f.Task.ID}
 	known := map[int64]Evidence{}
 	for _, s := range f.Signs {
@@ -83,7 +83,7 @@ func (f WhyFacts) steered(begun string) Explanation {
 	}
 	for _, n := range o.Evidence[:min(len(o.Evidence), mostShown)] {
 		s, ok := known[n]
-		if !ok && last != nil {
+		if !ok {
 			s = Evidence{TaskID: f.Task.ID, Attempt: last.Number, SandboxID: last.SandboxID, Sequence: n}
 		}
 		e.Evidence = append(e.Evidence, s)
