@@ -13,13 +13,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// newEvents is `omoi events`, the short form of `omoi sandbox events`.
-func newEvents(s *session) *cobra.Command {
-	cmd := s.sandboxEvents()
-	cmd.Hidden = true
-	return cmd
-}
-
 func (s *session) sandboxEvents() *cobra.Command {
 	f := client.EventFilter{}
 	cmd := s.boxVerb("events", "List the newest stored events of a sandbox, oldest first",

@@ -39,7 +39,7 @@ type IO struct {
 // Commands makes every command of this package for one command line.
 func Commands(streams IO) []*cobra.Command {
 	makers := []func(*session) *cobra.Command{
-		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newEvents, newReceipt,
+		newRun, newPS, newShow, newLogs, newTranscript, newDiff, newCheckout, newCancel, newRetry, newReview, newSend, newMessage, newProject, newBudget, newSandbox, newReceipt,
 		newWork, newHost, newStorage, newKeys, newCredentials, newTicket, newGuardian, newConductor, newWhy, newOrganization,
 	}
 	commands := make([]*cobra.Command, 0, len(makers))
