@@ -37,13 +37,9 @@ func unknownCommand(group *cobra.Command, args []string) error {
 // completion adds cobra's command, which else comes too late for our errors.
 func completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() != "completion" {
-			continue
-		}
-		for _, shell := range cmd.Commands() {
-			shell.Args = taskcmd.NoArgs
-		}
+	made, _, _ := root.Find([]string{"completion"}) // it is there now
+	for _, shell := range made.Commands() {
+		shell.Args = taskcmd.NoArgs
 	}
 }
 

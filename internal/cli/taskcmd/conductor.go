@@ -23,21 +23,16 @@ func newConductor(s *session) *cobra.Command {
 
 func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []string) error {
 	status, err := api.MonitorStatus(ctx)
-	if err != nil {
-		return err
-	}
 	c := status.Conductor
-	if *s.JSON {
-		return s.printJSON(c)
-	}
-	s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))
-	s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
-	if c.Last == nil {
-		s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")
-		return nil
-	}
-	s.conducted(*c.Last)
-	return nil
+	return s.answer(c, err, func() {
+		s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))
+		s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
+		if c.Last == nil {
+			s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")
+			return
+		}
+		s.conducted(*c.Last)
+	})
 }
 
 // conducted shows an analysis.

@@ -91,16 +91,21 @@ func (f *follower) unattended(ctx context.Context) {
 	if f.quiet {
 		return
 	}
-	ready, err := f.api.Ready(ctx)
-	if err != nil {
-		return // an outage is told elsewhere
+	if detail := down(ctx, f.api, "workers"); detail != "" && detail != f.queues {
+		f.queues = detail
+		f.hint("%s", render.OneLine(detail, 500))
 	}
+}
+
+// down is what the server says of a dependency that is down, empty of any other. An outage of the server is told elsewhere.
+func down(ctx context.Context, api *client.Client, dependency string) string {
+	ready, _ := api.Ready(ctx)
 	for _, d := range ready.Dependencies {
-		if d.Name == "workers" && d.State == client.StateDown && d.Detail != f.queues {
-			f.queues = d.Detail
-			f.hint("%s", render.OneLine(d.Detail, 500))
+		if d.Name == dependency && d.State == client.StateDown {
+			return d.Detail
 		}
 	}
+	return ""
 }
 
 // parked tells tasks that go on only when a person does something.
@@ -118,26 +123,21 @@ func parked(t client.Task) bool {
 
 func (f *follower) print(page client.EventPage) error {
 	for _, e := range page.Events {
-		if err := f.one(e); err != nil {
-			return err
+		f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
+		switch {
+		case f.quiet:
+		case *f.JSON:
+			if err := f.printLine(e); err != nil {
+				return err
+			}
+		default:
+			for _, line := range f.lines.Event(e) {
+				f.say("%s", line)
+			}
 		}
 	}
 	if page.Next != "" {
 		f.cursor = page.Next
-	}
-	return nil
-}
-
-func (f *follower) one(e client.Event) error {
-	f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
-	switch {
-	case f.quiet:
-	case *f.JSON:
-		return f.printLine(e)
-	default:
-		for _, line := range f.lines.Event(e) {
-			f.say("%s", line)
-		}
 	}
 	return nil
 }

@@ -225,13 +225,9 @@ func stateOf(iv client.Intervention) string {
 }
 
 func (s *session) guardianWithdraw() *cobra.Command {
-	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
-		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
-		func(ctx context.Context, api *client.Client, args []string) error {
-			id, err := interventionOf(ctx, api, plain(args[0]))
-			if err != nil {
-				return err
-			}
+	return about(s, "withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
+		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"), interventionOf,
+		func(ctx context.Context, api *client.Client, id string) error {
 			iv, err := api.Withdraw(ctx, id)
 			return s.answer(iv, err, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
 		})
@@ -239,7 +235,7 @@ func (s *session) guardianWithdraw() *cobra.Command {
 
 // interventionOf returns the ID of the intervention that ref names: whole, or by a part among the newest ones.
 func interventionOf(ctx context.Context, api *client.Client, ref string) (string, error) {
-	if len(ref) == uuidLength {
+	if ref = plain(ref); len(ref) == uuidLength {
 		return ref, nil
 	}
 	page, err := api.Interventions(ctx, client.GuardianFilter{Limit: pageLimit})

@@ -46,23 +46,23 @@ func (s *session) hostState(h client.Host) string {
 
 func (s *session) hostMarkLost() *cobra.Command {
 	var yes bool
-	cmd := s.verb("mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
-		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"),
-		func(ctx context.Context, api *client.Client, args []string) error {
-			hosts, err := api.Hosts(ctx)
-			if err != nil {
-				return err
-			}
-			host, err := kind[client.Host]{
-				noun: "host", list: "omoi host list", id: func(h client.Host) string { return h.ID }, name: func(h client.Host) string { return h.Name },
-			}.pick(hosts, args[0])
-			if err != nil {
-				return err
-			}
+	cmd := about(s, "mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
+		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"), hostOf,
+		func(ctx context.Context, api *client.Client, host client.Host) error {
 			return s.markLost(ctx, api, host, yes)
 		})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is done")
 	return cmd
+}
+
+func hostOf(ctx context.Context, api *client.Client, ref string) (client.Host, error) {
+	hosts, err := api.Hosts(ctx)
+	if err != nil {
+		return client.Host{}, err
+	}
+	return kind[client.Host]{
+		noun: "host", list: "omoi host list", id: func(h client.Host) string { return h.ID }, name: func(h client.Host) string { return h.Name },
+	}.pick(hosts, ref)
 }
 
 func (s *session) markLost(ctx context.Context, api *client.Client, host client.Host, yes bool) error {

@@ -59,7 +59,7 @@ func expiry(at *time.Time) string {
 	case at == nil:
 		return "never"
 	case at.After(time.Now()):
-		return at.Local().Format("2006-01-02 15:04:05") + " (in " + render.Elapsed(time.Until(*at)) + ")"
+		return at.Local().Format(time.DateTime) + " (in " + render.Elapsed(time.Until(*at)) + ")"
 	}
 	return moment(at)
 }

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/cli/render"
@@ -40,12 +41,7 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 }
 
 func hasEvents(t client.Task) bool {
-	for _, a := range t.Attempts {
-		if a.Events > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return a.Events > 0 })
 }
 
 // hasWork tells whether the branch has commits, as far as a row can tell: an agent from outside pushes without us.
@@ -53,15 +49,8 @@ func hasWork(t client.Task) bool {
 	if t.Branch == nil || t.AttemptCount == 0 {
 		return false
 	}
-	if t.PullURL != nil || t.SelfConnecting() && hasEvents(t) {
-		return true
-	}
-	for _, a := range t.Attempts {
-		if committed(t, a) {
-			return true
-		}
-	}
-	return false
+	return t.PullURL != nil || t.SelfConnecting() && hasEvents(t) ||
+		slices.ContainsFunc(t.Attempts, func(a client.Attempt) bool { return committed(t, a) })
 }
 
 // committed tells whether an attempt brought commits to the branch.

@@ -44,15 +44,8 @@ func (s *session) projectTable(projects []client.Project) {
 	})
 }
 
-// projectVerb returns a command about the project that its only argument names.
 func (s *session) projectVerb(use, short string, do func(context.Context, *client.Client, client.Project) error) *cobra.Command {
-	return s.verb(use+" <project>", short, exactly(1, projectArg), func(ctx context.Context, api *client.Client, args []string) error {
-		p, err := projectOf(ctx, api, args[0])
-		if err != nil {
-			return err
-		}
-		return do(ctx, api, p)
-	})
+	return about(s, use+" <project>", short, exactly(1, projectArg), projectOf, do)
 }
 
 const projectArg = "the name of a project, its id, or 4 or more characters of the id's beginning or end"

@@ -12,6 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cli/render"
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 func newReceipt(s *session) *cobra.Command {
@@ -53,10 +54,8 @@ func (s *session) settledReceipt(ctx context.Context, api *client.Client, t clie
 		if late || time.Now().After(until) || time.Since(asked) > cleanupWait {
 			return r, nil
 		}
-		select {
-		case <-ctx.Done():
+		if wait.For(ctx, cleanupPause) != nil {
 			return r, nil
-		case <-time.After(cleanupPause):
 		}
 	}
 }
@@ -72,11 +71,11 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("")
 	}
 	for _, v := range r.Visits {
-		s.say("Session    %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(day), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
+		s.say("Session    %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(time.DateTime), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
 			v.Kind, render.OneLine(v.What, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
 	}
 	for _, v := range r.Reviews {
-		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(day), render.OneLine(v.Words(r.Rounds), 300))
+		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(time.DateTime), render.OneLine(v.Words(r.Rounds), 300))
 	}
 	s.say("\nAll        %s, lifetime %s%s", render.Count(len(r.Sandboxes), "sandbox"), alive(r.SecondsAlive), suffix(", ", costs(r)))
 	switch {
@@ -102,13 +101,11 @@ func secondLook(r client.TaskReceipt) string {
 	return "the second absence check runs at about " + r.SecondLookAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
 }
 
-const day = "2006-01-02 15:04:05"
-
 // showStub shows the row of one sandbox.
 func (s *session) showStub(b client.Sandbox) {
 	s.say("Sandbox    %s  attempt %d, %s, %s", b.ID, b.Attempt, b.Provider, s.state(b.State))
 	if b.SeenAgain() {
-		s.say("  %-14s%s", "reappeared", b.AdoptedAt.Local().Format(day+".000")+", after its deletion had been verified")
+		s.say("  %-14s%s", "reappeared", b.AdoptedAt.Local().Format(time.DateTime+".000")+", after its deletion had been verified")
 		b.AdoptedAt = nil
 	}
 	for _, line := range []struct {
@@ -124,7 +121,7 @@ func (s *session) showStub(b client.Sandbox) {
 		{"verified", b.VerifiedAt},
 	} {
 		if line.at != nil {
-			s.say("  %-14s%s", line.word, line.at.Local().Format(day+".000"))
+			s.say("  %-14s%s", line.word, line.at.Local().Format(time.DateTime+".000"))
 		}
 	}
 	s.say("  %-14s%s%s", "lifetime", lived(b), suffix(", ", costOf(b)))

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/omoi-dev/omoi/docs/examples"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
@@ -68,8 +66,10 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 
 // checkFlags refuses flags that contradict each other. What one flag may hold is the server's word.
 func (r *run) checkFlags(cmd *cobra.Command) error {
-	if name := emptyFlag(cmd.Flags()); name != "" {
-		return exit.Usagef("--%s is empty: give a value, or leave it out", name)
+	for _, name := range []string{"deadline", "project", "repo"} { // as an unset shell variable leaves them
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return exit.Usagef("--%s is empty: give a value, or leave it out", name)
+		}
 	}
 	switch {
 	case r.timeout != 0 && !r.wait:
@@ -84,16 +84,6 @@ func (r *run) checkFlags(cmd *cobra.Command) error {
 		return exit.Usagef("--script is for the agent scripted, and --agent names %s: leave one of them out", r.agent)
 	}
 	return nil
-}
-
-// emptyFlag returns the name of a flag that was given without a value, as an unset shell variable does.
-func emptyFlag(flags *pflag.FlagSet) (name string) {
-	flags.Visit(func(f *pflag.Flag) {
-		if name == "" && slices.Contains([]string{"deadline", "project", "repo"}, f.Name) && f.Value.String() == "" {
-			name = f.Name
-		}
-	})
-	return name
 }
 
 // text is the task's text: the argument, a file, or standard input.

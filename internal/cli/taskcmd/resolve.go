@@ -44,21 +44,16 @@ func (k kind[T]) pick(all []T, ref string) (T, error) {
 	case len(exact) == 1:
 		return exact[0], nil
 	case len(exact) > 1:
-		return none, exit.Usagef("%q matches %s: give more of the ID: %s. Next: %s", ref, render.Count(len(exact), k.noun), k.ids(exact), k.list)
+		const most = 6
+		var ids []string
+		for _, one := range exact[:min(len(exact), most)] {
+			ids = append(ids, k.id(one))
+		}
+		return none, exit.Usagef("%q matches %s: give more of the ID: %s. Next: %s", ref, render.Count(len(exact), k.noun), strings.Join(ids, ", "), k.list)
 	case len(ref) < minFragment && k.name == nil:
 		return none, exit.Usagef("%q is too short for a %s: give 4 or more characters of the ID. Next: %s", ref, k.noun, k.list)
 	}
 	return none, task.Errorf(task.CodeNotFound, "No %s matches %q (4 or more characters of an ID are enough). Next: %s", k.noun, ref, k.list)
-}
-
-// ids returns the IDs of the first few items.
-func (k kind[T]) ids(all []T) string {
-	const most = 6
-	var ids []string
-	for _, one := range all[:min(len(all), most)] {
-		ids = append(ids, k.id(one))
-	}
-	return strings.Join(ids, ", ")
 }
 
 // partOf reports whether ref is the beginning or the end of an ID, or the beginning of what lists show of the ID.
@@ -114,15 +109,9 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 
 const boxArg = "one sandbox, or a task: its id, or 4 or more characters of it (omoi sandbox list --recent)"
 
-// boxVerb returns a command about the sandbox, deleted ones included, that its only argument names.
+// boxVerb returns a command about a sandbox, deleted ones included.
 func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
-	cmd := s.verb(use+" <sandbox>", short, exactly(1, boxArg), func(ctx context.Context, api *client.Client, args []string) error {
-		box, err := s.boxOf(ctx, api, args[0])
-		if err != nil {
-			return err
-		}
-		return do(ctx, api, box)
-	})
+	cmd := about(s, use+" <sandbox>", short, exactly(1, boxArg), s.boxOf, do)
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
 }

@@ -39,7 +39,9 @@ func (s *session) sandboxList() *cobra.Command {
 				none = "No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all"
 			}
 			s.showSandboxes(boxes, none)
-			s.alarm(ctx, api)
+			if detail := down(ctx, api, "sandboxes"); detail != "" { // what the reaper cannot settle without an operator
+				s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(detail, 1000))
+			}
 		})
 	})
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "deleted ones too")
@@ -55,16 +57,6 @@ func (s *session) sandboxShow() *cobra.Command {
 			s.say("  %-14s%s", "isolation", render.Clean(strings.Join(box.Isolation, ", ")))
 		})
 	})
-}
-
-// alarm says what the reaper cannot settle without an operator.
-func (s *session) alarm(ctx context.Context, api *client.Client) {
-	ready, _ := api.Ready(ctx) // the list is what was asked for
-	for _, d := range ready.Dependencies {
-		if d.Name == "sandboxes" && d.State == client.StateDown {
-			s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(d.Detail, 1000))
-		}
-	}
 }
 
 func (s *session) showSandboxes(boxes []client.Sandbox, none string) {

@@ -107,7 +107,7 @@ func (s *session) showTask(t shown, waits bool) {
 	}
 	s.row("Created", moment(&t.CreatedAt))
 	if t.DeadlineAt != nil {
-		s.row("Deadline", t.DeadlineAt.Local().Format("2006-01-02 15:04:05"))
+		s.row("Deadline", t.DeadlineAt.Local().Format(time.DateTime))
 	}
 	s.row("Finished", moment(t.CompletedAt))
 	s.row("Retries", fmt.Sprintf("%d of %d", t.Retries, t.MaxRetries))
@@ -143,7 +143,7 @@ func moment(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return t.Local().Format("2006-01-02 15:04:05") + " (" + render.Elapsed(time.Since(*t)) + " ago)"
+	return t.Local().Format(time.DateTime) + " (" + render.Elapsed(time.Since(*t)) + " ago)"
 }
 
 func (s *session) showAttempts(t client.Task) {

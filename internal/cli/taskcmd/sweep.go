@@ -68,7 +68,11 @@ func (s *session) survey(ctx context.Context, api *client.Client, installation s
 	}
 	found = []swept{}
 	for _, name := range slices.DeleteFunc(info.Sandboxes, func(name string) bool { return !task.ProviderOf(name).Machine }) {
-		boxes, provider, err := s.ask(ctx, name)
+		var boxes []sandbox.Sandbox
+		provider, err := s.Provider(name)
+		if err == nil {
+			boxes, err = provider.Survey(ctx)
+		}
 		if err != nil {
 			s.hint("%s was not asked: %s", name, render.OneLine(task.MessageOf(err), 300))
 			blind = true
@@ -83,15 +87,6 @@ func (s *session) survey(ctx context.Context, api *client.Client, installation s
 		}
 	}
 	return found, blind, nil
-}
-
-func (s *session) ask(ctx context.Context, name string) ([]sandbox.Sandbox, sandbox.Provider, error) {
-	p, err := s.Provider(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	boxes, err := p.Survey(ctx)
-	return boxes, p, err
 }
 
 // prune deletes sandboxes, and lists them with their outcomes.

@@ -56,12 +56,9 @@ func ticketStatus(t client.Ticket) string {
 }
 
 func (s *session) ticketShow() *cobra.Command {
-	cmd := s.verb("show <ticket>", "Show a ticket with its tasks, and why they failed", exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest"),
-		func(ctx context.Context, api *client.Client, args []string) error {
-			t, err := ticketOf(ctx, api, args[0])
-			if err != nil {
-				return err
-			}
+	one := exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest")
+	cmd := about(s, "show <ticket>", "Show a ticket with its tasks, and why they failed", one, ticketOf,
+		func(ctx context.Context, api *client.Client, t client.Ticket) error {
 			if *s.JSON {
 				return s.printJSON(t)
 			}

@@ -28,15 +28,22 @@ func (s *session) verb(use, short string, args cobra.PositionalArgs, do func(con
 	}}
 }
 
-// taskVerb returns a command about the task that its only argument names.
-func (s *session) taskVerb(use, short string, do func(context.Context, *client.Client, client.Task) error) *cobra.Command {
-	cmd := s.verb(use, short, oneTask, func(ctx context.Context, api *client.Client, args []string) error {
-		t, err := s.taskOf(ctx, api, args[0])
+// about returns a command about what its only argument names.
+func about[T any](s *session, use, short string, args cobra.PositionalArgs,
+	find func(context.Context, *client.Client, string) (T, error), do func(context.Context, *client.Client, T) error,
+) *cobra.Command {
+	return s.verb(use, short, args, func(ctx context.Context, api *client.Client, args []string) error {
+		found, err := find(ctx, api, args[0])
 		if err != nil {
 			return err
 		}
-		return do(ctx, api, t)
+		return do(ctx, api, found)
 	})
+}
+
+// taskVerb returns a command about a task.
+func (s *session) taskVerb(use, short string, do func(context.Context, *client.Client, client.Task) error) *cobra.Command {
+	cmd := about(s, use, short, oneTask, s.taskOf, do)
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
 }

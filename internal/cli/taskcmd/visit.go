@@ -105,18 +105,13 @@ func (s *session) sandboxExec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := v.attach(ctx, sandbox.Command{Args: args[1:]}, sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
+			code, err := v.provider.Attach(ctx, v.labels, sandbox.Command{Args: args[1:], Timeout: visitTime},
+				sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
 			return v.leave(ctx, code, err)
 		})
 	cmd.Long = "Run a command in a sandbox, beside the agent; the exit code is that of the command. " + accessHelp
 	cmd.Example = execExample
 	return cmd
-}
-
-// attach runs a command with the streams of this process, until the command ends.
-func (v *visit) attach(ctx context.Context, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	cmd.Timeout = visitTime
-	return v.provider.Attach(ctx, v.labels, cmd, streams)
 }
 
 // input is standard input, unless it is a terminal at which nobody was asked for anything.
@@ -157,6 +152,6 @@ func (s *session) shell(ctx context.Context, v *visit) (int, error) {
 	}
 	defer restore()
 	env := map[string]string{"TERM": cmp.Or(s.Env("TERM"), "xterm")}
-	return v.attach(ctx, sandbox.Command{Args: sandbox.ShellArgs(), Env: env},
+	return v.provider.Attach(ctx, v.labels, sandbox.Command{Args: sandbox.ShellArgs(), Env: env, Timeout: visitTime},
 		sandbox.Streams{Stdin: in, Stdout: s.Stdout, Stderr: s.Stderr, Terminal: terminal})
 }

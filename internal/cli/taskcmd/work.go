@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -93,9 +94,9 @@ func count(n int64) string {
 func where(one client.SavedWork) string {
 	switch {
 	case one.RemovedAt != nil:
-		return "removed by retention on " + one.RemovedAt.Local().Format(day)
+		return "removed by retention on " + one.RemovedAt.Local().Format(time.DateTime)
 	case one.Kind == savedwork.Lost && one.LostSince != nil:
-		return "lost since " + one.LostSince.Local().Format(day)
+		return "lost since " + one.LostSince.Local().Format(time.DateTime)
 	case one.Kind == savedwork.Lost:
 		return "lost"
 	case one.Kept():
