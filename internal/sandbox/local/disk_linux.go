@@ -77,7 +77,7 @@ func (w *diskWatch) count() string {
 		w.limit, w.margin = max(w.limit, used)+w.limit/10, false
 	}
 	if used > w.limit {
-		return fmt.Sprintf("it holds more than its disk of %s", sizeText(w.limit))
+		return fmt.Sprintf("it holds more than its disk of %.2f GB", float64(w.limit)/float64(sandbox.GB))
 	}
 	return ""
 }

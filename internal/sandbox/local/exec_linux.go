@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -19,7 +23,7 @@ const defaultExecTimeout = time.Minute
 // nothing inside has a hold on the person's. It answers [task.CodeUnavailable] when the time is
 // over, [task.CodeExhausted] if it filled the disk, and with ctx's error if that ends first.
 func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
-	f, m, l, err := p.prepareExec(ctx, labels, cmd)
+	f, l, err := p.prepareExec(ctx, labels, cmd)
 	if err != nil {
 		return -1, err
 	}
@@ -35,12 +39,12 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 
 	c := p.shimCommand(kindExec, f)
 	c.WaitDelay = time.Second
-	settled, err := connect(ctx, c, m, streams)
+	settled, err := connect(ctx, c, l.UID, streams)
 	if err != nil {
 		return -1, err
 	}
 	defer settled()
-	s, err := p.startShim(c, controlR)
+	s, err := startShim(c, controlR)
 	if err != nil {
 		return -1, err
 	}
@@ -67,16 +71,61 @@ func (r reply) cut() error {
 }
 
 // prepareExec settles under the lock that there is something to run in.
-func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (f folder, m meta, l launch, err error) {
+func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (f folder, l launch, err error) {
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
-		return f, m, l, err
+		return f, l, err
 	}
 	defer fence.Release()
-	if f, m, err = p.find(labels); err != nil {
-		return f, m, l, err
+	f, m, err := p.find(labels)
+	if err != nil {
+		return f, l, err
 	}
 	l, err = p.prepare(f, m, cmd, kindExec)
 	l.Timeout = cmp.Or(max(cmd.Timeout, 0), defaultExecTimeout)
-	return f, m, l, err
+	return f, l, err
+}
+
+// connect gives a command its streams, by way of a terminal of uid where there is to be one. settled is called once the command has
+// ended, or was never started.
+func connect(ctx context.Context, c *exec.Cmd, uid int, streams sandbox.Streams) (settled func(), err error) {
+	if streams.Terminal == nil {
+		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr
+		return func() {}, nil
+	}
+	ours, theirs, err := openTerminal(streams.Terminal.Size, uid)
+	if err != nil {
+		return nil, unavailable("open a terminal", err)
+	}
+	c.Stdin, c.Stdout, c.Stderr = theirs, theirs, theirs
+	ctx, stop := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	shown.Go(func() { _, _ = io.Copy(streams.Stdout, ours) })                                          // it ends with the last user of theirs
+	go func() { _, _ = io.Copy(ours, streams.Stdin) }()                                                // it ends with the person's input or with ours
+	go streams.Terminal.Follow(ctx, func(size sandbox.Size) { _ = pty.Setsize(ours, windowOf(size)) }) // one of another size is still one
+	return func() {
+		stop()
+		_ = theirs.Close()
+		shown.Wait()
+		_ = ours.Close()
+	}, nil
+}
+
+// openTerminal makes a terminal that belongs to uid.
+func openTerminal(size sandbox.Size, uid int) (ours, theirs *os.File, err error) {
+	if ours, theirs, err = pty.Open(); err != nil {
+		return nil, nil, err
+	}
+	err = pty.Setsize(ours, windowOf(size))
+	if err == nil && uid >= 0 {
+		err = theirs.Chown(uid, uid)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close(), ours.Close())
+	}
+	return ours, theirs, nil
+}
+
+func windowOf(size sandbox.Size) *pty.Winsize {
+	return &pty.Winsize{Rows: size.Rows, Cols: size.Columns}
 }

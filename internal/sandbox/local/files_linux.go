@@ -30,7 +30,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 		return fileError("make a folder in", name, err)
 	}
 	fresh := path.Join(path.Dir(rel), ".omoi-"+rand.Text())
-	err = writeFresh(root, fresh, owned{uid: m.UID, mode: fs.FileMode(mode).Perm()}, &live{ctx: ctx, r: r})
+	err = writeFresh(root, fresh, m.UID, fs.FileMode(mode).Perm(), &live{ctx: ctx, r: r})
 	if err == nil {
 		err = root.Rename(fresh, rel)
 	}
@@ -74,23 +74,17 @@ func makeParents(root *os.Root, dir string, uid int) error {
 	return err
 }
 
-// owned is whose a new file is.
-type owned struct {
-	uid  int // -1: that of omoi itself
-	mode fs.FileMode
-}
-
-func writeFresh(root *os.Root, name string, as owned, r io.Reader) error {
+func writeFresh(root *os.Root, name string, uid int, mode fs.FileMode, r io.Reader) error {
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(file, r)
-	if err == nil && as.uid >= 0 {
-		err = file.Chown(as.uid, as.uid)
+	if err == nil && uid >= 0 {
+		err = file.Chown(uid, uid)
 	}
 	if err == nil {
-		err = file.Chmod(as.mode)
+		err = file.Chmod(mode)
 	}
 	return errors.Join(err, file.Close())
 }
@@ -166,7 +160,7 @@ func (p *Provider) Log(_ context.Context, labels sandbox.Labels, offset int64) (
 		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
 	}
 	file, err := os.OpenFile(filepath.Clean(f.at(fileLog)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if notThere(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
 	if err != nil {

@@ -21,13 +21,13 @@ var _ sandbox.Freezer = (*Provider)(nil)
 // lifetime then does not run either. Commands of Exec continue: they end with their caller.
 func (p *Provider) Freeze(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(true)
-	return p.each(ctx, installation, p.freeze)
+	return p.each(ctx, installation, freeze)
 }
 
 // Thaw lets them continue.
 func (p *Provider) Thaw(ctx context.Context, installation string) (int, error) {
 	p.frozen.Store(false)
-	return p.each(ctx, installation, p.thaw)
+	return p.each(ctx, installation, thaw)
 }
 
 // each acts on all sandboxes of an installation, side by side, and counts those that act names.
@@ -62,27 +62,27 @@ func (p *Provider) each(ctx context.Context, installation string, act func(conte
 }
 
 // freeze stops the shim first, so that it starts nothing more.
-func (p *Provider) freeze(ctx context.Context, f folder, m meta) (bool, error) {
+func freeze(ctx context.Context, f folder, m meta) (bool, error) {
 	shim, err := signalShim(f, unix.SIGSTOP)
 	if err != nil {
 		return false, err
 	}
-	all, err := p.tree(f, m, shim)
+	all, err := tree(f, m, shim)
 	if err != nil {
 		return shim != 0, err
 	}
-	return shim != 0 || len(all) > 0, p.stopTree(ctx, f, m, shim)
+	return shim != 0 || len(all) > 0, stopTree(ctx, f, m, shim)
 }
 
 // stopTree looks again until nothing runs: a program may have started another one meanwhile.
-func (p *Provider) stopTree(ctx context.Context, f folder, m meta, shim int) error {
+func stopTree(ctx context.Context, f folder, m meta, shim int) error {
 	told := map[process]bool{}
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
-		all, err := p.tree(f, m, shim)
+		all, err := tree(f, m, shim)
 		if err != nil {
 			return err
 		}
-		left := all.running(told)
+		left := running(all, told)
 		if len(left) == 0 {
 			return nil
 		}
@@ -96,12 +96,12 @@ func (p *Provider) stopTree(ctx context.Context, f folder, m meta, shim int) err
 	}
 }
 
-func (p *Provider) thaw(_ context.Context, f folder, m meta) (bool, error) {
+func thaw(_ context.Context, f folder, m meta) (bool, error) {
 	pid, err := holder(f.at(fileLife), spanAgent)
 	if err != nil {
 		return false, err
 	}
-	all, err := p.tree(f, m, pid)
+	all, err := tree(f, m, pid)
 	if err != nil {
 		return false, err
 	}
@@ -124,24 +124,18 @@ func signalShim(f folder, sig unix.Signal) (int, error) {
 	return g.pid, nil
 }
 
-// tree are the living processes of the started command.
-type tree []process
-
-func (p *Provider) tree(f folder, m meta, shim int) (tree, error) {
+// tree finds the living processes of the started command.
+func tree(f folder, m meta, shim int) ([]process, error) {
 	l, err := newLook(f, m, scopeAgent)
 	if err != nil {
 		return nil, err
 	}
 	found := l.survivors()
-	known := make(map[process]bool, len(found))
-	for _, one := range found {
-		known[one] = true
-	}
 	if shim == 0 {
 		return found, nil
 	}
 	for _, one := range descendants(shim) {
-		if !known[one] {
+		if !slices.Contains(found, one) {
 			found = append(found, one)
 		}
 	}
@@ -150,9 +144,8 @@ func (p *Provider) tree(f folder, m meta, shim int) (tree, error) {
 
 // running are those that are not stopped. One that was told to stop and waits in the kernel, as for
 // a child between vfork and exec, executes nothing before it stops.
-func (t tree) running(told map[process]bool) tree {
-	var left tree
-	for _, one := range t {
+func running(all []process, told map[process]bool) (left []process) {
+	for _, one := range all {
 		s, ok := proctable.Read(one.PID)
 		same := ok && !s.HasEnded() && s.Start == one.Start
 		if same && !s.IsStopped() && (s.State != 'D' || !told[one]) {

@@ -87,7 +87,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 			return l, task.Errorf(task.CodeUnavailable, "the sandbox was made with bubblewrap, which does not work here now")
 		}
 		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
-		l.Options = p.wrapArgs(f, m, inside{dir: dir, env: env})
+		l.Options = p.wrapArgs(f, m, dir, env)
 		l.Filter = p.wrap.filter
 		l.Program = append([]string{p.wrap.path, "--args", strconv.Itoa(fdOptions), "--"}, cmd.Args...)
 		return l, nil
@@ -118,9 +118,8 @@ func (p *Provider) environment(f folder, m meta, wishes map[string]string) map[s
 	return env
 }
 
-// shim is a started one, with our ends of its pipes.
+// shim is a started one: our ends of its pipes.
 type shim struct {
-	cmd    *exec.Cmd
 	launch *os.File // we write
 	reply  *os.File // we read
 }
@@ -141,7 +140,7 @@ func (p *Provider) shimCommand(kind string, f folder) *exec.Cmd {
 }
 
 // startShim starts cmd with the launch and reply pipes, and extra descriptors after them.
-func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
+func startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	launchR, launchW, err := os.Pipe()
 	if err != nil {
 		return nil, unavailable("make a pipe", err)
@@ -156,7 +155,7 @@ func (p *Provider) startShim(cmd *exec.Cmd, extra ...*os.File) (*shim, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(unavailable("start a shim", err), launchW.Close(), replyR.Close())
 	}
-	return &shim{cmd: cmd, launch: launchW, reply: replyR}, nil
+	return &shim{launch: launchW, reply: replyR}, nil
 }
 
 // ask hands the launch over, closes that pipe, and waits for the reply, at most until ctx ends. A shim that died shows

@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
@@ -114,8 +115,7 @@ func groupMembers(groups []string) map[int]bool {
 	return members
 }
 
-// kill ends what survives, looking again until nothing does. It stops them first, so that
-// none can make another while the rest are killed.
+// kill ends what survives, looking again until nothing does.
 func (l look) kill(ctx context.Context, log *slog.Logger) error {
 	for delay := time.Millisecond; ; delay = min(2*delay, 50*time.Millisecond) {
 		left := l.survivors()
@@ -125,13 +125,18 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 		if delay > 10*time.Millisecond {
 			log.WarnContext(ctx, "processes of a sandbox are slow to die", slog.Int("processes", len(left)), slog.Int("first_pid", left[0].PID))
 		}
-		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
-			for _, one := range left {
-				one.signal(sig)
-			}
-		}
+		killAll(left)
 		if err := wait.For(ctx, delay); err != nil {
 			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox do not die", len(left)).WithCause(err)
+		}
+	}
+}
+
+// killAll stops the processes first, so that none can make another while the rest are killed.
+func killAll(all []process) {
+	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+		for _, one := range all {
+			one.signal(sig)
 		}
 	}
 }
@@ -146,4 +151,63 @@ func (p process) signal(sig unix.Signal) {
 	if p.alive() {
 		_ = unix.PidfdSendSignal(fd, sig, nil, 0) // gone already is as well
 	}
+}
+
+func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+func identify(pid int) process {
+	s, _ := proctable.Read(pid)
+	return process{PID: pid, Start: s.Start}
+}
+
+// alive reports whether p itself, not a successor of its id, runs.
+func (p process) alive() bool {
+	if p.PID <= 0 {
+		return false
+	}
+	s, ok := proctable.Read(p.PID)
+	return ok && !s.HasEnded() && s.Start == p.Start
+}
+
+// pidNS is the inode of the process namespace of pid; 0 if it cannot be told.
+func pidNS(pid int) uint64 {
+	link, _ := os.Readlink(procPath(pid, "ns/pid"))
+	var inode uint64
+	_, _ = fmt.Sscanf(link, "pid:[%d]", &inode)
+	return inode
+}
+
+func bootID() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}
+
+// descendants are the living processes below pid, by their present parents.
+func descendants(pid int) []process {
+	children := map[int][]int{}
+	for _, one := range proctable.IDs() {
+		if s, ok := proctable.Read(one); ok {
+			children[s.Parent] = append(children[s.Parent], one)
+		}
+	}
+	var found []process
+	for queue := children[pid]; len(queue) > 0; queue = queue[1:] {
+		if s, ok := proctable.Read(queue[0]); ok && !s.HasEnded() {
+			found = append(found, process{PID: queue[0], Start: s.Start})
+		}
+		queue = append(queue, children[queue[0]]...)
+	}
+	return found
+}
+
+// firstChild is the oldest living child of pid: in a namespace, the command below its first process.
+func firstChild(pid int) (process, bool) {
+	var best process
+	for _, one := range proctable.IDs() {
+		s, ok := proctable.Read(one)
+		if ok && s.Parent == pid && (best.PID == 0 || s.Start < best.Start) {
+			best = process{PID: one, Start: s.Start}
+		}
+	}
+	return best, best.PID != 0
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
@@ -59,7 +60,7 @@ type ending struct {
 func (m meta) sandbox() sandbox.Sandbox {
 	return sandbox.Sandbox{
 		Labels: m.Labels, ProviderID: task.SandboxName(m.Labels.SandboxID),
-		Isolation: m.Isolation, Arch: arch, CreatedAt: m.CreatedAt,
+		Isolation: m.Isolation, Arch: runtime.GOARCH, CreatedAt: m.CreatedAt,
 	}
 }
 

@@ -24,31 +24,37 @@ func (s *minder) fork() error {
 	defer blockR.Close() //nolint:errcheck // the program has its own
 	s.block = blockW
 	files := []uintptr{0, 1, 2}
-	if len(s.launch.Options) == 0 {
-		files = append(files, blockR.Fd())
-		return s.forkExec(files)
+	if len(s.launch.Options) > 0 {
+		options, err := memoryFile("options", s.options())
+		if err != nil {
+			return err
+		}
+		defer options.Close() //nolint:errcheck // the program has its own
+		statusR, statusW, err := os.Pipe()
+		if err != nil {
+			return fmt.Errorf("make a pipe: %w", err)
+		}
+		defer statusW.Close() //nolint:errcheck // the program has its own
+		s.status = statusR
+		files = append(files, options.Fd(), statusW.Fd())
 	}
-	filter, err := memoryFile("filter", s.launch.Filter)
-	if err != nil {
-		return err
-	}
-	defer filter.Close() //nolint:errcheck // the program has its own
-	options, err := memoryFile("options", s.options())
-	if err != nil {
-		return err
-	}
-	defer options.Close() //nolint:errcheck // the program has its own
-	statusR, statusW, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("make a pipe: %w", err)
-	}
-	defer statusW.Close() //nolint:errcheck // the program has its own
-	s.status = statusR
-	files = append(files, options.Fd(), statusW.Fd(), blockR.Fd())
+	files = append(files, blockR.Fd())
 	if len(s.launch.Filter) > 0 { // bubblewrap closes what it is told of, and nothing else
+		filter, err := memoryFile("filter", s.launch.Filter)
+		if err != nil {
+			return err
+		}
+		defer filter.Close() //nolint:errcheck // the program has its own
 		files = append(files, filter.Fd())
 	}
-	return s.forkExec(files)
+	s.main, err = syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{ //nolint:gosec // G204: to run it is what we are for
+		Dir: s.launch.Dir, Env: s.launch.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: credential(s.launch.UID)},
+	})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.launch.Program[0], err)
+	}
+	return nil
 }
 
 // options are bubblewrap's, each ended by a zero byte.
@@ -58,18 +64,6 @@ func (s *minder) options() []byte {
 		all = append(all, "--seccomp", strconv.Itoa(fdFilter))
 	}
 	return []byte(strings.Join(append(all, s.launch.Options...), "\x00") + "\x00")
-}
-
-func (s *minder) forkExec(files []uintptr) error {
-	pid, err := syscall.ForkExec(s.launch.Program[0], s.launch.Program, &syscall.ProcAttr{ //nolint:gosec // G204: to run it is what we are for
-		Dir: s.launch.Dir, Env: s.launch.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: credential(s.launch.UID)},
-	})
-	if err != nil {
-		return fmt.Errorf("start %s: %w", s.launch.Program[0], err)
-	}
-	s.main = pid
-	return nil
 }
 
 // memoryFile holds what bubblewrap reads, secrets among it, where no path leads.
@@ -110,19 +104,12 @@ func (s *minder) reapAll() {
 // killTree ends everything below the shim and returns once nothing is left.
 func (s *minder) killTree() {
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		timer := time.NewTimer(wait)
 		select {
 		case <-s.barren:
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		below := descendants(os.Getpid())
-		for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
-			for _, one := range below {
-				one.signal(sig)
-			}
-		}
+		killAll(descendants(os.Getpid()))
 	}
 }
 
@@ -223,13 +210,11 @@ func (s *minder) mindExec() error {
 		defer close(left)
 		_, _ = control.Read(make([]byte, 1)) // never written: it ends when the worker lets go
 	}()
-	timer := time.NewTimer(s.launch.Timeout)
-	defer timer.Stop()
 	end := reply{Code: -1}
 	select {
 	case status := <-s.exited:
 		end.Code, _ = outcome(status)
-	case <-timer.C:
+	case <-time.After(s.launch.Timeout):
 		end.TimedOut = true
 	case end.Full = <-s.watchDisk(true):
 	case <-s.signal:

@@ -2,12 +2,9 @@ package local
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,9 +14,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
 	"github.com/omoi-dev/omoi/internal/task"
 )
-
-// arch is of what runs inside: the programs of this machine.
-const arch = runtime.GOARCH
 
 // Name is the provider's word on the wire.
 const Name = task.ProviderLocal
@@ -43,7 +37,10 @@ type Provider struct {
 	frozen atomic.Bool // nothing is started
 }
 
-var _ sandbox.Provider = (*Provider)(nil)
+var (
+	_ sandbox.Provider = (*Provider)(nil)
+	_ sandbox.Reacher  = (*Provider)(nil)
+)
 
 // New probes what this machine offers and says loudly where that is weak. It answers
 // [task.CodeInvalid] for a bad configuration and [task.CodeUnavailable] where the folder
@@ -198,6 +195,20 @@ func (f folder) paths() sandbox.Paths {
 	}
 }
 
+// APIURL is the socket wherever it is there and the API listens for this machine alone: it stays where it is when the
+// API is started again on another port. Without bubblewrap a program sees it at its place on the host.
+func (p *Provider) APIURL(want sandbox.Network, configured, socket string) string {
+	switch {
+	case want == sandbox.NetworkNone:
+		return socket
+	case p.cfg.APISocketDir == "" || !sandbox.Loopback(configured):
+		return configured
+	case p.mode == modeBubblewrap:
+		return socket
+	}
+	return "unix://" + filepath.Join(p.cfg.APISocketDir, filepath.Base(strings.TrimPrefix(socket, "unix://")))
+}
+
 func (p *Provider) folder(labels sandbox.Labels) folder {
 	return folder(filepath.Join(p.cfg.Root, task.SandboxName(labels.SandboxID)))
 }
@@ -241,6 +252,3 @@ func (p *Provider) find(labels sandbox.Labels) (folder, meta, error) {
 	}
 	return f, m, nil
 }
-
-// notThere reports a file error that means absence.
-func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,7 +49,7 @@ func removeTree(path, last string) error {
 			return err
 		}
 	}
-	if err := os.Remove(filepath.Join(path, last)); err != nil && !notThere(err) {
+	if err := os.Remove(filepath.Join(path, last)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Remove(path)

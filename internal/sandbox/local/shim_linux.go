@@ -3,7 +3,9 @@ package local
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/signal"
@@ -85,7 +87,7 @@ func (s *minder) listen() error {
 func (s *minder) take() (bool, error) {
 	path := s.folder.at(fileLife)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if notThere(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		s.answer(reply{Gone: true})
 		return false, nil
 	}
@@ -131,10 +133,8 @@ func (s *minder) start() error {
 		return err
 	}
 	st := state{BootID: bootID()}
-	if s.kind == kindRun {
-		if err := s.folder.save(fileState, st); err != nil {
-			return err
-		}
+	if err := s.note(st); err != nil {
+		return err
 	}
 	if err := s.launchProgram(&st); err != nil {
 		s.killTree()
@@ -155,24 +155,27 @@ func (s *minder) launchProgram(st *state) error {
 	if err := s.identify(st); err != nil {
 		return err
 	}
-	if err := join(s.launch.Cgroups, s.main); err != nil {
-		return err
-	}
-	if st.Init.PID != s.main {
-		if err := join(s.launch.Cgroups, st.Init.PID); err != nil {
+	for _, pid := range []int{s.main, st.Init.PID} { // one and the same where there is no bubblewrap
+		if err := join(s.launch.Cgroups, pid); err != nil {
 			return err
 		}
 	}
 	if err := s.limitProcesses(st.Init.PID); err != nil {
 		return err
 	}
-	if s.kind == kindRun {
-		if err := s.folder.save(fileState, *st); err != nil {
-			return err
-		}
+	if err := s.note(*st); err != nil {
+		return err
 	}
 	_, err := s.block.WriteString("\n")
 	return cmp.Or(err, s.block.Close())
+}
+
+// note writes down that the command of Start was started.
+func (s *minder) note(st state) error {
+	if s.kind == kindExec {
+		return nil
+	}
+	return s.folder.save(fileState, st)
 }
 
 // identify learns which process is the first inside: bubblewrap tells, the shell is it.
@@ -186,20 +189,10 @@ func (s *minder) identify(st *state) error {
 		PIDNS uint64 `json:"pid-namespace"` //nolint:tagliatelle // likewise
 	}
 	if err := json.NewDecoder(s.status).Decode(&told); err != nil {
-		return fmt.Errorf("bubblewrap did not start: %s", s.lastWords())
+		return fmt.Errorf("bubblewrap did not start, and its output says why: %w", err)
 	}
 	st.Init, st.PIDNS = identify(told.Child), told.PIDNS
 	return nil
-}
-
-// lastWords is the end of what bubblewrap complained of: in the log, which is short before the command has run. What it
-// says of a command of Attach its caller sees.
-func (s *minder) lastWords() string {
-	if s.kind == kindExec {
-		return "its error output says why"
-	}
-	text, _ := os.ReadFile(s.folder.at(fileLog))
-	return lastLine(text)
 }
 
 // answer speaks once; nobody may be listening any more.

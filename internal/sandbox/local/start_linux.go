@@ -58,7 +58,7 @@ func (p *Provider) spawn(ctx context.Context, f folder, l launch) error {
 	}
 	cmd := p.shimCommand(kindRun, f)
 	cmd.Stdout, cmd.Stderr = out, out
-	s, err := p.startShim(cmd)
+	s, err := startShim(cmd)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (p *Provider) Stop(ctx context.Context, labels sandbox.Labels, grace time.D
 	if err != nil {
 		return err
 	}
-	if _, err := p.thaw(ctx, f, m); err != nil {
+	if _, err := thaw(ctx, f, m); err != nil {
 		return err
 	}
 	g, err := seize(f.at(fileLife), spanAgent)

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 const (
@@ -124,9 +121,4 @@ func (u *usage) unnamed(pid int) {
 			u.total += st.Blocks * block
 		}
 	}
-}
-
-// sizeText is a size for people.
-func sizeText(bytes int64) string {
-	return strconv.FormatFloat(float64(bytes)/float64(sandbox.GB), 'f', 2, 64) + " GB"
 }

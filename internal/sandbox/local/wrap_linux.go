@@ -39,7 +39,10 @@ func (p *Provider) probeWrap() (wrapping, error) {
 		return wrapping{}, unavailable("make a probe folder", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a probe's empty folder; the next start does not mind
-	m := meta{Labels: sandbox.Labels{SandboxID: "probe"}, UID: p.uidForProbe(), Mode: modeBubblewrap}
+	m := meta{Labels: sandbox.Labels{SandboxID: "probe"}, UID: -1, Mode: modeBubblewrap}
+	if os.Geteuid() == 0 {
+		m.UID = p.uids.base
+	}
 	if err := p.populate(folder(dir), m); err != nil {
 		return wrapping{}, err
 	}
@@ -63,13 +66,6 @@ func wrappings(path string) []wrapping {
 	return all
 }
 
-func (p *Provider) uidForProbe() int {
-	if os.Geteuid() == 0 {
-		return p.uids.base
-	}
-	return -1
-}
-
 func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	m.Network = sandbox.NetworkHost
 	if w.ownNet {
@@ -78,7 +74,7 @@ func (p *Provider) tryWrap(f folder, m meta, w wrapping) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	probe := &Provider{cfg: p.cfg, wrap: w}
-	args := probe.wrapArgs(f, m, inside{dir: sandbox.Workspace})
+	args := probe.wrapArgs(f, m, sandbox.Workspace, nil)
 	cmd := exec.CommandContext(ctx, w.path) //nolint:gosec // G204: bubblewrap, found on PATH
 	cmd.Env, cmd.Dir = []string{}, "/"
 	if len(w.filter) > 0 {
@@ -121,12 +117,6 @@ func credential(uid int) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)} //nolint:gosec // G115: from our own small range
 }
 
-// inside is what a command needs on top of its sandbox.
-type inside struct {
-	dir string
-	env map[string]string
-}
-
 // Sizes of the memory file systems inside, at most. What is in them counts as the sandbox's
 // memory, so that they are also a share of that: full, they must not end it.
 const (
@@ -146,7 +136,7 @@ func (m meta) memoryFor(most, share int64) string {
 
 // wrapArgs are bubblewrap's options, last those that close the root. They carry secrets:
 // they go by a descriptor, never by a command line.
-func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
+func (p *Provider) wrapArgs(f folder, m meta, dir string, env map[string]string) []string {
 	args := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
 		"--die-with-parent", "--new-session", "--hostname", "omoi", "--clearenv",
@@ -164,8 +154,8 @@ func (p *Provider) wrapArgs(f folder, m meta, in inside) []string {
 	args = append(args, memoryBinds(m.Cgroups)...)
 	args = append(args,
 		"--bind", f.at(dirWS), sandbox.Workspace, "--bind", f.at(dirHome), sandbox.Home,
-		"--bind", f.at(dirOmoi), sandbox.Dir, "--chdir", in.dir)
-	for key, value := range in.env {
+		"--bind", f.at(dirOmoi), sandbox.Dir, "--chdir", dir)
+	for key, value := range env {
 		args = append(args, "--setenv", key, value)
 	}
 	return append(args, "--remount-ro", "/dev", "--remount-ro", "/")
