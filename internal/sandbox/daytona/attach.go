@@ -92,20 +92,13 @@ func (e execution) begin(ctx context.Context, env string) error {
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
-	if err := e.furnish(ctx, append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})); err != nil {
+	if err := e.tb.furnish(ctx, e.dir, append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})); err != nil {
 		return err
 	}
 	if err := e.tb.session(ctx, e.id); err != nil {
 		return err
 	}
 	return e.tb.run(ctx, e.id, "sh "+e.dir+"/run "+e.dir)
-}
-
-func (e execution) furnish(ctx context.Context, files []file) error {
-	if _, err := e.tb.upload(ctx, files...); err != nil {
-		return err
-	}
-	return e.tb.private(ctx, e.dir)
 }
 
 // finish ends what is left of the command, for a while longer than the caller lives, and removes what it was given and what it said.
@@ -115,10 +108,10 @@ func (e execution) finish(ctx context.Context) {
 	defer cancel()
 	_, _ = e.tb.script(ctx, scriptLeave, e.dir)
 	if e.streams.Terminal != nil {
-		_ = e.tb.endTerminal(ctx, e.id)
+		e.tb.endTerminal(ctx, e.id)
 		return
 	}
-	_ = e.tb.endSession(ctx, e.id)
+	e.tb.endSession(ctx, e.id)
 }
 
 // follow hands on what the command says until it has ended and all is said.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ import (
 
 // terminal types the command at a shell of Daytona's and shows what it says.
 func (e execution) terminal(ctx context.Context, env string) (int, error) {
-	if err := e.furnish(ctx, prepared(e.dir, scriptShell, env)); err != nil {
+	if err := e.tb.furnish(ctx, e.dir, prepared(e.dir, scriptShell, env)); err != nil {
 		return -1, err
 	}
 	if err := e.tb.openTerminal(ctx, e.id, e.streams.Terminal.Size); err != nil {
@@ -168,17 +167,12 @@ func (t *toolbox) resizeTerminal(ctx context.Context, id string, size sandbox.Si
 	return classify("resize a terminal in the sandbox", resp, err)
 }
 
-// endTerminal is a raw call: the official client cannot read its answer.
-func (t *toolbox) endTerminal(ctx context.Context, id string) error {
+// endTerminal ends a terminal with its shell.
+func (t *toolbox) endTerminal(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	req, err := t.raw(ctx, http.MethodDelete, "/process/pty/"+url.PathEscape(id), http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := t.send(req, "close a terminal in the sandbox")
+	_, resp, _ := t.api.ProcessAPI.DeletePtySession(ctx, id).Execute() // the official client cannot read its answer
 	closeBody(resp)
-	return ignore(err, task.CodeNotFound)
 }
 
 const dialTimeout = 15 * time.Second
@@ -187,11 +181,7 @@ const dialTimeout = 15 * time.Second
 func (t *toolbox) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	head := make(http.Header, len(t.head))
-	for key, value := range t.head {
-		head.Set(key, value)
-	}
-	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(t.base, "http")+path, &websocket.DialOptions{HTTPClient: t.http, HTTPHeader: head})
+	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(t.base, "http")+path, &websocket.DialOptions{HTTPClient: t.http, HTTPHeader: t.head.Clone()})
 	if err != nil {
 		defer closeBody(resp)
 		return nil, classify("open a stream of the sandbox", nil, err)

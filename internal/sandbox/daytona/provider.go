@@ -2,16 +2,25 @@ package daytona
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"time"
 
 	apiclient "github.com/daytonaio/daytona/libs/api-client-go"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // Name is the provider's word on the wire.
 const Name = task.ProviderDaytona
+
+// The labels of a sandbox. No secret is among them: everybody in the organization sees them.
+const (
+	labelPrefix       = "omoi-"
+	labelInstallation = labelPrefix + "installation"
+)
 
 // Provider makes sandboxes at Daytona. It keeps nothing.
 type Provider struct {
@@ -131,4 +140,59 @@ func (p *Provider) wake(ctx context.Context, box *apiclient.Sandbox) (*apiclient
 		box, err := p.awaitStarted(ctx, box.Id, true)
 		return box, unasked(err)
 	}
+}
+
+// agree reports whether all labels of ours are there; people may have added others.
+func agree(have map[string]string, want sandbox.Labels) bool {
+	return sandbox.LabelsOf(have, labelPrefix) == want
+}
+
+// Check asks Daytona whether the key is good, and answers what sandboxes would be made of. It
+// changes nothing.
+func (p *Provider) Check(ctx context.Context) (string, error) {
+	if err := p.Ready(); err != nil {
+		return "", err
+	}
+	if _, err := p.client.page(ctx, "{}", ""); err != nil {
+		return "", err
+	}
+	if p.cfg.Snapshot == "" {
+		return "image " + p.cfg.Image, nil
+	}
+	found, why, err := p.snapshot(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case why != "":
+		return why + "; image " + p.cfg.Image + " is used instead", nil
+	case found.State == apiclient.SNAPSHOTSTATE_ACTIVE:
+		return "snapshot " + p.cfg.Snapshot, nil
+	case found.State == apiclient.SNAPSHOTSTATE_INACTIVE:
+		return "snapshot " + p.cfg.Snapshot + " is inactive; it is activated by the first sandbox", nil
+	}
+	return "snapshot " + p.cfg.Snapshot + " is " + string(found.State), nil
+}
+
+// poll looks until look says that it is done, gently: a look that failed for a passing reason
+// is repeated. After patience it answers [task.CodeUnavailable] with what it waited for.
+func (p *Provider) poll(ctx context.Context, patience time.Duration, what string, look func(context.Context) (bool, error)) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	for delay := p.cfg.PollMin; ; delay = min(delay+delay/2, p.cfg.PollMax) {
+		done, err := look(within)
+		if done || err != nil && !passing(err) {
+			return err
+		}
+		if err != nil && within.Err() == nil {
+			last = err
+		}
+		if wait.For(within, delay) != nil {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return errors.Join(err, last)
+	}
+	return task.Errorf(task.CodeUnavailable, "omoi waited too long until %s", what).WithCause(last)
 }

@@ -29,11 +29,8 @@ func (p *Provider) Start(ctx context.Context, labels sandbox.Labels, cmd sandbox
 		return err
 	}
 	dir := dirTmp + "/" + rand.Text()
-	if _, err := tb.upload(ctx, prepared(dir, scriptAgent, envFile(cmd))...); err != nil {
-		return err
-	}
 	// removed by who runs it, or who comes too late; a start that dies here leaves it to the sandbox's end
-	if err := tb.private(ctx, dir); err != nil {
+	if err := tb.furnish(ctx, dir, prepared(dir, scriptAgent, envFile(cmd))); err != nil {
 		return err
 	}
 	return p.poll(ctx, startPatience, "the command has begun", tb.launcher("sh "+dir+"/run "+dir))
@@ -71,8 +68,11 @@ func prepared(dir, script, env string) []file {
 	}
 }
 
-// private closes a folder of ours to others. Those above it are closed already.
-func (t *toolbox) private(ctx context.Context, dir string) error {
+// furnish fills a folder of ours and closes it to others. Those above it are closed already.
+func (t *toolbox) furnish(ctx context.Context, dir string, files []file) error {
+	if _, err := t.upload(ctx, files...); err != nil {
+		return err
+	}
 	got, err := t.script(ctx, scriptPrivate, dir)
 	if err != nil {
 		return err

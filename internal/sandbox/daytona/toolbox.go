@@ -3,7 +3,6 @@ package daytona
 import (
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,8 +19,7 @@ type toolbox struct {
 	base string // of all calls, without a trailing slash
 	api  *toolboxclient.APIClient
 	http *http.Client
-	head map[string]string
-	look map[string]string // head of what must not count as activity
+	head http.Header // of the calls that the official client does not make
 }
 
 // toolbox finds the daemon: the proxy's address comes from the sandbox and may change.
@@ -37,11 +35,15 @@ func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbo
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
 	}
-	tb := &toolbox{base: strings.TrimRight(base, "/") + "/" + box.Id, http: p.client.http, head: p.client.head, look: map[string]string{headerNoActivity: "true"}}
-	maps.Copy(tb.look, tb.head)
+	tb := &toolbox{base: strings.TrimRight(base, "/") + "/" + box.Id, http: p.client.http, head: http.Header{"User-Agent": {source}}}
 	conf := toolboxclient.NewConfiguration()
 	conf.Servers = toolboxclient.ServerConfigurations{{URL: tb.base}}
-	conf.HTTPClient, conf.UserAgent, conf.DefaultHeader = tb.http, source, tb.look
+	conf.HTTPClient, conf.UserAgent = tb.http, source
+	for key, value := range p.client.head {
+		tb.head.Set(key, value)
+		conf.AddDefaultHeader(key, value)
+	}
+	conf.AddDefaultHeader(headerNoActivity, "true") // what it does must not count as activity
 	tb.api = toolboxclient.NewAPIClient(conf)
 	return tb, nil
 }
@@ -123,12 +125,11 @@ func (t *toolbox) run(ctx context.Context, session, command string) error {
 }
 
 // endSession ends a session with its shell and log.
-func (t *toolbox) endSession(ctx context.Context, id string) error {
+func (t *toolbox) endSession(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	resp, err := t.api.ProcessAPI.DeleteSession(ctx, id).Execute()
-	defer closeBody(resp)
-	return ignore(classify("close a session of the sandbox", resp, err), task.CodeNotFound)
+	resp, _ := t.api.ProcessAPI.DeleteSession(ctx, id).Execute()
+	closeBody(resp)
 }
 
 // raw is a call that the official client cannot make: it streams.
@@ -137,10 +138,7 @@ func (t *toolbox) raw(ctx context.Context, method, path string, body io.Reader) 
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range t.head {
-		req.Header.Set(key, value)
-	}
-	req.Header.Set("User-Agent", source)
+	req.Header = t.head.Clone()
 	return req, nil
 }
 
