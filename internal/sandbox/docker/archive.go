@@ -8,21 +8,14 @@ import (
 	"io"
 	"os"
 	"path"
-	"strings"
 	"time"
 )
 
 // spooled is content of known length, as an archive needs it.
 type spooled struct {
-	io.Reader
-	size int64
-	file *os.File // nil: in memory
-}
+	io.ReadCloser
 
-func (s spooled) close() {
-	if s.file != nil {
-		_ = s.file.Close()
-	}
+	size int64
 }
 
 // inMemory is how much of a file is kept in memory; the rest goes to a file without a name.
@@ -33,7 +26,7 @@ func spool(r io.Reader) (spooled, error) {
 	var head bytes.Buffer
 	n, err := io.CopyN(&head, r, inMemory)
 	if errors.Is(err, io.EOF) {
-		return spooled{Reader: &head, size: n}, nil
+		return spooled{io.NopCloser(&head), n}, nil
 	}
 	if err != nil {
 		return spooled{}, fmt.Errorf("read what to write: %w", err)
@@ -51,7 +44,7 @@ func spool(r io.Reader) (spooled, error) {
 		_ = file.Close()
 		return spooled{}, fmt.Errorf("read what to write: %w", err)
 	}
-	return spooled{Reader: file, size: size, file: file}, nil
+	return spooled{file, size}, nil
 }
 
 // entry is a file of an archive.
@@ -62,33 +55,29 @@ type entry struct {
 }
 
 // archive streams the folders and below them the file, all of the sandbox's user.
-func (p *Provider) archive(e entry, folders []string) (io.ReadCloser, error) {
-	if strings.ContainsRune(e.name, '/') {
-		return nil, fmt.Errorf("%q is no name of a file", e.name)
-	}
+func (p *Provider) archive(e entry, folders []string) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(p.writeArchive(w, e, folders)) }()
-	return r, nil
+	return r
 }
 
 func (p *Provider) writeArchive(to io.Writer, e entry, folders []string) error {
-	w, now := tar.NewWriter(to), time.Now()
+	w := tar.NewWriter(to)
 	for n := range folders {
-		dir := path.Join(folders[:n+1]...)
-		head := &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: now}
-		if err := w.WriteHeader(head); err != nil {
+		if err := w.WriteHeader(p.header(tar.TypeDir, path.Join(folders[:n+1]...)+"/", 0o755, 0)); err != nil {
 			return err
 		}
 	}
-	head := &tar.Header{
-		Typeflag: tar.TypeReg, Name: path.Join(append(folders, e.name)...), Mode: e.mode, Size: e.body.size,
-		Uid: p.owner.uid, Gid: p.owner.gid, ModTime: now,
-	}
-	if err := w.WriteHeader(head); err != nil {
+	if err := w.WriteHeader(p.header(tar.TypeReg, path.Join(append(folders, e.name)...), e.mode, e.body.size)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(w, e.body); err != nil {
 		return err
 	}
 	return w.Close()
+}
+
+// header is of something that belongs to the sandbox's user.
+func (p *Provider) header(kind byte, name string, mode, size int64) *tar.Header {
+	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now()}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/sandbox/fence"
@@ -53,11 +54,30 @@ func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
 	p.diskCounted(held, free, time.Since(begun))
 	errs := []error{err}
 	for _, one := range held {
-		if one.bytes > one.limit && p.really(ctx, &one) {
+		if one.bytes <= one.limit {
+			continue
+		}
+		if used, ok := p.used(ctx, one.labels); ok { // an engine counts the lengths of files, which may have holes
+			one.bytes = used
+		}
+		if one.bytes > one.limit {
 			errs = append(errs, p.full(ctx, one))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// freeBytes is the free space of the file system that holds the engine's data; 0 where that is not on this
+// machine, or nothing is known of it yet.
+func (p *Provider) freeBytes() int64 {
+	p.mu.Lock()
+	known := p.known
+	p.mu.Unlock()
+	var stat unix.Statfs_t
+	if known == nil || !strings.HasPrefix(p.cfg.Host, "unix://") || unix.Statfs(known.info.DockerRootDir, &stat) != nil {
+		return 0
+	}
+	return int64(stat.Bfree) * int64(stat.Bsize) //nolint:gosec,unconvert // of a real disk; its type differs between systems
 }
 
 // diskDue is true when time is over, or when so much free space has gone that a sandbox may be near its limit.
@@ -79,15 +99,25 @@ func (p *Provider) diskCounted(held []holding, free int64, took time.Duration) {
 	}
 }
 
-// held counts the running sandboxes that have a limit which the engine does not enforce.
+// held counts, as the engine does, the running sandboxes that have a limit which the engine does not enforce.
 func (p *Provider) held(ctx context.Context, installation string) ([]holding, error) {
 	running, err := p.containers(ctx, container.ListOptions{Filters: ofInstallation(installation)})
 	if err != nil || len(running) == 0 { // nothing more is asked of an engine that has nothing of ours
 		return nil, err
 	}
-	files, err := p.filesHeld(ctx)
-	if err != nil {
+	f, err := p.facts(ctx)
+	if err != nil || f.quota {
 		return nil, err
+	}
+	usage, err := p.engine.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.VolumeObject}})
+	if err != nil {
+		return nil, engineError("count what its volumes hold", err)
+	}
+	files := make(map[sandbox.Labels]int64)
+	for _, v := range usage.Volumes {
+		if v != nil && v.UsageData != nil && v.Labels[labelRole] == roleFiles {
+			files[labelsOf(v.Labels)] += max(v.UsageData.Size, 0)
+		}
 	}
 	var held []holding
 	for _, c := range running {
@@ -97,35 +127,6 @@ func (p *Provider) held(ctx context.Context, installation string) ([]holding, er
 		}
 	}
 	return held, nil
-}
-
-// filesHeld answers what volumes hold, as the engine counts; nothing where it holds each to its size.
-func (p *Provider) filesHeld(ctx context.Context) (map[sandbox.Labels]int64, error) {
-	files := make(map[sandbox.Labels]int64)
-	f, err := p.facts(ctx)
-	if err != nil || f.quota {
-		return files, err
-	}
-	usage, err := p.engine.DiskUsage(ctx, types.DiskUsageOptions{Types: []types.DiskUsageObject{types.VolumeObject}})
-	if err != nil {
-		return nil, engineError("count what its volumes hold", err)
-	}
-	for _, v := range usage.Volumes {
-		if v != nil && v.UsageData != nil && v.Labels[labelRole] == roleFiles {
-			files[labelsOf(v.Labels)] += max(v.UsageData.Size, 0)
-		}
-	}
-	return files, nil
-}
-
-// really looks into a sandbox that the engine thinks too large: the engine counts the lengths of files, and
-// files may have holes. Where nothing inside can tell, the engine is believed.
-func (p *Provider) really(ctx context.Context, one *holding) bool {
-	used, ok := p.used(ctx, one.labels)
-	if ok {
-		one.bytes = used
-	}
-	return one.bytes > one.limit
 }
 
 // used asks a program inside, in a container of its own. What it was not allowed to enter it cannot count.

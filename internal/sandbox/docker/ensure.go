@@ -135,8 +135,7 @@ func (p *Provider) trees() (io.Reader, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	for _, tree := range []string{sandbox.Workspace, sandbox.Home, sandbox.Dir} {
-		head := &tar.Header{Typeflag: tar.TypeDir, Name: tree[1:] + "/", Mode: treeMode, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now()}
-		if err := w.WriteHeader(head); err != nil {
+		if err := w.WriteHeader(p.header(tar.TypeDir, tree[1:]+"/", treeMode, 0)); err != nil {
 			return nil, fmt.Errorf("pack the folders of a sandbox: %w", err)
 		}
 	}

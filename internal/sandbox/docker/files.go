@@ -173,11 +173,8 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	if err != nil {
 		return err
 	}
-	defer body.close()
-	archive, err := p.archive(entry{name: rel[last], mode: int64(os.FileMode(mode).Perm()), body: body}, missing)
-	if err != nil {
-		return err
-	}
+	defer body.Close() //nolint:errcheck // only read
+	archive := p.archive(entry{name: rel[last], mode: int64(os.FileMode(mode).Perm()), body: body}, missing)
 	err = p.engine.CopyToContainer(ctx, w.id, dir, archive, container.CopyToContainerOptions{})
 	return errors.Join(w.wrote(err), archive.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,13 +92,10 @@ func (p *Provider) Check(ctx context.Context, want sandbox.Network) (parts []str
 // HasImage reports whether the engine has the image of sandboxes, and names it.
 func (p *Provider) HasImage(ctx context.Context) (string, bool, error) {
 	_, err := p.engine.ImageInspect(ctx, p.cfg.Image)
-	if cerrdefs.IsNotFound(err) {
-		return p.cfg.Image, false, nil
-	}
-	if err != nil {
+	if err != nil && !cerrdefs.IsNotFound(err) {
 		return p.cfg.Image, false, engineError("look at its images", err)
 	}
-	return p.cfg.Image, true, nil
+	return p.cfg.Image, err == nil, nil
 }
 
 // network is the engine's name of what a sandbox may reach.
@@ -128,11 +126,7 @@ func onHost(address string) string {
 	if err != nil {
 		return address
 	}
-	if port := u.Port(); port != "" {
-		u.Host = net.JoinHostPort(hostName, port)
-	} else {
-		u.Host = hostName
-	}
+	u.Host = strings.TrimSuffix(net.JoinHostPort(hostName, u.Port()), ":") // no port, no colon
 	return u.String()
 }
 

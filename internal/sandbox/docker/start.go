@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 	"time"
@@ -149,11 +150,9 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 
 // putScript writes it into the omoi volume, for the sandbox's user alone.
 func (p *Provider) putScript(ctx context.Context, id, file, text string) error {
-	archive, err := p.archive(entry{name: path.Base(file), mode: 0o400, body: spooled{Reader: strings.NewReader(text), size: int64(len(text))}}, nil)
-	if err != nil {
-		return err
-	}
-	err = p.engine.CopyToContainer(ctx, id, sandbox.Dir, archive, container.CopyToContainerOptions{})
+	body := spooled{io.NopCloser(strings.NewReader(text)), int64(len(text))}
+	archive := p.archive(entry{name: path.Base(file), mode: 0o400, body: body}, nil)
+	err := p.engine.CopyToContainer(ctx, id, sandbox.Dir, archive, container.CopyToContainerOptions{})
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return engineError("write into a sandbox", err)
 	}
