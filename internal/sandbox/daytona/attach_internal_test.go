@@ -34,7 +34,7 @@ func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
 	t.Cleanup(server.Close)
 	p, err := New(Config{APIKey: "key", APIURL: server.URL}, nil)
 	require.NoError(t, err)
-	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
+	tb, err := p.toolbox(&apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
 	require.NoError(t, err)
 	e := execution{
 		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond, time: time.Minute,

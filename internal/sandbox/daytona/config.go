@@ -52,18 +52,14 @@ func (c Config) withDefaults() (Config, error) {
 	c.PollMin = cmp.Or(c.PollMin, 250*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, 2*time.Second)
 	c.DeletePatience = cmp.Or(c.DeletePatience, 2*time.Minute)
-	return c, c.check()
-}
-
-func (c Config) check() error {
 	u, err := url.Parse(c.APIURL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return task.Invalid("api_url", "the URL of Daytona's API begins with http:// or https://").WithCause(err)
+		return c, task.Invalid("api_url", "the URL of Daytona's API begins with http:// or https://").WithCause(err)
 	}
 	if strings.ContainsAny(c.Image, " \t\r\n") {
-		return task.Invalid("image", "%q is not the name of an image", c.Image)
+		return c, task.Invalid("image", "%q is not the name of an image", c.Image)
 	}
-	return c.Limits.Check(0)
+	return c, c.Limits.Check(0)
 }
 
 // whole are limits as Daytona takes them: whole cores and GiB, rounded up.

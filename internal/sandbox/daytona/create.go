@@ -67,43 +67,37 @@ func (p *Provider) afterRefusal(ctx context.Context, spec sandbox.Spec, order ap
 	if order.Snapshot == nil {
 		return order, refusal
 	}
-	why, err := p.revive(ctx)
-	if err != nil || why == "" {
+	found, why, err := p.snapshot(ctx)
+	if err != nil {
 		return order, err
 	}
-	if why == active {
-		return order, refusal // the snapshot is not the reason
+	if why == "" {
+		if found.State == apiclient.SNAPSHOTSTATE_ACTIVE {
+			return order, refusal // the snapshot is not the reason
+		}
+		err = p.activate(ctx, found)
+		if err == nil || ctx.Err() != nil {
+			return order, ctx.Err()
+		}
+		why = cut(err.Error()) // fallen back from, whatever it was
 	}
 	p.log.WarnContext(ctx, "daytona snapshot not usable, image used instead",
 		slog.String("snapshot", p.cfg.Snapshot), slog.String("image", p.cfg.Image), slog.String("reason", why))
 	return p.fromImage(order, spec), nil
 }
 
-const active = "active"
-
-// revive looks at the snapshot and activates it if it sleeps. It answers "" if it was activated,
-// [active] if it was that all along, else why it cannot be had.
-func (p *Provider) revive(ctx context.Context) (why string, err error) {
-	found, why, err := p.snapshot(ctx)
-	switch {
-	case why != "" || err != nil:
-		return why, err
-	case found.State == apiclient.SNAPSHOTSTATE_ACTIVE:
-		return active, nil
-	case found.State == apiclient.SNAPSHOTSTATE_INACTIVE:
-		err = p.client.activate(ctx, found.Id)
+// activate waits until the snapshot is active, and activates it if it sleeps.
+func (p *Provider) activate(ctx context.Context, found *apiclient.SnapshotDto) error {
+	if found.State == apiclient.SNAPSHOTSTATE_INACTIVE {
+		if err := p.client.activate(ctx, found.Id); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = p.awaitActive(ctx)
-	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-	if err != nil {
-		return cut(err.Error()), nil // fallen back from, whatever it was
+	if err := p.awaitActive(ctx); err != nil {
+		return err
 	}
 	p.log.InfoContext(ctx, "daytona snapshot activated", slog.String("snapshot", p.cfg.Snapshot))
-	return "", nil
+	return nil
 }
 
 // snapshot reads the snapshot, or says why it cannot be had.

@@ -126,7 +126,7 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 			return nil, err
 		}
 	}
-	return p.toolbox(ctx, box)
+	return p.toolbox(box)
 }
 
 // wake brings a stopped sandbox back, and waits for one that is on its way.

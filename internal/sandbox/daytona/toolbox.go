@@ -23,19 +23,12 @@ type toolbox struct {
 }
 
 // toolbox finds the daemon: the proxy's address comes from the sandbox and may change.
-func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbox, error) {
-	base := box.ToolboxProxyUrl
-	if base == "" {
-		var err error
-		if base, err = p.client.toolboxURL(ctx, box.Id); err != nil {
-			return nil, err
-		}
-	}
-	u, err := url.Parse(base)
+func (p *Provider) toolbox(box *apiclient.Sandbox) (*toolbox, error) {
+	u, err := url.Parse(box.ToolboxProxyUrl)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
 	}
-	tb := &toolbox{base: strings.TrimRight(base, "/") + "/" + box.Id, http: p.client.http, head: http.Header{"User-Agent": {source}}}
+	tb := &toolbox{base: strings.TrimRight(box.ToolboxProxyUrl, "/") + "/" + box.Id, http: p.client.http, head: http.Header{"User-Agent": {source}}}
 	conf := toolboxclient.NewConfiguration()
 	conf.Servers = toolboxclient.ServerConfigurations{{URL: tb.base}}
 	conf.HTTPClient, conf.UserAgent = tb.http, source
