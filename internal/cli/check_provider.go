@@ -69,13 +69,5 @@ func (g *globals) checkProvider(ctx context.Context, name string, o conformance.
 }
 
 func promiseStep(r conformance.Result) scenario.Step {
-	s := scenario.Step{Name: r.Name, Verdict: scenario.Skip, Detail: r.Detail, Seconds: r.Seconds}
-	switch r.Outcome {
-	case conformance.Kept:
-		s.Verdict = scenario.Pass
-	case conformance.Broken:
-		s.Verdict = scenario.Fail
-	case conformance.Skipped:
-	}
-	return s
+	return scenario.Step{Name: r.Name, Verdict: scenario.Verdict(r.Outcome), Detail: r.Detail, Seconds: r.Seconds}
 }

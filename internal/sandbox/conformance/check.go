@@ -20,22 +20,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Outcome is what became of a promise.
+// Outcome is what became of a promise, in the words of omoi check.
 type Outcome string
 
 // The outcomes.
 const (
-	Kept    Outcome = "kept"
-	Broken  Outcome = "broken"
-	Skipped Outcome = "skipped" // it could not be tried here, or not to its end
+	Kept    Outcome = "PASS"
+	Broken  Outcome = "FAIL"
+	Skipped Outcome = "SKIP" // it could not be tried here, or not to its end
 )
 
 // Result is one promise and what became of it.
 type Result struct {
-	Name    string  `json:"name"`
-	Outcome Outcome `json:"outcome"`
-	Detail  string  `json:"detail"` // what went wrong, or why it was not tried
-	Seconds float64 `json:"seconds"`
+	Name    string
+	Outcome Outcome
+	Detail  string // what went wrong, or why it was not tried
+	Seconds float64
 }
 
 // Options of [Check].
@@ -89,10 +89,9 @@ func (o Options) try(ctx context.Context, one named) Result {
 		return Result{}
 	}
 	began := time.Now()
-	t := &trial{}
-	var stop context.CancelFunc
-	t.ctx, stop = context.WithCancel(ctx)
+	within, stop := context.WithCancel(ctx)
 	defer stop()
+	t := &trial{ctx: within}
 	provider, err := o.Open()
 	if err != nil {
 		return Result{Name: one.name, Outcome: Broken, Detail: task.MessageOf(err)}
@@ -109,7 +108,9 @@ func (o Options) try(ctx context.Context, one named) Result {
 	if err := s.clear(context.WithoutCancel(ctx)); err != nil {
 		t.broken(task.MessageOf(err))
 	}
-	return Result{Name: one.name, Outcome: t.outcome(), Detail: t.detail(), Seconds: time.Since(began).Seconds()}
+	r := Result{Name: one.name, Seconds: time.Since(began).Seconds()}
+	r.Outcome, r.Detail = t.outcome()
+	return r
 }
 
 // clear deletes every sandbox that the check can have made, and looks.
@@ -185,21 +186,14 @@ func (t *trial) stopped(ctx context.Context) {
 	}
 }
 
-func (t *trial) outcome() Outcome {
+func (t *trial) outcome() (is Outcome, detail string) {
 	switch {
 	case len(t.errs) > 0:
-		return Broken
+		return Broken, strings.Join(t.errs, "; ")
 	case t.skip != "":
-		return Skipped
+		return Skipped, strings.TrimPrefix(t.skip, "SKIPPED: ")
 	}
-	return Kept
-}
-
-func (t *trial) detail() string {
-	if len(t.errs) > 0 {
-		return strings.Join(t.errs, "; ")
-	}
-	return strings.TrimPrefix(t.skip, "SKIPPED: ")
+	return Kept, ""
 }
 
 // Context ends with the check.

@@ -11,26 +11,30 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func trialOf(t *testing.T, check func(t T)) *trial {
+func outcomeOf(t *testing.T, check func(t T)) (Outcome, string) {
 	t.Helper()
 	out := &trial{ctx: t.Context()}
 	out.run(func() { check(out) })
-	return out
+	return out.outcome()
 }
 
 func TestTrialSaysHowACheckEnded(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, Kept, trialOf(t, func(T) {}).outcome())
+	is, detail := outcomeOf(t, func(T) {})
+	require.Equal(t, Kept, is)
+	require.Empty(t, detail)
 
-	skipped := trialOf(t, func(on T) { need(on, false, "look"); panic("not reached") })
-	require.Equal(t, Skipped, skipped.outcome())
-	require.Equal(t, "there is no way here to look", skipped.detail())
+	is, detail = outcomeOf(t, func(on T) { need(on, false, "look"); panic("not reached") })
+	require.Equal(t, Skipped, is)
+	require.Equal(t, "there is no way here to look", detail)
 
-	broken := trialOf(t, func(on T) { require.Equal(on, 1, 2, "that was the hope"); panic("not reached") })
-	require.Equal(t, Broken, broken.outcome())
-	require.Equal(t, "Not equal: expected: 1 actual : 2 - that was the hope", broken.detail())
+	is, detail = outcomeOf(t, func(on T) { require.Equal(on, 1, 2, "that was the hope"); panic("not reached") })
+	require.Equal(t, Broken, is)
+	require.Equal(t, "Not equal: expected: 1 actual : 2 - that was the hope", detail)
 
-	require.Contains(t, trialOf(t, func(T) { panic("help") }).detail(), "help")
+	is, detail = outcomeOf(t, func(T) { panic("help") })
+	require.Equal(t, Broken, is)
+	require.Contains(t, detail, "help")
 }
 
 // A check that leaves a sandbox behind is broken, however well it went.

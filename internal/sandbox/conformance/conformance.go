@@ -81,6 +81,13 @@ func (s *suite) inspect(t T, labels sandbox.Labels) sandbox.Inspection {
 	return seen
 }
 
+// sees looks, and requires these states of the sandbox and of its agent.
+func (s *suite) sees(t T, labels sandbox.Labels, box, agent sandbox.State) sandbox.Inspection {
+	seen := s.inspect(t, labels)
+	require.Equal(t, []sandbox.State{box, agent}, []sandbox.State{seen.State, seen.Agent}, "the sandbox and its agent")
+	return seen
+}
+
 // ended waits for the end of the started command.
 func (s *suite) ended(t T, labels sandbox.Labels) sandbox.Inspection {
 	var seen sandbox.Inspection

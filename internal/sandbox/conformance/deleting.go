@@ -24,9 +24,7 @@ func deleteTwice(s *suite, t T) {
 }
 
 func (s *suite) isGone(t T, labels sandbox.Labels) {
-	seen := s.inspect(t, labels)
-	require.Equal(t, sandbox.StateGone, seen.State)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
+	s.sees(t, labels, sandbox.StateGone, sandbox.StateGone)
 	s.eventually(t, "the list shows it no more", func() bool {
 		listed, err := s.p.List(t.Context(), labels.Installation)
 		require.NoError(t, err)

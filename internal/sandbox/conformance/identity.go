@@ -103,9 +103,7 @@ func foreignLabels(s *suite, t T) {
 		_, err = s.p.Log(t.Context(), other, 0)
 		code(t, task.CodeConflict, err)
 	}
-	seen := s.inspect(t, labels)
-	require.Equal(t, sandbox.StateAlive, seen.State)
-	require.Equal(t, sandbox.StateAlive, seen.Agent)
+	s.sees(t, labels, sandbox.StateAlive, sandbox.StateAlive)
 	_, err := s.p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err, "a stranger's delete fences nothing")
 }
@@ -142,36 +140,23 @@ func badSpec(s *suite, t T) {
 }
 
 func inspectStates(s *suite, t T) {
-	seen := s.inspect(t, s.newLabels())
-	require.Equal(t, sandbox.StateGone, seen.State)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
-	require.False(t, seen.Started)
-
+	require.False(t, s.sees(t, s.newLabels(), sandbox.StateGone, sandbox.StateGone).Started)
 	labels := s.ensure(t)
-	seen = s.inspect(t, labels)
-	require.Equal(t, sandbox.StateAlive, seen.State)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
-	require.False(t, seen.Started)
+	require.False(t, s.sees(t, labels, sandbox.StateAlive, sandbox.StateGone).Started)
 
 	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs; while [ ! -e go ]; do sleep 0.01; done; exit 7")))
-	seen = s.inspect(t, labels)
-	require.Equal(t, sandbox.StateAlive, seen.Agent)
-	require.True(t, seen.Started)
+	require.True(t, s.sees(t, labels, sandbox.StateAlive, sandbox.StateAlive).Started)
 
 	s.write(t, labels, "/workspace/go", "")
 	s.ended(t, labels)
 	require.NoError(t, s.p.Start(t.Context(), labels, shell("echo run >> runs")))
-	seen = s.inspect(t, labels)
-	require.Equal(t, sandbox.StateAlive, seen.State, "the sandbox stays until it is deleted")
-	require.Equal(t, sandbox.StateGone, seen.Agent)
+	seen := s.sees(t, labels, sandbox.StateAlive, sandbox.StateGone)
 	require.True(t, seen.Started)
 	require.Equal(t, 7, seen.ExitCode)
 	require.Equal(t, "run\n", s.read(t, labels, "/workspace/runs"), "a command runs once for the life of a sandbox")
 
 	require.NoError(t, s.p.Delete(t.Context(), labels))
-	seen = s.inspect(t, labels)
-	require.Equal(t, sandbox.StateGone, seen.State)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
+	s.sees(t, labels, sandbox.StateGone, sandbox.StateGone)
 }
 
 func inspectUnknown(s *suite, t T) {
@@ -179,9 +164,7 @@ func inspectUnknown(s *suite, t T) {
 	labels := s.start(t, "sleep 600")
 	s.Break()
 	for _, one := range []sandbox.Labels{labels, s.newLabels()} {
-		seen := s.inspect(t, one)
-		require.Equal(t, sandbox.StateUnknown, seen.State, "never gone while it cannot be asked")
-		require.Equal(t, sandbox.StateUnknown, seen.Agent)
+		s.sees(t, one, sandbox.StateUnknown, sandbox.StateUnknown) // never gone while it cannot be asked
 	}
 	_, err := s.p.List(t.Context(), labels.Installation)
 	code(t, task.CodeUnavailable, err)

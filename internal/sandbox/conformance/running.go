@@ -64,21 +64,17 @@ func stopAsks(s *suite, t T) {
 	labels := s.start(t, "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
 	require.NoError(t, s.p.Stop(t.Context(), labels, patience))
-	seen := s.inspect(t, labels)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
-	require.Equal(t, 3, seen.ExitCode)
+	require.Equal(t, 3, s.sees(t, labels, sandbox.StateAlive, sandbox.StateGone).ExitCode)
 	require.Contains(t, s.log(t, labels, 0), "asked")
 	require.NoError(t, s.p.Stop(t.Context(), labels, time.Second), "twice is fine")
-	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).State, "files stay")
+	s.sees(t, labels, sandbox.StateAlive, sandbox.StateGone) // files stay
 }
 
 func stopForces(s *suite, t T) {
 	labels := s.start(t, "trap '' TERM INT HUP; echo ready; while :; do sleep 0.01; done")
 	s.says(t, labels, "ready")
 	require.NoError(t, s.p.Stop(t.Context(), labels, 20*time.Millisecond))
-	seen := s.inspect(t, labels)
-	require.Equal(t, sandbox.StateGone, seen.Agent)
-	require.Equal(t, -1, seen.ExitCode)
+	require.Equal(t, -1, s.sees(t, labels, sandbox.StateAlive, sandbox.StateGone).ExitCode)
 }
 
 func adoptFromDeadWorker(s *suite, t T) {
