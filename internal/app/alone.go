@@ -78,8 +78,8 @@ func besideSandboxes(cfg *config.Loaded) (string, error) {
 // commandLines are those of all processes of this machine; none where there is no /proc.
 func commandLines() []string {
 	var lines []string
-	for _, pid := range proctable.IDs() {
-		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(text) > 0 {
+	for _, one := range proctable.All() {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", one.PID)); err == nil && len(text) > 0 {
 			lines = append(lines, strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " ")))
 		}
 	}

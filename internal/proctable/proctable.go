@@ -34,16 +34,28 @@ func (p Process) HasEnded() bool { return p.State == 'Z' || p.State == 'X' }
 // IsStopped reports whether a signal or a debugger has stopped it.
 func (p Process) IsStopped() bool { return p.State == 'T' || p.State == 't' }
 
-// IDs lists the processes of this machine; nil where they cannot be read.
-func IDs() []int {
+// All reads the processes of this machine; none where they cannot be read.
+func All() (all []Process) {
 	entries, _ := os.ReadDir("/proc")
-	var ids []int
 	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil {
-			ids = append(ids, pid)
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := Read(pid); ok {
+			all = append(all, p)
 		}
 	}
-	return ids
+	return all
+}
+
+// Children are all processes, by their present parents.
+func Children() map[int][]Process {
+	children := map[int][]Process{}
+	for _, p := range All() {
+		children[p.Parent] = append(children[p.Parent], p)
+	}
+	return children
 }
 
 // Read reads a process; ok is false if it is not there.

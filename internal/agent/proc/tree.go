@@ -8,25 +8,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/proctable"
 )
 
-// snapshot reads the process table; empty where it cannot be read.
-func snapshot() map[int]proctable.Process {
-	all := map[int]proctable.Process{}
-	for _, pid := range proctable.IDs() {
-		if p, ok := proctable.Read(pid); ok {
-			all[pid] = p
-		}
-	}
-	return all
-}
-
 // family lists what descends from root, and the orphans that were handed to this process.
 // Root zero means everything below this process.
 func (r *Runner) family(root int) map[int]proctable.Process {
-	all := snapshot()
-	kids := map[int][]proctable.Process{}
-	for _, p := range all {
-		kids[p.Parent] = append(kids[p.Parent], p)
-	}
+	kids := proctable.Children()
 	found := map[int]proctable.Process{}
 	var add func(p proctable.Process)
 	add = func(p proctable.Process) {
@@ -38,7 +23,7 @@ func (r *Runner) family(root int) map[int]proctable.Process {
 			add(k)
 		}
 	}
-	if p, ok := all[root]; ok && root > 0 {
+	if p, ok := proctable.Read(root); ok && root > 0 {
 		add(p)
 	}
 	r.mu.Lock()

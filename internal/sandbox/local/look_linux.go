@@ -58,13 +58,9 @@ func newLook(f folder, m meta, s scope) (look, error) {
 func (l look) survivors() []process {
 	grouped := groupMembers(l.cgroups)
 	var found []process
-	for _, pid := range proctable.IDs() {
-		s, ok := proctable.Read(pid)
-		if !ok || s.HasEnded() || pid == os.Getpid() {
-			continue
-		}
-		if grouped[pid] || l.belongs(pid) {
-			found = append(found, process{PID: pid, Start: s.Start})
+	for _, one := range proctable.All() {
+		if !one.HasEnded() && one.PID != os.Getpid() && (grouped[one.PID] || l.belongs(one.PID)) {
+			found = append(found, process{PID: one.PID, Start: one.Start})
 		}
 	}
 	return found
@@ -184,30 +180,13 @@ func bootID() string {
 
 // descendants are the living processes below pid, by their present parents.
 func descendants(pid int) []process {
-	children := map[int][]int{}
-	for _, one := range proctable.IDs() {
-		if s, ok := proctable.Read(one); ok {
-			children[s.Parent] = append(children[s.Parent], one)
-		}
-	}
+	children := proctable.Children()
 	var found []process
 	for queue := children[pid]; len(queue) > 0; queue = queue[1:] {
-		if s, ok := proctable.Read(queue[0]); ok && !s.HasEnded() {
-			found = append(found, process{PID: queue[0], Start: s.Start})
+		if one := queue[0]; !one.HasEnded() {
+			found = append(found, process{PID: one.PID, Start: one.Start})
 		}
-		queue = append(queue, children[queue[0]]...)
+		queue = append(queue, children[queue[0].PID]...)
 	}
 	return found
-}
-
-// firstChild is the oldest living child of pid: in a namespace, the command below its first process.
-func firstChild(pid int) (process, bool) {
-	var best process
-	for _, one := range proctable.IDs() {
-		s, ok := proctable.Read(one)
-		if ok && s.Parent == pid && (best.PID == 0 || s.Start < best.Start) {
-			best = process{PID: one, Start: s.Start}
-		}
-	}
-	return best, best.PID != 0
 }

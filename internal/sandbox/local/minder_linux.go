@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/omoi-dev/omoi/internal/proctable"
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
@@ -127,7 +130,14 @@ func (s *minder) mindRun() error {
 		case status := <-s.exited:
 			end, over = ended(end, status), true
 		case sig := <-s.signal:
-			over = s.heed(sig, &end)
+			// a worker asks by TERM that the command ends, and by QUIT to end everything now; others are caught so that they do no harm
+			switch sig {
+			case unix.SIGTERM:
+				end.Reason = "stopped"
+				s.forward(unix.SIGTERM)
+			case unix.SIGQUIT:
+				end.Reason, over = "stopped", true
+			}
 		case <-deadline:
 			end.Reason, over = "its lifetime is over", true
 		case why := <-full:
@@ -162,27 +172,13 @@ func ended(end ending, status unix.WaitStatus) ending {
 	return end
 }
 
-// heed carries out what a worker asked by a signal: TERM asks the command to end, QUIT
-// ends everything now. Others are caught so that they do no harm.
-func (s *minder) heed(sig os.Signal, end *ending) (over bool) {
-	switch sig {
-	case unix.SIGTERM:
-		end.Reason = "stopped"
-		s.forward(unix.SIGTERM)
-	case unix.SIGQUIT:
-		end.Reason = "stopped"
-		return true
-	}
-	return false
-}
-
 // forward gives a signal to the command itself, below the namespace's first process.
 func (s *minder) forward(sig unix.Signal) {
 	target := s.main
 	var st state
 	if _, err := s.folder.load(fileState, &st); err == nil && st.Init.PID != s.main {
-		if child, ok := firstChild(st.Init.PID); ok {
-			target = child.PID
+		if below := proctable.Children()[st.Init.PID]; len(below) > 0 { // the oldest of them is the command
+			target = slices.MinFunc(below, func(a, b proctable.Process) int { return cmp.Compare(a.Start, b.Start) }).PID
 		}
 	}
 	_ = unix.Kill(target, sig) // it may just have ended, which is what the signal is for

@@ -118,8 +118,8 @@ func (c claims) free(uid int, f, trash folder) {
 // busyUIDs are the users that run something now: an id in other use is not handed out.
 func busyUIDs() map[int]bool {
 	busy := map[int]bool{}
-	for _, pid := range proctable.IDs() {
-		if info, err := os.Stat(procPath(pid, "")); err == nil {
+	for _, one := range proctable.All() {
+		if info, err := os.Stat(procPath(one.PID, "")); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
 				busy[int(st.Uid)] = true
 			}
