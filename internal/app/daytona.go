@@ -35,7 +35,6 @@ func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
 	}
 	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))
 	if err == nil {
-		defer p.Close()
 		ctx, cancel := context.WithTimeout(ctx, daytonaTimeout)
 		defer cancel()
 		found.Detail, err = p.Check(ctx)

@@ -36,11 +36,10 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 		r.add(row)
 		return nil
 	}
-	s, closing, err := spawnAt(cloud, cfg)
+	s, err := spawnAt(cloud, cfg)
 	if err != nil {
 		return err
 	}
-	defer closing()
 	for n := range cfg.Clouds {
 		cloud.Faults().Set(daytonatest.Fault{
 			Switch: daytonatest.SlowCreate, Delay: cfg.Slow * time.Duration(n+1) / time.Duration(cfg.Clouds), Times: 1,
@@ -62,13 +61,12 @@ func measureReadiness(ctx context.Context, cfg Config, r *Report) (err error) {
 }
 
 // spawnAt makes sandboxes of an image: for those Daytona's create waits for nothing.
-func spawnAt(cloud *daytonatest.Server, cfg Config) (*spawner, func(), error) {
+func spawnAt(cloud *daytonatest.Server, cfg Config) (*spawner, error) {
 	provider, err := daytona.New(daytona.Config{APIURL: cloud.URL(), APIKey: cloud.Key()}, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s, err := newSpawner(cfg, provider)
-	return s, provider.Close, err
+	return newSpawner(cfg, provider)
 }
 
 // readiness notes when sandboxes are started, and when they are first entered.

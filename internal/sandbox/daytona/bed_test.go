@@ -81,7 +81,6 @@ func (b *bed) open(t *testing.T) *daytona.Provider {
 	t.Helper()
 	p, err := daytona.New(b.cfg, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	require.NoError(t, err)
-	t.Cleanup(p.Close)
 	return p
 }
 

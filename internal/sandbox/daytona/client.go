@@ -37,12 +37,8 @@ type client struct {
 }
 
 func newClient(cfg Config) *client {
-	base := http.DefaultTransport
-	if usual, ok := base.(*http.Transport); ok {
-		base = usual.Clone() // with connections of its own, which Close may close
-	}
 	c := &client{
-		http: &http.Client{Transport: transport{base}},
+		http: &http.Client{Transport: transport{http.DefaultTransport}},
 		head: map[string]string{"Authorization": "Bearer " + cfg.APIKey, headerVersion: sdkVersion, headerSource: source},
 	}
 	conf := apiclient.NewConfiguration()

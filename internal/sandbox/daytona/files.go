@@ -35,26 +35,24 @@ func (t *toolbox) upload(ctx context.Context, files ...file) (int64, error) {
 		return 0, err
 	}
 	req.Header.Set("Content-Type", form.FormDataContentType())
-	type sum struct {
-		n   int64
-		err error
-	}
-	sent := make(chan sum, 1)
+	var n int64
+	sent := make(chan error, 1)
 	go func() {
-		n, err := writeForm(form, files)
+		var err error
+		n, err = writeForm(form, files)
 		w.CloseWithError(err) // always nil; the other end sees err, or the end
-		sent <- sum{n, err}
+		sent <- err
 	}()
 	resp, err := t.send(req, "write files into the sandbox")
 	err = undecided(err)
 	_ = r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
-	done := <-sent
+	given := <-sent
 	if err == nil {
 		closeBody(resp)
-		return done.n, done.err
+		return n, given
 	}
-	if done.err != nil && !errors.Is(done.err, context.Canceled) {
-		err = errors.Join(done.err, err) // what the caller gave could not be read
+	if given != nil && !errors.Is(given, context.Canceled) {
+		err = errors.Join(given, err) // what the caller gave could not be read
 	}
 	return 0, err
 }
@@ -107,8 +105,7 @@ const (
 	endShort   = 4
 )
 
-// WriteFile uploads to a name of its own, looks that all came, and moves it into place in one
-// step; folders above it are made. Of mode only the permission bits count.
+// WriteFile implements [sandbox.Provider]: it uploads to a name of its own, looks that all came, and moves it into place in one step.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
 	name, err := locate(name)
 	if err != nil {
@@ -131,8 +128,7 @@ func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name st
 	return fileError(got, "write", name)
 }
 
-// ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
-// answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
+// ReadFile implements [sandbox.Provider].
 func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
 	name, err := locate(name)
 	if err != nil {
@@ -181,8 +177,7 @@ func fileError(got said, doing, name string) error {
 	return task.Errorf(task.CodeUnavailable, "the sandbox could not %s %s: %s", doing, name, cut(got.text))
 }
 
-// Log opens the output of the started command from offset, in bytes, to where it ends now.
-// Before the start, and past the end, it is empty.
+// Log implements [sandbox.Provider].
 func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
 	if offset < 0 {
 		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)

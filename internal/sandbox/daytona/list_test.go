@@ -42,7 +42,6 @@ func TestAllPagesAreListed(t *testing.T) {
 	t.Cleanup(server.Close)
 	p, err := daytona.New(daytona.Config{APIURL: server.URL, APIKey: "k", PollMin: 1}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	t.Cleanup(p.Close)
 	_, err = p.List(t.Context(), "mine")
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err), "half a list is none")
 	listed, err := p.List(t.Context(), "mine")

@@ -41,9 +41,6 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	return &Provider{cfg: cfg, client: newClient(cfg), log: log}, nil
 }
 
-// Close lets go of connections that wait for another call.
-func (p *Provider) Close() { p.client.http.CloseIdleConnections() }
-
 // Name is "daytona".
 func (p *Provider) Name() string { return Name }
 

@@ -30,31 +30,17 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := wait.For(req.Context(), told); err != nil {
 			return nil, err
 		}
-		if req, err = replay(req); err != nil {
-			return nil, err
+		if req.GetBody != nil {
+			req = req.Clone(req.Context())
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
 
 func replayable(req *http.Request) bool {
 	return req.Body == nil || req.Body == http.NoBody || req.GetBody != nil
-}
-
-// replay returns the request with its body from the start.
-func replay(req *http.Request) (_ *http.Request, err error) {
-	if req.GetBody == nil {
-		return req, nil
-	}
-	req = req.Clone(req.Context())
-	req.Body, err = req.GetBody()
-	return req, err
-}
-
-// CloseIdleConnections lets http.Client close those of the transport below.
-func (t transport) CloseIdleConnections() {
-	if idle, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		idle.CloseIdleConnections()
-	}
 }
 
 // toldToWait is the longest wait that the headers of a rate limit ask for: Retry-After, or that of
