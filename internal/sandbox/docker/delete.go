@@ -28,7 +28,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 		default:
 			return err
 		}
-		if err := f.Bury(labels); err != nil {
+		if err := f.Bury(); err != nil {
 			return err
 		}
 		if err := p.remove(ctx, labels); err != nil {

@@ -146,7 +146,7 @@ func (p *Provider) trees() (io.Reader, error) {
 func (p *Provider) over(ctx context.Context, f *fence.Fence, main container.InspectResponse, cfg *container.Config, host *container.HostConfig) (string, error) {
 	host.VolumesFrom = []string{main.ID}
 	var made container.CreateResponse
-	err := asking(f, labelsOf(main.Config.Labels), func() (err error) {
+	err := asking(f, func() (err error) {
 		made, err = p.engine.ContainerCreate(ctx, cfg, host, nil, nil, "")
 		return err
 	})
@@ -200,7 +200,7 @@ func (p *Provider) create(ctx context.Context, f *fence.Fence, b blank) (sandbox
 	host := p.hostConfig(b)
 	host.Mounts = p.mounts(b)
 	var made container.CreateResponse
-	err := asking(f, b.spec.Labels, func() (err error) {
+	err := asking(f, func() (err error) {
 		made, err = p.engine.ContainerCreate(ctx, cfg, host, nil, nil, task.SandboxName(b.spec.Labels.SandboxID))
 		return err
 	})

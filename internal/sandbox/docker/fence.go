@@ -38,9 +38,9 @@ func (p *Provider) fenceOf(labels sandbox.Labels) string {
 func (p *Provider) Prune(now time.Time) error { return fence.Prune(p.cfg.StateDir, now) }
 
 // asking notes that the engine is asked to make something, until it has answered.
-func asking(f *fence.Fence, labels sandbox.Labels, ask func() error) error {
+func asking(f *fence.Fence, ask func() error) error {
 	now := time.Now().UTC()
-	f.Labels, f.Asked = labels, &now
+	f.Asked = &now
 	if err := f.Write(); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -27,7 +26,6 @@ type Fence struct {
 
 // Note is what the file of a fence says.
 type Note struct {
-	Labels sandbox.Labels `json:"labels"`
 	// Asked is when an engine was asked to make something and has not answered.
 	Asked *time.Time `json:"asked,omitempty"`
 	// Full says why what ran in it was ended: it held more than its disk.
@@ -93,12 +91,12 @@ func (f *Fence) Write() error {
 }
 
 // Bury writes the tombstone, before anything is removed.
-func (f *Fence) Bury(labels sandbox.Labels) error {
+func (f *Fence) Bury() error {
 	if f.IsDeleted() {
 		return nil
 	}
 	now := time.Now().UTC()
-	f.Labels, f.Deleted = labels, &now
+	f.Deleted = &now
 	return f.Write()
 }
 

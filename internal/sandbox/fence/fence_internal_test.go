@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
 func buried(t *testing.T, path string) {
 	t.Helper()
 	f, err := Take(t.Context(), path)
 	require.NoError(t, err)
-	require.NoError(t, f.Bury(sandbox.Labels{}))
+	require.NoError(t, f.Bury())
 	f.Release()
 }
 
