@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"cmp"
+	"net"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -47,8 +49,14 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Quoted is text as one word of a POSIX shell.
-func Quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// Quoted are texts as words of a POSIX shell.
+func Quoted(texts ...string) string {
+	words := make([]string, 0, len(texts))
+	for _, text := range texts {
+		words = append(words, "'"+strings.ReplaceAll(text, "'", `'\''`)+"'")
+	}
+	return strings.Join(words, " ")
+}
 
 // Translate turns one of the constants, or what lies below one, into the place that it has here. Other text stays.
 func (p Paths) Translate(text string) string {
@@ -70,6 +78,16 @@ func (p Paths) Locate(name string) (tree, rel string, err error) {
 		}
 	}
 	return "", "", task.Invalid("path", "%q is not a file below %s, %s or %s", name, Dir, Workspace, Home)
+}
+
+// Loopback reports whether only the machine that it names reaches an address.
+func Loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // Gone is what is seen of a sandbox that is not there.

@@ -87,6 +87,6 @@ func TestASignalIsNoExitCode(t *testing.T) {
 
 func TestShellWordsKeepWhatTheyHold(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `'it'\''s' '$HOME' ''`, quotedAll([]string{"it's", "$HOME", ""}))
+	require.Equal(t, `'it'\''s' '$HOME' ''`, sandbox.Quoted("it's", "$HOME", ""))
 	require.Equal(t, task.CodeInvalid, task.CodeOf(sandbox.Command{Args: []string{"env"}, Env: map[string]string{"A B": "x"}}.Check()))
 }

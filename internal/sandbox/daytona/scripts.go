@@ -49,15 +49,7 @@ func library() string {
 // commandLine is a shell command that runs a script with what all of them share. The shell that
 // takes it may be any; the script runs under sh.
 func commandLine(name string, args ...string) string {
-	return "sh -c " + sandbox.Quoted(library()+scriptText(name)) + " omoi " + quotedAll(args)
-}
-
-func quotedAll(words []string) string {
-	out := make([]string, 0, len(words))
-	for _, word := range words {
-		out = append(out, sandbox.Quoted(word))
-	}
-	return strings.Join(out, " ")
+	return "sh -c " + sandbox.Quoted(library()+scriptText(name)) + " omoi " + sandbox.Quoted(args...)
 }
 
 // envFile is the environment of a command as a script to be read by sh, with where it starts
@@ -75,7 +67,7 @@ func envFile(cmd sandbox.Command) string {
 		args = append(args, places.Translate(arg))
 	}
 	dir := places.Translate(cmp.Or(cmd.Dir, sandbox.Workspace))
-	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", sandbox.Quoted(dir), sandbox.Quoted(quotedAll(args)))
+	fmt.Fprintf(&b, "OMOI_START=%s\nOMOI_ARGS=%s\n", sandbox.Quoted(dir), sandbox.Quoted(sandbox.Quoted(args...)))
 	return b.String()
 }
 

@@ -2,14 +2,19 @@ package docker
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -99,9 +104,7 @@ func (p *Provider) at(ctx context.Context, labels sandbox.Labels, name string) (
 	return walker{p: p, id: found.ID, name: name, tree: tree}, strings.Split(path, "/"), err
 }
 
-// ReadFile opens a regular file, never a device, a pipe or what a link shows outside of the
-// tree. It answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no
-// file.
+// ReadFile implements [sandbox.Provider].
 func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
 	w, rel, err := p.at(ctx, labels, name)
 	if err != nil {
@@ -154,8 +157,7 @@ func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 	}{archive, raw}, nil
 }
 
-// WriteFile replaces a file and gives it to the sandbox's user; folders above it are made. Of
-// mode only the permission bits count. Nothing is written if r fails.
+// WriteFile implements [sandbox.Provider]. Nothing is written if r fails.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) (err error) {
 	w, rel, err := p.at(ctx, labels, name)
 	if err != nil {
@@ -204,4 +206,114 @@ func (w walker) wrote(err error) error {
 		return w.refuse("the sandbox changes while it is written").WithCause(err)
 	}
 	return engineError("write into a sandbox", err)
+}
+
+// Log implements [sandbox.Provider].
+func (p *Provider) Log(ctx context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
+	found, err := p.find(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 {
+		return nil, task.Invalid("offset", "a log begins at offset 0, not %d", offset)
+	}
+	raw, err := p.engine.ContainerLogs(ctx, found.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+	if cerrdefs.IsNotFound(err) {
+		return nil, task.Errorf(task.CodeNotFound, "the sandbox was removed").WithCause(err)
+	}
+	if err != nil {
+		return nil, engineError("read the log of a sandbox", err)
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := stdcopy.StdCopy(w, w, raw)
+		w.CloseWithError(errors.Join(err, raw.Close()))
+	}()
+	log := &logged{PipeReader: r, raw: raw}
+	if _, err := io.CopyN(io.Discard, log, offset); err != nil && !errors.Is(err, io.EOF) {
+		_ = log.Close()
+		return nil, engineError("read the log of a sandbox", err)
+	}
+	return log, nil
+}
+
+// logged is a log on its way.
+type logged struct {
+	*io.PipeReader
+
+	raw io.Closer
+}
+
+// Close gives up the stream.
+func (l *logged) Close() error { return errors.Join(l.PipeReader.Close(), l.raw.Close()) }
+
+// spooled is content of known length, as an archive needs it.
+type spooled struct {
+	io.ReadCloser
+
+	size int64
+}
+
+// inMemory is how much of a file is kept in memory; the rest goes to a file without a name.
+const inMemory = 1 << 20
+
+// spool reads r to its end.
+func spool(r io.Reader) (spooled, error) {
+	var head bytes.Buffer
+	n, err := io.CopyN(&head, r, inMemory)
+	if errors.Is(err, io.EOF) {
+		return spooled{io.NopCloser(&head), n}, nil
+	}
+	if err != nil {
+		return spooled{}, fmt.Errorf("read what to write: %w", err)
+	}
+	file, err := os.CreateTemp("", "omoi-spool-")
+	if err != nil {
+		return spooled{}, unavailable("keep a file on its way into a sandbox", err)
+	}
+	_ = os.Remove(file.Name()) // it lives as long as it is open
+	size, err := io.Copy(file, io.MultiReader(&head, r))
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		return spooled{}, fmt.Errorf("read what to write: %w", err)
+	}
+	return spooled{file, size}, nil
+}
+
+// entry is a file of an archive.
+type entry struct {
+	name string
+	mode int64
+	body spooled
+}
+
+// archive streams the folders and below them the file, all of the sandbox's user.
+func (p *Provider) archive(e entry, folders []string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(p.writeArchive(w, e, folders)) }()
+	return r
+}
+
+func (p *Provider) writeArchive(to io.Writer, e entry, folders []string) error {
+	w := tar.NewWriter(to)
+	for n := range folders {
+		if err := w.WriteHeader(p.header(tar.TypeDir, path.Join(folders[:n+1]...)+"/", 0o755, 0)); err != nil {
+			return err
+		}
+	}
+	if err := w.WriteHeader(p.header(tar.TypeReg, path.Join(append(folders, e.name)...), e.mode, e.body.size)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, e.body); err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// header is of something that belongs to the sandbox's user.
+func (p *Provider) header(kind byte, name string, mode, size int64) *tar.Header {
+	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now()}
 }

@@ -140,11 +140,7 @@ func script(cmd sandbox.Command, file string, life time.Duration) string {
 	for name, value := range cmd.Env {
 		fmt.Fprintf(&b, "export %s=%s\n", name, sandbox.Quoted(value))
 	}
-	b.WriteString("exec")
-	for _, arg := range cmd.Args {
-		b.WriteString(" " + sandbox.Quoted(arg))
-	}
-	b.WriteByte('\n')
+	fmt.Fprintf(&b, "exec %s\n", sandbox.Quoted(cmd.Args...))
 	return b.String()
 }
 

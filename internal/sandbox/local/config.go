@@ -58,17 +58,10 @@ func (c Config) withDefaults() (Config, error) {
 	c.Root = root
 	c.Network, c.Isolation = cmp.Or(c.Network, sandbox.NetworkHost), cmp.Or(c.Isolation, IsolationAuto)
 	c.Limits = c.Limits.Or(sandbox.Limits{Processes: 1024}).Or(sandbox.DefaultLimits())
-	return c, c.check()
-}
-
-func (c Config) check() error {
 	switch c.Isolation {
 	case IsolationAuto, IsolationRequire, IsolationNone:
 	default:
-		return task.Invalid("isolation", "isolation is auto, require or none, not %q", c.Isolation)
+		return c, task.Invalid("isolation", "isolation is auto, require or none, not %q", c.Isolation)
 	}
-	if err := c.Network.Check(); err != nil {
-		return err
-	}
-	return c.Limits.Check(maxProcesses)
+	return c, cmp.Or(c.Network.Check(), c.Limits.Check(maxProcesses))
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// WriteFile replaces a file in one step and gives it to the sandbox's user; folders above it
-// are made. Of mode only the permission bits count.
+// WriteFile implements [sandbox.Provider]: it replaces a file in one step.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
 	root, rel, m, err := p.open(labels, name)
 	if err != nil {
@@ -111,8 +110,7 @@ type givenError struct{ error }
 
 func (e *givenError) Unwrap() error { return e.error }
 
-// ReadFile opens a regular file, never a device, a pipe or what a link shows outside. It
-// answers [task.CodeNotFound] where there is none, [task.CodeInvalid] for what is no file.
+// ReadFile implements [sandbox.Provider].
 func (p *Provider) ReadFile(_ context.Context, labels sandbox.Labels, name string) (io.ReadCloser, error) {
 	root, rel, _, err := p.open(labels, name)
 	if err != nil {
@@ -149,8 +147,7 @@ func fileError(doing, name string, err error) error {
 	return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name).WithCause(err)
 }
 
-// Log opens the output of the started command from offset, in bytes, to where it ends now.
-// Before the start, and past the end, it is empty.
+// Log implements [sandbox.Provider].
 func (p *Provider) Log(_ context.Context, labels sandbox.Labels, offset int64) (io.ReadCloser, error) {
 	f, _, err := p.find(labels)
 	if err != nil {
