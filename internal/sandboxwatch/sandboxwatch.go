@@ -7,10 +7,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/sandbox"
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -104,4 +106,140 @@ func (w *Watcher) keepOnce(ctx context.Context, keeper sandbox.DiskKeeper, insta
 		}
 	}
 	return keeper.KeepDisks(ctx, *installation)
+}
+
+// pace is how often the sandboxes of a provider are looked at.
+type pace struct {
+	every  time.Duration // between rounds
+	silent time.Duration // for how long nothing was heard of those that are looked at
+	pause  time.Duration // between two looks at one that lives
+	most   int           // looks that begin in a round
+}
+
+// paceOf asks providers elsewhere gently, since they count calls. A look at a sandbox of this host costs a few system calls.
+func paceOf(p sandbox.Provider) pace {
+	if p.Capabilities().HostBound {
+		return pace{every: 2 * time.Second, most: 100}
+	}
+	return pace{every: 3 * time.Second, silent: 5 * time.Second, pause: 15 * time.Second, most: 5}
+}
+
+const (
+	// roundsAtOnce is for how many rounds looks may be under way, so that those at sandboxes that do not answer delay no others.
+	roundsAtOnce = 4
+	// lookTimeout bounds the look at one sandbox.
+	lookTimeout = 20 * time.Second
+)
+
+// watch is the watch over one provider.
+type watch struct {
+	*Watcher
+
+	provider sandbox.Provider
+	pace     pace
+	looks    sync.WaitGroup
+
+	mu   sync.Mutex
+	seen map[string]*sight // by sandbox ID; guarded by mu
+	busy int               // looks under way; guarded by mu
+}
+
+// sight is what the looks at one sandbox came to.
+type sight struct {
+	looked time.Time // when the last look ended
+	due    time.Time // when its end is to be told (again); zero: it was not seen to have ended
+	busy   bool      // a look is under way
+}
+
+func newWatch(w *Watcher, p sandbox.Provider) *watch {
+	return &watch{Watcher: w, provider: p, pace: paceOf(p), seen: map[string]*sight{}}
+}
+
+func (w *Watcher) watch(ctx context.Context, p sandbox.Provider) {
+	one := newWatch(w, p)
+	defer one.looks.Wait()
+	for wait.For(ctx, one.pace.every) == nil {
+		one.round(ctx)
+	}
+}
+
+// round begins looks and waits for none: the next round does not wait for a sandbox that answers nothing. What was seen to have ended
+// in two looks is told: an agent that ends as it should reports that itself, and its report gets a moment to arrive.
+func (w *watch) round(ctx context.Context) {
+	boxes, err := w.store.SandboxesAtWork(ctx, w.cfg.HostID, w.provider.Name())
+	if err != nil {
+		w.log.DebugContext(ctx, "list active sandboxes failed", slog.String("error", err.Error()))
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	known := w.seen
+	w.seen = make(map[string]*sight, len(boxes))
+	for _, box := range boxes {
+		w.seen[box.Labels.SandboxID] = cmp.Or(known[box.Labels.SandboxID], &sight{})
+	}
+	for _, box := range w.due(boxes) {
+		s := w.seen[box.Labels.SandboxID]
+		s.busy, w.busy = true, w.busy+1
+		w.looks.Go(func() { w.look(ctx, box, s) })
+	}
+}
+
+// due returns the sandboxes to look at now: first those whose end is to be confirmed, then those that were not looked at for the
+// longest time, of these the most silent.
+func (w *watch) due(boxes []Box) []Box {
+	of := func(box Box) *sight { return w.seen[box.Labels.SandboxID] }
+	boxes = slices.DeleteFunc(slices.Clone(boxes), func(box Box) bool {
+		switch s := of(box); {
+		case s.busy:
+			return true
+		case !s.due.IsZero():
+			return time.Now().Before(s.due)
+		default:
+			return box.Silent < w.pace.silent || time.Since(s.looked) < w.pace.pause
+		}
+	})
+	slices.SortStableFunc(boxes, func(a, b Box) int {
+		return cmp.Or(of(b).due.Compare(of(a).due), of(a).looked.Compare(of(b).looked), cmp.Compare(b.Silent, a.Silent))
+	})
+	return boxes[:max(0, min(len(boxes), w.pace.most, roundsAtOnce*w.pace.most-w.busy))]
+}
+
+// look looks at one sandbox, and tells its end if that was seen before.
+func (w *watch) look(ctx context.Context, box Box, s *sight) {
+	over := w.over(ctx, box.Labels)
+	w.mu.Lock()
+	now, again := time.Now(), over && !s.due.IsZero()
+	s.busy, s.looked, w.busy = false, now, w.busy-1
+	switch {
+	case again:
+		s.due = now.Add(w.cfg.Again)
+	case over:
+		s.due = now
+	default:
+		s.due = time.Time{}
+	}
+	w.mu.Unlock()
+	if again {
+		w.tell(ctx, box)
+	}
+}
+
+// over reports what the provider is sure of: the sandbox is gone, or what was started in it has ended.
+func (w *watch) over(ctx context.Context, labels sandbox.Labels) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	seen, err := w.provider.Inspect(ctx, labels)
+	if err != nil {
+		return task.CodeOf(err) == task.CodeNotFound
+	}
+	return seen.State == sandbox.StateGone || seen.State == sandbox.StateAlive && seen.Agent == sandbox.StateGone
+}
+
+func (w *watch) tell(ctx context.Context, box Box) {
+	id := slog.String("sandbox_id", box.Labels.SandboxID)
+	w.log.DebugContext(ctx, "sandbox or agent has ended; its task is told to check", id)
+	if err := w.cfg.Tell(ctx, box.TaskID, box.Labels.SandboxID); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeGone {
+		w.log.WarnContext(ctx, "tell the end of a sandbox failed", id, slog.String("error", err.Error()))
+	}
 }

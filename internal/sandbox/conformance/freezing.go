@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,10 +21,15 @@ func (s *suite) frozen(t T) (sandbox.Labels, sandbox.Freezer, sandbox.Provider) 
 	labels := s.start(t, beating)
 	s.eventually(t, "the agent works", func() bool { return s.sh(t, labels, "test -s beats").ExitCode == 0 })
 	next := s.Reopen()
-	count, err := f.Freeze(t.Context(), s.installation)
-	require.NoError(t, err)
-	require.Equal(t, 1, count)
+	s.counts(t, 1, f.Freeze)
 	return labels, f, next
+}
+
+// counts freezes or thaws, and requires in how many sandboxes there was something to act on.
+func (s *suite) counts(t T, want int, act func(context.Context, string) (int, error)) {
+	count, err := act(t.Context(), s.installation)
+	require.NoError(t, err)
+	require.Equal(t, want, count)
 }
 
 func freezeStopsAll(s *suite, t T) {
@@ -35,19 +41,13 @@ func freezeStopsAll(s *suite, t T) {
 	require.NoError(t, err)
 	require.Equal(t, before, s.read(t, labels, "/workspace/beats"))
 	require.Equal(t, sandbox.StateAlive, s.inspect(t, labels).Agent)
-	count, err := f.Freeze(t.Context(), s.installation)
-	require.NoError(t, err)
-	require.Equal(t, 1, count, "a frozen sandbox stays frozen")
+	s.counts(t, 1, f.Freeze) // a frozen sandbox stays frozen
 
 	thawer, ok := next.(sandbox.Freezer)
 	require.True(t, ok)
-	count, err = thawer.Thaw(t.Context(), s.installation)
-	require.NoError(t, err)
-	require.Equal(t, 1, count)
+	s.counts(t, 1, thawer.Thaw)
 	s.eventually(t, "the agent works again", func() bool { return len(s.read(t, labels, "/workspace/beats")) > len(before) })
-	count, err = thawer.Thaw(t.Context(), s.installation)
-	require.NoError(t, err)
-	require.Zero(t, count)
+	s.counts(t, 0, thawer.Thaw)
 	require.NoError(t, next.Start(t.Context(), late, shell("sleep 600")))
 }
 
