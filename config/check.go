@@ -60,6 +60,15 @@ func urlFault(key, raw string, schemes ...string) string {
 	return fmt.Sprintf("%s: must be a URL that starts with %s://", key, strings.Join(schemes, ":// or "))
 }
 
+// secretFault refuses a secret that signs webhooks and is too short.
+func secretFault(key string, secret Secret) string {
+	const least = 16 // bytes
+	if len(secret) < least {
+		return key + ": must have 16 or more characters. Next: openssl rand -hex 32"
+	}
+	return ""
+}
+
 func nonEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }

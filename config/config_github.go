@@ -14,9 +14,6 @@ type GitHub struct {
 	MaxFollowupTasks      int    `key:"max_followup_tasks" default:"3" min:"0" max:"20" zero:"none" doc:"Maximum number of tasks that webhooks may start for one pull request."`
 }
 
-// leastWebhookSecret is the least length of a secret that signs webhooks, in bytes.
-const leastWebhookSecret = 16
-
 // faults returns what no single setting of GitHub shows.
 func (g *GitHub) faults() (faults []string) {
 	key := g.AppKey != "" || g.AppKeyFile != ""
@@ -26,12 +23,9 @@ func (g *GitHub) faults() (faults []string) {
 	case g.AppID == 0 && key:
 		faults = append(faults, "github.app_key: requires github.app_id")
 	}
-	for _, secret := range []struct {
-		key   string
-		value Secret
-	}{{"github.webhook_secret", g.WebhookSecret}, {"github.webhook_previous_secret", g.WebhookPreviousSecret}} {
-		if n := len(secret.value.Reveal()); n > 0 && n < leastWebhookSecret {
-			faults = append(faults, secret.key+": must have 16 or more characters. Next: openssl rand -hex 32")
+	for key, secret := range map[string]Secret{"github.webhook_secret": g.WebhookSecret, "github.webhook_previous_secret": g.WebhookPreviousSecret} {
+		if secret != "" {
+			faults = append(faults, secretFault(key, secret))
 		}
 	}
 	if g.WebhookPreviousSecret != "" && g.WebhookSecret == "" {

@@ -45,8 +45,8 @@ type Diagnostic struct {
 // faults returns what no single setting shows.
 func (d *Diagnostic) faults() []string {
 	faults := []string{urlFault("diagnostic.webhook_url", d.WebhookURL.Reveal(), "http", "https")}
-	if d.WebhookURL != "" && len(d.WebhookSecret.Reveal()) < leastWebhookSecret {
-		faults = append(faults, "diagnostic.webhook_secret: must have 16 or more characters. Next: openssl rand -hex 32")
+	if d.WebhookURL != "" {
+		faults = append(faults, secretFault("diagnostic.webhook_secret", d.WebhookSecret))
 	}
 	return faults
 }

@@ -1,6 +1,8 @@
 package config
 
-import "time"
+import (
+	"time"
+)
 
 // Task holds the defaults and limits of tasks.
 type Task struct {
@@ -45,4 +47,16 @@ type Worker struct {
 	StickyCacheSize   int    `key:"sticky_cache_size" default:"1000" min:"0" max:"100000" zero:"replay at every workflow task" doc:"Number of workflows kept in memory."`
 	FullCloneMaxBytes int64  `key:"full_clone_max_bytes" default:"268435456" min:"0" max:"17592186044416" unit:"bytes" zero:"always the whole history" doc:"Maximum size of a repository whose whole history is cloned into sandboxes. Of a larger one, only the newest commits are."`
 	CloneDepth        int    `key:"clone_depth" default:"50" min:"1" max:"1000000" doc:"Number of commits in the clone of a larger repository. It always reaches the commit where the task's branch started."`
+}
+
+// Retention sets how long data of ended tasks is kept.
+type Retention struct {
+	Interval    time.Duration `key:"interval" default:"1h" min:"1s" max:"24h" doc:"Period of retention passes."`
+	Events      time.Duration `key:"events" default:"4320h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which events are deleted, with their large fields and the log of their sandbox."`
+	LargeFields time.Duration `key:"large_fields" default:"2160h" min:"0s" max:"87600h" zero:"as long as their events" doc:"Age at which large fields of events are deleted."`
+	Transcripts time.Duration `key:"transcripts" default:"4320h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which transcripts are deleted."`
+	Patches     time.Duration `key:"patches" default:"8760h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which saved work is deleted that omoi stores as a patch or a bundle."`
+	BusRows     time.Duration `key:"bus_rows" default:"720h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which rows of the event bus are deleted, from their creation. Rows of open tasks stay."`
+	Branches    time.Duration `key:"branches" default:"2160h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which branches are deleted that omoi created and that have neither commits of their own nor a pull request."`
+	Refs        time.Duration `key:"refs" default:"8760h" min:"0s" max:"87600h" zero:"forever" doc:"Age at which a task's refs below refs/omoi/ are deleted, including rescue refs."`
 }

@@ -15,12 +15,16 @@ type agents struct{ configured string }
 
 func (a agents) open(arch string) (io.ReadCloser, error) {
 	if a.configured != "" {
-		return a.file(a.configured)
+		program, err := os.Open(a.configured)
+		if err != nil {
+			return nil, task.Errorf(task.CodeInvalid, "agent.binary cannot be opened; run `make build`").WithCause(err)
+		}
+		return program, nil
 	}
 	if program, ok := builtInAgent(arch); ok {
 		return program, nil
 	}
-	for _, path := range a.beside(arch) {
+	for _, path := range agentsBeside(arch) {
 		if program, err := os.Open(path); err == nil {
 			return program, nil
 		}
@@ -28,16 +32,8 @@ func (a agents) open(arch string) (io.ReadCloser, error) {
 	return nil, task.Errorf(task.CodeInvalid, "there is no omoi-agent for linux %s beside omoi; run `make build` in omoi's sources, or name one in agent.binary", arch)
 }
 
-func (agents) file(path string) (io.ReadCloser, error) {
-	program, err := os.Open(path)
-	if err != nil {
-		return nil, task.Errorf(task.CodeInvalid, "agent.binary cannot be opened; run `make build`").WithCause(err)
-	}
-	return program, nil
-}
-
-// beside lists where the build puts it.
-func (agents) beside(arch string) []string {
+// agentsBeside lists where the build puts it.
+func agentsBeside(arch string) []string {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil

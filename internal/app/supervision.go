@@ -39,9 +39,12 @@ func asksModel(cfg *config.Loaded) bool {
 
 // openSupervision makes guardian, conductor and diagnosis, which ask the same model.
 func (c *core) openSupervision(context.Context) error {
-	asked, err := c.judgingModel()
-	if err != nil {
-		return err
+	var asked *model.Model // nil: the rules alone speak
+	if asksModel(c.cfg) {
+		var err error
+		if asked, err = model.New(c.modelSettings()); err != nil {
+			return fmt.Errorf("make the model of supervision: %w", err)
+		}
 	}
 	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(asked), c.newDiagnosis(asked)
 	return nil
@@ -75,18 +78,6 @@ func (c *core) newGuardian(asked *model.Model) *guardian.Guardian {
 // modelBudget is what asking a model may cost in one cycle.
 func (c *core) modelBudget() *supervise.Budget {
 	return supervise.NewBudget(int64(c.cfg.Monitoring.ModelTokens), c.cfg.Monitoring.ModelUSD)
-}
-
-// judgingModel is the model that judges and compares; nil where none is named.
-func (c *core) judgingModel() (*model.Model, error) {
-	if !asksModel(c.cfg) {
-		return nil, nil //nolint:nilnil // nil is that the rules alone speak
-	}
-	asked, err := model.New(c.modelSettings())
-	if err != nil {
-		return nil, fmt.Errorf("make the model of supervision: %w", err)
-	}
-	return asked, nil
 }
 
 // modelSettings say which model supervises, and how it is asked.
