@@ -3,8 +3,8 @@ package github
 import (
 	"cmp"
 	"context"
-	"crypto/rsa"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +21,6 @@ type AppConfig struct {
 	ID  int64
 	Key []byte // its private key, as GitHub gives it (PEM)
 	URL string // of the server; empty: [Web]
-	// HTTP makes the requests; nil: a transport of its own.
-	HTTP http.RoundTripper
 }
 
 const (
@@ -34,8 +32,8 @@ const (
 // one alone. It is safe for concurrent use.
 type App struct {
 	cfg AppConfig
-	key *rsa.PrivateKey
-	api string // base address of the REST API, without a slash at its end
+	web *http.Client // speaks as the App itself; those who call have a time limit
+	api *url.URL
 
 	mu     sync.Mutex
 	tokens map[string]*gh.InstallationToken // by owner/name; guarded by mu
@@ -47,9 +45,15 @@ func NewApp(cfg AppConfig) (*App, error) {
 	if err != nil { // not repeated: it may be the key
 		return nil, task.Invalid("github.app_key", "The private key of the GitHub App cannot be read. Next: give the .pem file that GitHub made as OMOI_GITHUB_APP_KEY_FILE")
 	}
-	web := strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
-	cfg.URL, cfg.HTTP = web, cmp.Or(cfg.HTTP, http.DefaultTransport)
-	return &App{cfg: cfg, key: key, api: API(web), tokens: map[string]*gh.InstallationToken{}}, nil
+	cfg.URL = strings.TrimRight(cmp.Or(cfg.URL, Web), "/")
+	api, err := url.Parse(API(cfg.URL) + "/")
+	if err != nil {
+		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
+	}
+	signer := ghinstallation.NewAppsTransportFromPrivateKey(http.DefaultTransport, cfg.ID, key)
+	signer.BaseURL = API(cfg.URL)
+	web := &http.Client{Transport: signer, CheckRedirect: sameHost}
+	return &App{cfg: cfg, web: web, api: api, tokens: map[string]*gh.InstallationToken{}}, nil
 }
 
 // Token answers a token for a repository that is good for ten minutes at least. [errNotInstalled] is in the error where
@@ -122,25 +126,12 @@ func (a *App) installed(ctx context.Context, owner, name string) (*gh.Installati
 	return found, nil
 }
 
+// client remembers no rate limit of an earlier call.
+func (a *App) client() *gh.Client { return newClient(a.web, a.api) }
+
 // forget makes the next call ask for a new token.
 func (a *App) forget(owner, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.tokens, nameOf(owner, name))
-}
-
-func (a *App) signer() *ghinstallation.AppsTransport {
-	s := ghinstallation.NewAppsTransportFromPrivateKey(a.cfg.HTTP, a.cfg.ID, a.key)
-	s.BaseURL = a.api
-	return s
-}
-
-// client speaks as the App itself; those who call have a time limit.
-func (a *App) client() *gh.Client {
-	api := gh.NewClient(&http.Client{Transport: a.signer(), CheckRedirect: sameHost})
-	api.UserAgent = "omoi"
-	if own, err := speaking(api, a.cfg.URL); err == nil { // the address was parsed before
-		return own
-	}
-	return api
 }

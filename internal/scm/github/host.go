@@ -21,6 +21,27 @@ import (
 // Web is where GitHub itself is.
 const Web = "https://github.com"
 
+// API is where the API of a server is: GitHub's own, that of an enterprise's own domain at GitHub (<name>.ghe.com), or
+// below /api/v3 of an Enterprise server. Empty is GitHub itself.
+func API(web string) string {
+	web = strings.TrimRight(cmp.Or(web, Web), "/")
+	if web == Web {
+		return "https://api.github.com"
+	}
+	u, err := url.Parse(web)
+	if err == nil && strings.HasSuffix(strings.ToLower(u.Hostname()), ".ghe.com") {
+		return u.Scheme + "://api." + u.Host
+	}
+	return web + "/api/v3"
+}
+
+// newClient makes a client of a server's API.
+func newClient(requests *http.Client, api *url.URL) *gh.Client {
+	client := gh.NewClient(requests)
+	client.UserAgent, client.BaseURL = "omoi", api
+	return client
+}
+
 // Config is how GitHub is reached.
 type Config struct {
 	// URL is where people find the server, https://github.com or that of an Enterprise server; empty: [Web].
@@ -42,6 +63,7 @@ const callTimeout = 15 * time.Second
 type Hub struct {
 	cfg    Config
 	web    *url.URL
+	api    *url.URL
 	tokens Tokens
 	local  *localgit.Host
 }
@@ -52,10 +74,14 @@ func New(cfg Config, tokens Tokens) (*Hub, error) {
 	if err != nil || web.Host == "" || (web.Scheme != "https" && web.Scheme != "http") || web.User != nil {
 		return nil, task.Invalid("github.url", "github.url must be an address like https://github.example.com, without a user.")
 	}
+	api, err := url.Parse(API(web.String()) + "/")
+	if err != nil {
+		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
+	}
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: callTimeout, CheckRedirect: sameHost}
 	}
-	return &Hub{cfg: cfg, web: web, tokens: tokens, local: localgit.New(localgit.Config{Scratch: cfg.Scratch})}, nil
+	return &Hub{cfg: cfg, web: web, api: api, tokens: tokens, local: localgit.New(localgit.Config{Scratch: cfg.Scratch})}, nil
 }
 
 // sameHost follows a server that sends us elsewhere in itself, as for a repository that was renamed; the token is
@@ -111,12 +137,7 @@ func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	api := gh.NewClient(h.cfg.HTTP).WithAuthToken(with.token)
-	api.UserAgent = "omoi"
-	if api, err = speaking(api, h.Web()); err != nil {
-		return nil, task.Invalid("github.url", "github.url cannot be used.").WithCause(err)
-	}
-	return &repository{host: h, owner: owner, name: name, pass: with, api: api}, nil
+	return &repository{host: h, owner: owner, name: name, pass: with, api: newClient(h.cfg.HTTP, h.api).WithAuthToken(with.token)}, nil
 }
 
 func (r *repository) full() string { return r.owner + "/" + r.name }
