@@ -16,10 +16,8 @@ import (
 
 type oneToken string
 
-func (t oneToken) Token(context.Context, string, string) (string, error) { return string(t), nil }
-
-func (t oneToken) OwnToken(context.Context, string, string) (string, bool, error) {
-	return string(t), false, nil
+func (t oneToken) Token(context.Context, string, string) (token string, own, ours bool, err error) {
+	return string(t), true, false, nil
 }
 
 // onGitHub is the branch workflow on an emulator with the repositories acme/app and acme/empty.

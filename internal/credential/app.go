@@ -23,24 +23,6 @@ func (s *Service) appFor(w Who) bool {
 	return s.app != nil && w.OrganizationID == s.cfg.Organization
 }
 
-// OwnToken is the GitHub token of the user, the project or their organization; empty: none of them has one. Ours says
-// whether they are of the organization that may work with what the server is configured with.
-func (s *Service) OwnToken(ctx context.Context, userID, projectID string) (token string, ours bool, err error) {
-	who, err := s.whoIs(ctx, userID, projectID)
-	if err != nil {
-		return "", false, err
-	}
-	ours = who.OrganizationID == s.cfg.Organization
-	found, err := s.Find(ctx, who, GitHub)
-	switch {
-	case task.CodeOf(err) == task.CodeNotFound || err == nil && found.Scope == ScopeInstallation:
-		return "", ours, nil
-	case err != nil:
-		return "", ours, err
-	}
-	return found.Secret, ours, s.used(ctx, found)
-}
-
 func (s *Service) testApp(ctx context.Context) (Trial, error) {
 	v := Trial{Kind: GitHub, Scope: ScopeApp, State: StateGood}
 	says, err := s.app.Probe(ctx)

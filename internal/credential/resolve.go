@@ -102,21 +102,23 @@ func missing(name string) error {
 		nameOf(name), next).WithReason(task.NoCredential(next))
 }
 
-// Token is the GitHub token with which a user works on a project; either may be empty. [task.CodeUnauthorized] says
-// that there is none, and the next step.
-func (s *Service) Token(ctx context.Context, userID, projectID string) (string, error) {
+// Token is the GitHub token with which a user works on a project; either may be empty. Own reports that it is stored, ours
+// that they are of the organization that may work with what the server is configured with. [task.CodeUnauthorized] says
+// that there is none, and the next step; ours is valid then too.
+func (s *Service) Token(ctx context.Context, userID, projectID string) (token string, own, ours bool, err error) {
 	who, err := s.whoIs(ctx, userID, projectID)
 	if err != nil {
-		return "", err
+		return "", false, false, err
 	}
+	ours = who.OrganizationID == s.cfg.Organization
 	found, err := s.Find(ctx, who, GitHub)
 	if task.CodeOf(err) == task.CodeNotFound {
 		err = task.Errorf(task.CodeUnauthorized, "%s", task.MessageOf(err))
 	}
 	if err != nil {
-		return "", err
+		return "", false, ours, err
 	}
-	return found.Secret, s.used(ctx, found)
+	return found.Secret, found.rowID != "", ours, s.used(ctx, found)
 }
 
 // whoIs finds the organization of a user or a project; of nobody in particular it is the one that the installation starts with.

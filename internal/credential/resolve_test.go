@@ -78,17 +78,17 @@ func TestWhichModelCredentialIsFound(t *testing.T) {
 func TestToken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	_, err := b.service.Token(t.Context(), alice, shop)
+	_, _, _, err := b.service.Token(t.Context(), alice, shop)
 	require.Equal(t, task.CodeUnauthorized, task.CodeOf(err))
 	require.ErrorContains(t, err, "Next: omoi credentials set github")
 	b.set(credential.Who{UserID: alice}, credential.GitHub, "ghp_of_alice")
-	token, err := b.service.Token(t.Context(), alice, shop)
+	token, _, _, err := b.service.Token(t.Context(), alice, shop)
 	require.NoError(t, err)
 	require.Equal(t, "ghp_of_alice", token)
 	require.Len(t, b.used, 1)
-	_, err = b.service.Token(t.Context(), "", "")
+	_, _, _, err = b.service.Token(t.Context(), "", "")
 	require.Equal(t, task.CodeUnauthorized, task.CodeOf(err))
-	_, err = b.service.Token(t.Context(), alice, "lost")
+	_, _, _, err = b.service.Token(t.Context(), alice, "lost")
 	require.Error(t, err)
 }
 

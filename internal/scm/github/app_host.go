@@ -7,6 +7,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// Tokens finds the credential with which to work on GitHub.
+type Tokens interface {
+	// Token returns what userID may use for projectID; either may be empty. Own reports that the user, the project or
+	// their organization has set it, ours that they may work with the GitHub App that the server is configured with. Where
+	// there is no token the error is [task.CodeUnauthorized] with the next step; ours is set then too.
+	Token(ctx context.Context, userID, projectID string) (token string, own, ours bool, err error)
+}
+
 // pass is what opens a repository: a token, and whether it is one of the App.
 type pass struct {
 	token string
@@ -16,25 +24,19 @@ type pass struct {
 // pass finds the token for a repository: what people have set for themselves, their project or organization; else that
 // of the App, where it is installed there; else that of the server.
 func (h *Host) pass(ctx context.Context, owner, name string) (pass, error) {
-	var missing error // of an App that is not installed there
-	if h.cfg.App != nil {
-		own, ours, err := h.tokens.OwnToken(ctx, h.owner.UserID, h.owner.ProjectID)
-		if err != nil || own != "" {
-			return pass{token: own}, err
-		}
-		if ours {
-			token, err := h.cfg.App.Token(ctx, owner, name)
-			if !errors.Is(err, errNotInstalled) { // one that is suspended, or cannot log in, is no reason to work with another's token
-				return pass{token: token, app: true}, err
-			}
-			missing = err
-		}
+	token, own, ours, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
+	none := task.CodeOf(err) == task.CodeUnauthorized
+	if h.cfg.App == nil || own || !ours || err != nil && !none {
+		return pass{token: token}, err
 	}
-	token, err := h.tokens.Token(ctx, h.owner.UserID, h.owner.ProjectID)
-	if missing != nil && task.CodeOf(err) == task.CodeUnauthorized { // there is none: the App is what is amiss
+	made, missing := h.cfg.App.Token(ctx, owner, name)
+	switch {
+	case !errors.Is(missing, errNotInstalled): // one that is suspended, or cannot log in, is no reason to work with another's token
+		return pass{token: made, app: true}, missing
+	case none: // the App is what is amiss
 		return pass{}, missing
 	}
-	return pass{token: token}, err
+	return pass{token: token}, nil
 }
 
 // refused is of a token that GitHub does not take. One of the App's is not used again.

@@ -50,18 +50,13 @@ type people struct {
 	others bool // they are of an organization that the App does not serve
 }
 
-func (p people) OwnToken(_ context.Context, userID, _ string) (string, bool, error) {
-	if userID == "" {
-		return "", !p.others, nil
+func (p people) Token(ctx context.Context, userID, projectID string) (token string, own, ours bool, err error) {
+	own = p.users[userID] != ""
+	if !own && !p.others {
+		userID = ""
 	}
-	return p.users[userID], !p.others, nil
-}
-
-func (p people) Token(ctx context.Context, userID, projectID string) (string, error) {
-	if own := p.users[userID]; own != "" || p.others {
-		return p.users.Token(ctx, userID, projectID)
-	}
-	return p.users.Token(ctx, "", projectID)
+	token, _, _, err = p.users.Token(ctx, userID, projectID)
+	return token, own, !p.others, err
 }
 
 // withApp makes a bench whose host works with an App, as somebody without a token.

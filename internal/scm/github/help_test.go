@@ -37,15 +37,11 @@ type bench struct {
 // users answer the token of one user only.
 type users map[string]string
 
-func (u users) Token(_ context.Context, userID, _ string) (string, error) {
+func (u users) Token(_ context.Context, userID, _ string) (token string, own, ours bool, err error) {
 	if u[userID] == "" {
-		return "", task.Errorf(task.CodeUnauthorized, "no token")
+		return "", false, false, task.Errorf(task.CodeUnauthorized, "no token")
 	}
-	return u[userID], nil
-}
-
-func (u users) OwnToken(_ context.Context, userID, _ string) (string, bool, error) {
-	return u[userID], false, nil
+	return u[userID], true, false, nil
 }
 
 func setup(t *testing.T) *bench {
