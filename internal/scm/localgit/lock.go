@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
-	"github.com/omoi-dev/omoi/internal/scm/filelock"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 const (
 	recordsFolder = "omoi"
 	lockFile      = "omoi/lock"
+	lockPoll      = 5 * time.Millisecond
 )
 
 // records is the git directory, opened so that no symbolic link in it leads elsewhere: where
@@ -73,10 +74,23 @@ func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	ctx, cancel := halved(ctx)
 	defer cancel()
-	if err := filelock.Wait(ctx, f); err != nil {
+	if err := flock(ctx, f); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", r.path, err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil
+}
+
+// flock locks f for this holder alone, and waits for that as long as ctx lasts.
+func flock(ctx context.Context, f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+		if err := wait.For(ctx, lockPoll); err != nil {
+			return err
+		}
+	}
 }
 
 // openLock opens the lock, which takes the right to write.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/scm"
-	"github.com/omoi-dev/omoi/internal/scm/filelock"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -21,7 +21,7 @@ func (b *bench) held() {
 	f, err := os.Open(filepath.Join(b.path, ".git", "omoi", "lock"))
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { _ = f.Close() })
-	require.NoError(b.t, filelock.Wait(b.t.Context(), f))
+	require.NoError(b.t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 }
 
 func TestCheckDoesNotWaitForTheLock(t *testing.T) {
