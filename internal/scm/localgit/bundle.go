@@ -29,16 +29,9 @@ func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io
 	if err := r.checkName(ctx, branch); err != nil {
 		return "", err
 	}
-	q, err := h.quarantine(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	defer q.remove()
-	commit, err := q.open(ctx, headsRefs+branch, bundle, h.cfg.MaxBundle)
-	if err != nil {
-		return "", err
-	}
-	return q.advance(ctx, r, branch, commit, func() error { return q.release(ctx, r) })
+	return h.quarantined(ctx, r, headsRefs+branch, bundle, func(q *throwAway, commit string) (string, error) {
+		return q.advance(ctx, r, branch, commit, func() error { return q.release(ctx, r) })
+	})
 }
 
 // advance moves the branch of to forward to commit by compare-and-swap, again if somebody moved it meanwhile. It looks at the
@@ -139,24 +132,17 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 	if err != nil {
 		return "", err
 	}
-	q, err := h.quarantine(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	defer q.remove()
-	commit, err := q.open(ctx, rescueRef, bundle, h.cfg.MaxBundle)
-	if err != nil {
-		return "", err
-	}
-	unlock, err := r.lock(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return q.keep(ctx, r, name, commit)
+	return h.quarantined(ctx, r, rescueRef, bundle, func(q *throwAway, commit string) (string, error) {
+		unlock, err := r.lock(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+		return q.keep(ctx, r, name, commit)
+	})
 }
 
-func (q *quarantine) keep(ctx context.Context, r *repository, name, commit string) (string, error) {
+func (q *throwAway) keep(ctx context.Context, r *repository, name, commit string) (string, error) {
 	ref := rescueRefs + name
 	for n := 2; ; n++ {
 		there, err := r.resolve(ctx, ref)

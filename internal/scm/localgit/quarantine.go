@@ -19,26 +19,64 @@ import (
 // incoming is the ref of the quarantine that holds what a bundle brought.
 const incoming = "refs/omoi/incoming"
 
-// quarantine is a throw-away repository that borrows the objects of the real one. A
-// bundle is opened here, so that nothing of it is in the repository before it is checked.
-type quarantine struct{ *throwAway }
+// throwAway is a repository of our own that is removed when it was used.
+type throwAway struct {
+	*repository
 
-// quarantine makes one and gives it the refs of r, which the bundle may build on.
-func (h *Host) quarantine(ctx context.Context, r *repository) (*quarantine, error) {
-	made, err := h.throwAway(ctx, r)
+	folder string
+}
+
+// throwAway makes an empty one that belongs to the owner of r and has its kind of ids.
+func (h *Host) throwAway(ctx context.Context, r *repository) (*throwAway, error) {
+	folder, err := h.cfg.Scratch.Make("omoi-git-")
 	if err != nil {
-		return nil, err
+		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.path).WithCause(err)
 	}
-	q := &quarantine{made}
-	if err := q.fill(ctx, r); err != nil {
+	dir := filepath.Join(folder, "q.git")
+	q := &throwAway{folder: folder, repository: &repository{git: r.git, path: folder, dir: dir, objects: filepath.Join(dir, "objects"), owner: r.owner}}
+	if err := q.begin(ctx, r); err != nil {
 		q.remove()
-		return nil, fmt.Errorf("make a quarantine for %s: %w", r.path, err)
+		return nil, fmt.Errorf("make a copy of %s: %w", r.path, err)
 	}
 	return q, nil
 }
 
+func (q *throwAway) begin(ctx context.Context, r *repository) error {
+	if err := q.give(q.folder); err != nil {
+		return err
+	}
+	format, err := r.run(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	_, err = q.run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format)
+	return err
+}
+
+func (q *throwAway) remove() { _ = os.RemoveAll(q.folder) }
+
+// quarantined opens a bundle in a throw-away repository that borrows the objects of r, so that nothing of it is in r before it
+// is checked, and lends use that repository and the commit at ref.
+func (h *Host) quarantined(
+	ctx context.Context, r *repository, ref string, bundle io.Reader, use func(q *throwAway, commit string) (string, error),
+) (string, error) {
+	q, err := h.throwAway(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer q.remove()
+	if err := q.fill(ctx, r); err != nil {
+		return "", fmt.Errorf("make a quarantine for %s: %w", r.path, err)
+	}
+	commit, err := q.open(ctx, ref, bundle, h.cfg.MaxBundle)
+	if err != nil {
+		return "", err
+	}
+	return use(q, commit)
+}
+
 // fill lends it the objects of r, and tells it where the history of those is cut.
-func (q *quarantine) fill(ctx context.Context, r *repository) error {
+func (q *throwAway) fill(ctx context.Context, r *repository) error {
 	if err := q.cutLike(r); err != nil {
 		return err
 	}
@@ -51,7 +89,7 @@ func (q *quarantine) fill(ctx context.Context, r *repository) error {
 
 // cutLike tells git where the history of a copy of ours is cut. Somebody else's repository, whose files may be links to what only
 // we can read, has all of it: see [Host.Check].
-func (q *quarantine) cutLike(r *repository) error {
+func (q *throwAway) cutLike(r *repository) error {
 	if r.owner != nil {
 		return nil
 	}
@@ -67,7 +105,7 @@ func (q *quarantine) cutLike(r *repository) error {
 
 // borrow writes the refs of r into the quarantine: git trusts a bundle's prerequisites only
 // where a ref reaches them.
-func (q *quarantine) borrow(ctx context.Context, r *repository) error {
+func (q *throwAway) borrow(ctx context.Context, r *repository) error {
 	out, err := r.run(ctx, "for-each-ref", "--format=create refs/have/%(refname) %(objectname)", "refs/heads/", "refs/omoi/")
 	if err != nil || out == "" {
 		return err
@@ -77,7 +115,7 @@ func (q *quarantine) borrow(ctx context.Context, r *repository) error {
 
 // open stores the bundle, at most limit bytes, verifies it and brings ref of it to
 // [incoming]. It answers the commit.
-func (q *quarantine) open(ctx context.Context, ref string, bundle io.Reader, limit int64) (string, error) {
+func (q *throwAway) open(ctx context.Context, ref string, bundle io.Reader, limit int64) (string, error) {
 	file := filepath.Join(q.folder, "in.bundle")
 	if err := store(file, bundle, limit); err != nil {
 		return "", err
@@ -118,7 +156,7 @@ func store(file string, bundle io.Reader, limit int64) (err error) {
 
 // verify checks that the file is a bundle that holds ref and builds on what we have. It
 // answers the ref to take: work without a rescue commit is rescued by its branch.
-func (q *quarantine) verify(ctx context.Context, file, ref string) (string, error) {
+func (q *throwAway) verify(ctx context.Context, file, ref string) (string, error) {
 	if _, err := q.run(ctx, "bundle", "verify", "--quiet", file); err != nil {
 		return "", unusable(err)
 	}
@@ -162,7 +200,7 @@ func refused(err error) bool {
 
 // release brings the checked commit into r, without a ref: no lock of anybody is in its way. Every new object passes git's own check;
 // one that fails keeps all of them out, and no other failure is the sandbox's.
-func (q *quarantine) release(ctx context.Context, r *repository) error {
+func (q *throwAway) release(ctx context.Context, r *repository) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", q.dir, incoming}
 	_, err := r.run(ctx, args...)
 	switch {
