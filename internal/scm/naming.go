@@ -1,6 +1,7 @@
 package scm
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,10 +21,7 @@ const emptySlug = "task"
 // BranchName is the branch that a task would like: {prefix}/{ticket id}-{slug}. It may be
 // taken; [FreeBranch] settles that.
 func BranchName(req BranchRequest) string {
-	ticket := RefSafe(req.TicketID)
-	if ticket == "" {
-		ticket = RefSafe(req.TaskID)
-	}
+	ticket := cmp.Or(RefSafe(req.TicketID), RefSafe(req.TaskID))
 	return BranchPrefix(req.TicketType, req.Priority) + "/" + ticket + "-" + Slug(req.Title)
 }
 
@@ -45,30 +43,21 @@ func BranchPrefix(ticketType, priority string) string {
 // Slug turns a title into at most [MaxSlug] characters of a-z, 0-9 and single hyphens.
 // It is never empty and neither begins nor ends with a hyphen.
 func Slug(title string) string {
-	var b strings.Builder
-	for _, r := range latin.Replace(strings.ToLower(norm.NFKD.String(title))) {
+	kept := strings.Map(func(r rune) rune {
 		switch {
 		case isSlugRune(r):
-			b.WriteRune(r)
+			return r
 		case r == '-' || unicode.IsSpace(r):
-			writeHyphen(&b)
+			return '-'
 		}
-	}
-	s := b.String()
-	s = strings.Trim(s[:min(len(s), MaxSlug)], "-")
-	if s == "" {
-		return emptySlug
-	}
-	return s
+		return -1
+	}, latin.Replace(strings.ToLower(norm.NFKD.String(title))))
+	words := strings.FieldsFunc(kept, func(r rune) bool { return r == '-' })
+	slug := strings.Join(words, "-")
+	return cmp.Or(strings.TrimSuffix(slug[:min(len(slug), MaxSlug)], "-"), emptySlug)
 }
 
 func isSlugRune(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
-
-func writeHyphen(b *strings.Builder) {
-	if s := b.String(); s != "" && !strings.HasSuffix(s, "-") {
-		b.WriteByte('-')
-	}
-}
 
 // latin spells the letters that decomposition leaves whole.
 //
@@ -90,35 +79,30 @@ func RefSafe(id string) string {
 // the other, which git cannot store. Where a branch is called like the prefix itself
 // ("docs"), the prefix becomes omoi-docs.
 func FreeBranch(name string, taken []string) string {
-	used := newNames(taken)
+	branches, blocked := map[string]bool{}, map[string]bool{} // in lower case; folders block, too
+	for _, t := range taken {
+		t = strings.ToLower(t)
+		branches[t], blocked[t] = true, true
+		for i := strings.LastIndexByte(t, '/'); i > 0; i = strings.LastIndexByte(t[:i], '/') {
+			blocked[t[:i]] = true
+		}
+	}
 	prefix, rest, found := strings.Cut(name, "/")
-	for found && used.branch[strings.ToLower(prefix)] {
+	for found && branches[strings.ToLower(prefix)] {
 		prefix = "omoi-" + prefix
 		name = prefix + "/" + rest
 	}
 	free := name
-	for n := 2; used.blocks(free); n++ {
+	for n := 2; blocked[strings.ToLower(free)]; n++ {
 		free = name + "-" + strconv.Itoa(n)
 	}
 	return free
 }
 
-// names are branches and the folders that they make, in lower case.
-type names struct{ branch, folder map[string]bool }
-
-func newNames(taken []string) names {
-	n := names{branch: make(map[string]bool, len(taken)), folder: make(map[string]bool)}
-	for _, t := range taken {
-		t = strings.ToLower(t)
-		n.branch[t] = true
-		for i := strings.LastIndexByte(t, '/'); i > 0; i = strings.LastIndexByte(t[:i], '/') {
-			n.folder[t[:i]] = true
-		}
+// Quoted is a path as a shell takes it, for commands that people copy.
+func Quoted(path string) string {
+	if path != "" && !strings.ContainsAny(path, " '\"$&|;<>()*?[]{}#~`\\!\t\n") {
+		return path
 	}
-	return n
-}
-
-func (n names) blocks(name string) bool {
-	name = strings.ToLower(name)
-	return n.branch[name] || n.folder[name]
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
