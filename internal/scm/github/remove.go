@@ -14,6 +14,7 @@ func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID stri
 	if err != nil {
 		return err
 	}
+	empty := map[string]string{}
 	for record, base := range all {
 		owner, branch := recordOf(record)
 		if owner != taskID {
@@ -23,31 +24,11 @@ func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID stri
 		if err != nil {
 			return err
 		}
-		if head == base && head != "" {
-			if err := r.removeAt(ctx, headsRefs+branch, head); err != nil {
-				return err
-			}
+		if head == base {
+			empty[headsRefs+branch] = head
 		}
 	}
-	return nil
-}
-
-// removeAt deletes a ref while it is at a commit; one that was moved meanwhile stays. The REST API deletes a ref wherever it is,
-// git compares and deletes at once.
-func (r *repository) removeAt(ctx context.Context, name, commit string) error {
-	c, err := r.clone(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.remove()
-	_, err = c.git(ctx, "push", "--quiet", "--force-with-lease="+name+":"+commit, r.remote(), ":"+name)
-	if err == nil {
-		return nil
-	}
-	if head, lerr := r.ref(ctx, name); lerr == nil && head != commit {
-		return nil
-	}
-	return r.toldGit(ctx, err, "delete "+name)
+	return r.removeAll(ctx, empty)
 }
 
 // RemoveRefs removes the refs below refs/omoi/ that are of one task alone. See [scm.Host].
@@ -69,26 +50,38 @@ func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) err
 		if mine[record] = base; shared(all, taskID, branch) {
 			continue
 		}
-		if gone[seenRefs+branch], err = r.ref(ctx, seenRefs+branch); err != nil {
+		seen, err := r.ref(ctx, seenRefs+branch)
+		if err != nil {
 			return err
 		}
-	}
-	for _, some := range []map[string]string{gone, mine} { // the records last: a removal that is cut off finds the others by them
-		if err := r.removeAll(ctx, some); err != nil {
-			return err
+		if seen != "" {
+			gone[seenRefs+branch] = seen
 		}
 	}
-	return nil
+	if err := r.removeAll(ctx, gone); err != nil {
+		return err
+	}
+	return r.removeAll(ctx, mine) // the records last: a removal that is cut off finds the others by them
 }
 
-// removeAll deletes refs while they are at their commits; an empty commit is of a ref that is not there.
+// removeAll deletes refs while they are at their commits; one that was moved meanwhile stays. The REST API deletes a ref wherever
+// it is, git compares and deletes at once.
 func (r *repository) removeAll(ctx context.Context, refs map[string]string) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	c, err := r.clone(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.remove()
 	for name, commit := range refs {
-		if commit == "" {
+		_, err := c.git(ctx, "push", "--quiet", "--force-with-lease="+name+":"+commit, r.remote(), ":"+name)
+		if err == nil {
 			continue
 		}
-		if err := r.removeAt(ctx, name, commit); err != nil {
-			return err
+		if head, lerr := r.ref(ctx, name); lerr != nil || head == commit {
+			return r.toldGit(ctx, err, "delete "+name)
 		}
 	}
 	return nil
