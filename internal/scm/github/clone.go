@@ -1,6 +1,7 @@
 package github
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -38,9 +39,6 @@ func (r *repository) clone(ctx context.Context) (*clone, error) {
 }
 
 func (c *clone) remove() { _ = os.RemoveAll(c.folder) }
-
-// path is the copy as a repository of package localgit.
-func (c *clone) path() scm.Repo { return scm.Repo(c.dir) }
 
 // remoteRefs answers which of the refs the server has, and at what commit.
 func (c *clone) remoteRefs(ctx context.Context, refs ...string) (map[string]string, error) {
@@ -91,7 +89,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 		if err != nil {
 			return err
 		}
-		return h.local.BundleCopy(ctx, c.path(), branch, w)
+		return h.local.BundleCopy(ctx, scm.Repo(c.dir), branch, w)
 	})
 }
 
@@ -118,7 +116,7 @@ func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io
 		if err != nil {
 			return err
 		}
-		head, err = h.local.Push(ctx, c.path(), branch, bundle)
+		head, err = h.local.Push(ctx, scm.Repo(c.dir), branch, bundle)
 		if err == nil && head != found[headsRefs+branch] {
 			err = c.pushBranch(ctx, branch, head)
 		}
@@ -166,10 +164,76 @@ func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io
 		if _, err := c.fill(ctx, rescueRefs+name+"*", needs); err != nil { // with what was rescued under the name before
 			return err
 		}
-		if ref, err = h.local.Rescue(ctx, c.path(), name, bundle); err != nil {
+		if ref, err = h.local.Rescue(ctx, scm.Repo(c.dir), name, bundle); err != nil {
 			return err
 		}
 		return c.push(ctx, ref+":"+ref)
 	})
 	return ref, err
+}
+
+// pushDepth is how deep the history is fetched to push where no depth is configured: from the commits on which the work builds, and
+// from the newest of its branch.
+const pushDepth = 50
+
+// reach settles how deep the history of a branch is fetched for a sandbox: all of it, or of a large repository the newest commits,
+// back to base at least. A step for which GitHub does not say how large the repository is, or how long the branch, is tried again.
+func (c *clone) reach(ctx context.Context, base, branch string) error {
+	r, history := c.repo, c.repo.host.cfg.History
+	if history.Whole == 0 {
+		return nil
+	}
+	found, _, err := r.api.Repositories.Get(ctx, r.owner, r.name)
+	if err != nil {
+		return r.told(err, "look at the repository")
+	}
+	if !history.Cuts(int64(found.GetSize()) << 10) { // the server says KiB
+		return nil
+	}
+	if c.depth = history.Depth; base == "" {
+		return nil
+	}
+	compared, err := r.compare(ctx, base, branch)
+	if task.CodeOf(err) == task.CodeConflict { // one of them is gone, or leads elsewhere: the fetch says which
+		return nil
+	}
+	if err == nil {
+		c.depth = history.Back(compared.GetAheadBy())
+	}
+	return err
+}
+
+// fetch brings refs of the server into the copy under other names, as deep as was settled.
+func (c *clone) fetch(ctx context.Context, refspecs ...string) error {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head"}
+	if c.depth > 0 {
+		args = append(args, "--depth="+strconv.Itoa(c.depth))
+	}
+	_, err := c.git(ctx, append(append(args, c.repo.remote()), refspecs...)...)
+	return c.repo.toldGit(ctx, err, "fetch")
+}
+
+const (
+	maxHeader = 64 << 10 // of a bundle, as far as it is looked at
+	maxNeeds  = 50       // commits that a bundle may build on; omoi's own build on few
+)
+
+// needsOf answers the commits that a bundle says it builds on, and the bundle as it was.
+func needsOf(bundle io.Reader) ([]string, io.Reader) {
+	in := bufio.NewReaderSize(bundle, maxHeader)
+	header, _ := in.Peek(maxHeader) // what cannot be read fails where it is used
+	var needs []string
+	for line := range strings.Lines(string(header)) {
+		id, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if line == "\n" || len(needs) > maxNeeds {
+			break
+		}
+		if id, ok := strings.CutPrefix(id, "-"); ok && scm.IsCommit(id) {
+			needs = append(needs, id)
+		}
+	}
+	if len(needs) > maxNeeds {
+		needs = nil
+	}
+	return needs, in
 }

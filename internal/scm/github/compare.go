@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 
@@ -49,7 +48,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 		base = from.name
 	}
 	text, _, err := r.api.Repositories.CompareCommitsRaw(ctx, r.owner, r.name, base, branch, gh.RawOptions{Type: gh.Diff})
-	if e, ok := errors.AsType[*gh.ErrorResponse](err); ok && e.Response.StatusCode == http.StatusNotAcceptable {
+	if statusOf(err) == http.StatusNotAcceptable {
 		return task.Errorf(task.CodeExhausted, "GitHub does not show a diff of that size. Next: look at %s", r.page("compare/"+base+"..."+branch)).WithCause(err)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,12 +98,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		return fmt.Errorf("%s in %s: %w", doing, r.full(), ctx.Err())
 	}
 	said := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(e.Stderr, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(e.Stderr, w) })
 	}
 	switch {
 	case said("not our ref"): // of commits that the server does not have, which a sandbox named

@@ -79,7 +79,7 @@ func (r *repository) pullFor(ctx context.Context, branch, commit string) (*gh.Pu
 		if p.GetState() == "open" {
 			return p, nil
 		}
-		if last == nil || p.GetNumber() > last.GetNumber() {
+		if p.GetNumber() > last.GetNumber() {
 			last = p
 		}
 	}
