@@ -3,21 +3,15 @@ package ingest
 import (
 	"context"
 	"log/slog"
-	"time"
+
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // watchTemporal ends the pauses of all tasks when Temporal answers after an outage: a pause that grows is for a task that fails
 // alone. The first answer counts too, since the process before may have ended during an outage.
 func (r *Relay) watchTemporal(ctx context.Context) {
-	tick := time.NewTicker(r.cfg.Poll)
-	defer tick.Stop()
-	for away := true; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			away = r.isAway(ctx, away)
-		}
+	for away := true; wait.For(ctx, r.cfg.Poll) == nil; {
+		away = r.isAway(ctx, away)
 	}
 }
 

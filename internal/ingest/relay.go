@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
+	"github.com/omoi-dev/omoi/internal/wait"
 )
 
 // RelayConfig is what a relay is told. Durations, Workers and Pace have defaults.
@@ -55,29 +56,23 @@ func NewRelay(cfg RelayConfig, store RelayStore, runs Runs, bus Bus, log *slog.L
 // Run sends what is due until ctx ends; then it finishes what it has begun and returns nil.
 func (r *Relay) Run(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
-	nudge := func() {
-		select {
-		case wake <- struct{}{}:
-		default:
-		}
+	stir := func() {
+		r.woken.Add(1)
+		wait.Notify(wake)
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
 	group.Go(func() { beat(ctx, r.store, PartRelay, r.cfg.PulsePeriod, r.log) })
-	stir := func() {
-		r.woken.Add(1)
-		nudge()
-	}
 	group.Go(func() { r.listen(ctx, stir) })
 	group.Go(func() { r.follow(ctx, stir) })
 	group.Go(func() { r.sweep(ctx) })
 	group.Go(func() { r.watchTemporal(ctx) })
-	r.dispatch(ctx, wake, nudge)
+	r.dispatch(ctx, wake)
 	return nil
 }
 
 // dispatch leases what is due and gives it to workers, never more than there are.
-func (r *Relay) dispatch(ctx context.Context, wake <-chan struct{}, nudge func()) {
+func (r *Relay) dispatch(ctx context.Context, wake chan struct{}) {
 	slots := make(chan struct{}, r.cfg.Workers)
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -94,7 +89,7 @@ func (r *Relay) dispatch(ctx context.Context, wake <-chan struct{}, nudge func()
 				// What found no worker may be due; and what was said of this task while it was
 				// being given back was seen neither by that nor by the look that it caused.
 				if again || full || r.woken.Load() != woken {
-					nudge()
+					wait.Notify(wake)
 				}
 			})
 		}
@@ -125,10 +120,7 @@ func (r *Relay) listen(ctx context.Context, wake func()) {
 		if err := r.store.ListenRelays(ctx, wake); err != nil && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "relay cannot listen, it looks by itself", slog.Any("error", err))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(r.cfg.Poll):
-		}
+		_ = wait.For(ctx, r.cfg.Poll)
 	}
 }
 
@@ -147,16 +139,9 @@ func (r *Relay) follow(ctx context.Context, wake func()) {
 }
 
 func (r *Relay) sweep(ctx context.Context) {
-	tick := time.NewTicker(r.cfg.SweepPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if err := r.store.SweepEvents(ctx); err != nil && ctx.Err() == nil {
-				r.log.WarnContext(ctx, "relay cannot sweep", slog.Any("error", err))
-			}
+	for wait.For(ctx, r.cfg.SweepPeriod) == nil {
+		if err := r.store.SweepEvents(ctx); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "relay cannot sweep", slog.Any("error", err))
 		}
 	}
 }
