@@ -22,22 +22,54 @@ const (
 
 // IntakeConfig is what the intake is told. Only Meter has no default.
 type IntakeConfig struct {
-	AllowBare     bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
-	Committers    int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
-	Queue         int           // requests that may wait for each; beyond that they are turned away; default 4096
-	Room          int64         // bytes of events that may wait, in all; likewise; default 64 MiB
-	MaxBytes      int           // likewise; default 1 MiB, so that nobody waits long for the data of others
-	MaxBatch      int           // events in one batch; default 1000
-	Quiet         time.Duration // until events that are no milestones are relayed; default 60 s
-	PulsePeriod   time.Duration // default [HeartbeatInterval]
-	MaxTranscript int64         // what is kept of a transcript in an event, in bytes: the newest lines; default 8 MiB
-	Meter         IntakeMeter
+	AllowBare   bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
+	Committers  int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
+	Queue       int           // requests that may wait for each; beyond that they are turned away; default 4096
+	Room        int64         // bytes of events that may wait, in all; likewise; default 64 MiB
+	MaxBytes    int           // likewise; default 1 MiB, so that nobody waits long for the data of others
+	MaxBatch    int           // events in one batch; default 1000
+	Quiet       time.Duration // until events that are no milestones are relayed; default 60 s
+	PulsePeriod time.Duration // default [HeartbeatInterval]
+	Meter       IntakeMeter
 }
 
 // IntakeStore is the part of the store that the intake needs.
 type IntakeStore interface {
-	Committer
 	Pulse
+	// CommitEvents stores what many callers sent in one transaction and returns one outcome for each request, in their order.
+	// An error is about the whole transaction, of which nothing was stored, or nothing is known; it carries
+	// [ErrData] if the data of one request caused it.
+	CommitEvents(ctx context.Context, c Commit) ([]Outcome, error)
+}
+
+// Commit is what one transaction is to store.
+type Commit struct {
+	Requests []Request
+	// Quiet is how long events that are no milestones may wait for the relay.
+	Quiet time.Duration
+}
+
+// Request is what one caller wants to be stored, whole or not at all.
+type Request struct {
+	SandboxID string
+	Events    []Event // checked
+	SpoolID   string  // of a numbered batch; empty for a single post
+	First     int64   // number of the first event of a batch
+	Key       string  // of a single post; empty means that repeats are not noticed
+	Bare      bool    // make a bare row for an unknown sandbox
+}
+
+// Outcome is what became of a [Request].
+type Outcome struct {
+	Err        error     // the request was refused; nothing else is set
+	Sequence   int64     // of the newest event of the request
+	CreatedAt  time.Time // likewise
+	Stored     int       // new events
+	Duplicates int
+	Mark       int64 // of the batch's sender
+	Late       bool
+	Milestone  bool // a milestone is to be relayed
+	TaskID     string
 }
 
 // Intake takes events in. It is safe for concurrent use.
@@ -197,11 +229,9 @@ func sizeOf(events []Event) int {
 func (i *Intake) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.closed {
-		i.closed = true
-		for _, lane := range i.lanes {
-			close(lane)
-		}
+	i.closed = true
+	for _, lane := range i.lanes {
+		close(lane)
 	}
 }
 
@@ -253,7 +283,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet, MaxTranscript: i.cfg.MaxTranscript}
+	c := Commit{Requests: make([]Request, len(all)), Quiet: i.cfg.Quiet}
 	for n, w := range all {
 		c.Requests[n] = w.request
 	}
@@ -301,7 +331,6 @@ func (c IntakeConfig) withDefaults() IntakeConfig {
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
 	c.MaxBatch = cmp.Or(c.MaxBatch, 1000)
 	c.Quiet = cmp.Or(c.Quiet, time.Minute)
-	c.MaxTranscript = cmp.Or(c.MaxTranscript, 8<<20)
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, HeartbeatInterval)
 	return c
 }

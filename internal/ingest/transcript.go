@@ -21,6 +21,8 @@ type SessionTranscript struct {
 }
 
 const (
+	// MaxTranscript is how much is kept of a transcript in an event, in bytes: the newest lines.
+	MaxTranscript = 8 << 20
 	// TranscriptField is the field of an event that holds a transcript in base64.
 	TranscriptField = "transcript_b64"
 	cutField        = "transcript_cut_bytes" // says in the event how much of its transcript is not kept

@@ -60,7 +60,7 @@ const (
 		ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET watermark = excluded.watermark`
 )
 
-// CommitEvents implements [ingest.Committer]. Where all sandboxes are as this process left
+// CommitEvents implements [ingest.IntakeStore]. Where all sandboxes are as this process left
 // them it stores in one round trip. Else it locks their rows in the order of their ids,
 // numbers what is new and stores it, in two.
 func (s *Store) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.Outcome, error) {
@@ -233,7 +233,7 @@ func (p *eventPlan) queue(batch *pgx.Batch, c ingest.Commit) {
 	p.queueSandboxes(batch, c.Quiet) // first: it notices a plan that is out of date
 	p.queueWorn(batch)
 	p.queueEvents(batch)
-	p.queueLarge(batch, c.MaxTranscript)
+	p.queueLarge(batch)
 	p.queueSenders(batch)
 	p.queueMessages(batch)
 	p.queueSpec(batch)

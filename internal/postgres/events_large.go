@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/jackc/pgx/v5"
 
+	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
@@ -26,20 +27,20 @@ const (
 const sessionKeys = "session-"
 
 // queueLarge stores the events that are more than a row; there are few.
-func (p *eventPlan) queueLarge(batch *pgx.Batch, maxTranscript int64) {
+func (p *eventPlan) queueLarge(batch *pgx.Batch) {
 	for _, row := range p.large {
 		e, large := row.event, row.event.Large
 		batch.Queue(sqlInsertLarge, row.sandbox.id, row.sequence, row.sandbox.month, e.Type, e.Source, string(e.Data),
 			row.sandbox.ended, timeOr(p.now), large.Names, string(large.Fields), row.key)
 		if large.Transcript != nil {
-			p.queueTranscript(batch, row, maxTranscript)
+			p.queueTranscript(batch, row)
 		}
 	}
 }
 
-func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow, limit int64) {
+func (p *eventPlan) queueTranscript(batch *pgx.Batch, row eventRow) {
 	t, s := row.event.Large.Transcript, row.sandbox
-	kept := newest(t.Content, limit)
+	kept := newest(t.Content, ingest.MaxTranscript)
 	batch.Queue(sqlKeepTranscript, sessionKeys+task.DerivedID("session", s.id, t.SessionID), t.SessionID, s.taskID, s.id,
 		string(t.Metadata), kept, timeOr(p.now), s.ended, t.Cut+int64(len(t.Content)-len(kept)), transcript.MaxRuns)
 }
