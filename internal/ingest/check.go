@@ -2,12 +2,18 @@ package ingest
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/token"
 )
@@ -51,17 +57,39 @@ func keyOf(e Event) (string, error) {
 	return e.ClientEventID, checkName(field, e.ClientEventID, maxKey)
 }
 
+// RepeatWindow is how long a worker of the replaced system may go on sending the same event: three
+// tries of 30 s each, and the waits between them.
+const RepeatWindow = 2 * time.Minute
+
+const repeatKeys = ownKeys + "repeat:"
+
+// repeatKey is the key of an event without one that its sender would send again: after an answer
+// that did not come, or a 503 for a commit of which nobody knew the outcome. The old workers do so
+// with agent.completed alone, and have no ids for it; what it says is its key. Empty: none.
+func repeatKey(e Event) string {
+	if e.Type != event.AgentCompleted {
+		return ""
+	}
+	sum := sha256.New()
+	_, _ = io.WriteString(sum, e.Source+"\x00") // a hash never returns an error
+	_, _ = sum.Write(e.Data)
+	return repeatKeys + hex.EncodeToString(sum.Sum(nil))
+}
+
+// Repeats reports whether an event of a key is the one that came before, so much earlier. Of a key
+// of ours it is for a while only: later the same may be said again.
+func Repeats(key string, since time.Duration) bool {
+	return since <= RepeatWindow || !strings.HasPrefix(key, repeatKeys)
+}
+
 // checkEvent returns e in the form in which it is stored. prefix stands before the names
 // of its fields in errors.
 func checkEvent(prefix string, e Event) (Event, error) {
 	if err := checkName(prefix+"event_type", e.Type, maxType); err != nil {
 		return e, err
 	}
-	switch e.Source {
-	case "":
-		e.Source = SourceAgent
-	case SourceAgent, SourceWorker, SourceSystem:
-	default:
+	e.Source = cmp.Or(e.Source, SourceAgent)
+	if e.Source != SourceAgent && e.Source != SourceWorker && e.Source != SourceSystem {
 		field := prefix + "source"
 		return e, task.Invalid(field, "The field %s must be agent, worker or system.", field)
 	}

@@ -190,7 +190,9 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	}
 	switch task.CodeOf(err) {
 	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
-		d.countAdmitted(tell, err)
+		if tell && err == nil {
+			d.relay.cfg.Meter.Sent(whatAdmitted)
+		}
 	case task.CodeInvalid:
 		d.relay.cfg.Meter.Dropped(whatAdmitted)
 		d.alarm(ctx, "admission refused by Temporal", RelayCommand{}, err)
@@ -199,12 +201,6 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	}
 	d.settled.Told, d.settled.GrantedAt = true, granted
 	return true
-}
-
-func (d *delivery) countAdmitted(held bool, err error) {
-	if held && err == nil {
-		d.relay.cfg.Meter.Sent(whatAdmitted)
-	}
 }
 
 func (d *delivery) sendDigest(ctx context.Context) bool {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
@@ -137,4 +139,11 @@ func object(fields map[string]json.RawMessage, names []string) json.RawMessage {
 	}
 	out.WriteByte('}')
 	return out.Bytes()
+}
+
+// plainLen returns how long JSON is without needless escapes, as the store keeps it: a sender that writes \u6f22 has written one
+// character, as one that writes it as it is.
+func plainLen(raw []byte) int {
+	plain, _ := jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // raw, if that is no JSON
+	return len(plain)
 }
