@@ -11,10 +11,8 @@ import (
 // sealedMark begins an encrypted value of a task's env: sealed:<key id>:<nonce and ciphertext in base64>.
 const sealedMark = "sealed:"
 
-// envBound is what a sealed value of a task's env is bound to: elsewhere it cannot be opened.
-func envBound(organizationID, name, keyID string) []byte {
-	return []byte(strings.Join([]string{"omoi task env", organizationID, name, keyID}, "\x00"))
-}
+// envPlace begins the place for which a value of a task's env is sealed; the organization and the variable's name follow.
+const envPlace = "omoi task env"
 
 // SealEnv encrypts a value of a task's env, unless the value is sealed by the first key already. An empty value stays empty:
 // admission tells from the stored env which credential a task uses.
@@ -25,7 +23,7 @@ func (r *Ring) SealEnv(organizationID, name, value string) string {
 	if _, err := r.OpenEnv(organizationID, name, value); err == nil && strings.HasPrefix(value, sealedMark+r.first+":") {
 		return value
 	}
-	sealed := r.keys[r.first].Seal(nil, nil, []byte(value), envBound(organizationID, name, r.first)) //nolint:gosec // G407: the key draws a random nonce
+	sealed := r.encrypt([]byte(value), envPlace, organizationID, name)
 	return sealedMark + r.first + ":" + base64.StdEncoding.EncodeToString(sealed)
 }
 
@@ -43,7 +41,7 @@ func (r *Ring) OpenEnv(organizationID, name, value string) (string, error) {
 	}
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	if err == nil {
-		raw, err = key.Open(nil, nil, raw, envBound(organizationID, name, keyID))
+		raw, err = key.Open(nil, nil, raw, bound(keyID, []string{envPlace, organizationID, name}))
 	}
 	if err == nil {
 		return string(raw), nil
@@ -58,13 +56,7 @@ type TaskEnv struct {
 	Env            map[string]string
 }
 
-// rotateEnvs encrypts the env of every task under the first key, those that were stored before envs were encrypted too.
-func (s *Service) rotateEnvs(ctx context.Context, done *Rotation) error {
-	return pages(func(after string) ([]TaskEnv, error) { return s.store.TaskEnvs(ctx, after, pageRows) }, func(e TaskEnv) (string, error) {
-		return e.TaskID, s.rotateEnv(ctx, e, done)
-	})
-}
-
+// rotateEnv encrypts the env of a task under the first key, one that was stored before envs were encrypted too.
 func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) error {
 	env, changed := make(map[string]string, len(was.Env)), false
 	for name, value := range was.Env {

@@ -65,13 +65,7 @@ func CheckKind(kind string) error {
 
 // Check is [task.CodeInvalid] for a value that cannot work. It never repeats the secret.
 func (v Value) Check(kind string) error {
-	if err := CheckKind(kind); err != nil {
-		return err
-	}
-	if err := checkSecret(kind, v.Secret); err != nil {
-		return err
-	}
-	return cmp.Or(v.checkFor(kind), checkBase(v.BaseURL), v.check())
+	return cmp.Or(CheckKind(kind), checkSecret(kind, v.Secret), v.checkFor(kind), checkBase(v.BaseURL), v.check())
 }
 
 // checkFor refuses what a kind has no use for, rather than drop it.

@@ -2,7 +2,6 @@ package credential
 
 import (
 	"context"
-	"strings"
 	"time"
 )
 
@@ -40,9 +39,9 @@ func (p Place) Scope() string {
 	return ScopeOrganization
 }
 
-// bound is what a sealed value is bound to.
-func (p Place) bound(keyID string) []byte {
-	return []byte(strings.Join([]string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.Kind, keyID}, "\x00"))
+// names is the place in the form in which a value is sealed for it.
+func (p Place) names() []string {
+	return []string{"omoi credential", p.OrganizationID, p.UserID, p.ProjectID, p.Kind}
 }
 
 // Row is a stored credential.

@@ -75,13 +75,20 @@ func parseKey(text string) (id string, key cipher.AEAD, err error) {
 // First is the id of the key that encrypts.
 func (r *Ring) First() string { return r.first }
 
-// seal encrypts a value for its place: in another row it cannot be opened.
-func (r *Ring) seal(p Place, v Value) (sealed []byte, keyID string, err error) {
-	text, err := json.Marshal(v) //nolint:gosec // G117: it is encrypted at once
-	if err != nil {
-		return nil, "", fmt.Errorf("encode credential: %w", err)
-	}
-	return r.keys[r.first].Seal(nil, nil, text, p.bound(r.first)), r.first, nil //nolint:gosec // G407: the key draws a random nonce
+// encrypt encrypts with the first key what belongs to a place: it cannot be opened elsewhere.
+func (r *Ring) encrypt(plain []byte, place ...string) []byte {
+	return r.keys[r.first].Seal(nil, nil, plain, bound(r.first, place)) //nolint:gosec // G407: the key draws a random nonce
+}
+
+// bound is what is sealed together with a text, which is only to be opened in its place.
+func bound(keyID string, place []string) []byte {
+	return []byte(strings.Join(append(place, keyID), "\x00"))
+}
+
+// seal encrypts a value for its place.
+func (r *Ring) seal(p Place, v Value) []byte {
+	text, _ := json.Marshal(v) //nolint:gosec,errchkjson // G117: it is encrypted at once; texts can always be encoded
+	return r.encrypt(text, p.names()...)
 }
 
 // open decrypts a row.
@@ -91,14 +98,10 @@ func (r *Ring) open(row Row) (v Value, err error) {
 		return v, task.Errorf(task.CodeNotFound, "The %s of the %s is encrypted with the key %q, which this server does not have. Next: put that key into OMOI_CREDENTIAL_KEYS, or omoi credentials set %s",
 			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 	}
-	text, err := key.Open(nil, nil, row.Sealed, row.bound(row.KeyID))
+	text, err := key.Open(nil, nil, row.Sealed, bound(row.KeyID, row.names()))
 	if err != nil || json.Unmarshal(text, &v) != nil {
-		return v, spoiled(row)
+		return v, task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or its key %q is another one than then. Next: omoi credentials set %s",
+			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 	}
 	return v, nil
-}
-
-func spoiled(row Row) error {
-	return task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or its key %q is another one than then. Next: omoi credentials set %s",
-		nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 }

@@ -23,14 +23,15 @@ func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	if err != nil {
 		return done, fmt.Errorf("rotate credentials: %w", err)
 	}
-	return done, s.rotateEnvs(ctx, &done)
+	envs := func(after string) ([]TaskEnv, error) { return s.store.TaskEnvs(ctx, after, pageRows) }
+	err = pages(envs, func(e TaskEnv) (string, error) { return e.TaskID, s.rotateEnv(ctx, e, &done) })
+	return done, err
 }
 
 // each goes through the credentials of the installation, but for those under one key.
 func (s *Service) each(ctx context.Context, butKeyID string, do func(Row) error) error {
-	return pages(func(after string) ([]Row, error) { return s.store.CredentialsUnder(ctx, butKeyID, after, pageRows) }, func(row Row) (string, error) {
-		return row.ID, do(row)
-	})
+	rows := func(after string) ([]Row, error) { return s.store.CredentialsUnder(ctx, butKeyID, after, pageRows) }
+	return pages(rows, func(row Row) (string, error) { return row.ID, do(row) })
 }
 
 const pageRows = 100
@@ -62,11 +63,7 @@ func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
 		done.Missing = with(done.Missing, row.KeyID)
 		return nil //nolint:nilerr // the others can be rotated all the same
 	}
-	sealed, keyID, err := s.ring.seal(row.Place, v)
-	if err != nil {
-		return err
-	}
-	changed, err := s.store.ResealCredential(ctx, row, keyID, sealed)
+	changed, err := s.store.ResealCredential(ctx, row, s.ring.first, s.ring.seal(row.Place, v))
 	if changed {
 		done.Rotated++
 	}

@@ -63,11 +63,7 @@ func (s *Service) Set(ctx context.Context, p Place, v Value) (Summary, error) {
 	if err := v.Check(p.Kind); err != nil {
 		return Summary{}, err
 	}
-	sealed, keyID, err := s.ring.seal(p, v)
-	if err != nil {
-		return Summary{}, err
-	}
-	row, err := s.store.PutCredential(ctx, p, keyID, sealed)
+	row, err := s.store.PutCredential(ctx, p, s.ring.first, s.ring.seal(p, v))
 	if err != nil {
 		return Summary{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
 	}
