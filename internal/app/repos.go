@@ -27,7 +27,7 @@ func (c *core) openHosts(context.Context) error {
 		return err
 	}
 	c.hub = hub
-	c.hosts.Remote, c.hosts.Web = hub.For, hub.Web()
+	c.hosts.Remote, c.hosts.Web = func(owner scm.Owner) scm.Host { return hub.As(owner) }, hub.Web()
 	return nil
 }
 

@@ -24,11 +24,7 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	if err != nil {
 		return scm.Branch{}, err
 	}
-	found, err := r.look(ctx)
-	if err != nil {
-		return scm.Branch{}, err
-	}
-	from, err := r.source(ctx, found, req.From)
+	from, err := r.source(ctx, req.From)
 	if err != nil {
 		return scm.Branch{}, err
 	}

@@ -66,9 +66,5 @@ func (r *repository) base(ctx context.Context, name string) (point, error) {
 	if name != "" {
 		return r.mustExist(ctx, name)
 	}
-	found, err := r.look(ctx)
-	if err != nil {
-		return point{}, err
-	}
-	return r.source(ctx, found, "")
+	return r.source(ctx, "")
 }

@@ -98,10 +98,7 @@ const maxRedirects = 5
 // Web is the address under which people find repositories, without a slash at its end.
 func (h *Hub) Web() string { return h.web.String() }
 
-// For answers the host as owner may use it.
-func (h *Hub) For(owner scm.Owner) scm.Host { return h.As(owner) }
-
-// As is For with all that GitHub can do.
+// As returns the host as owner may use it.
 func (h *Hub) As(owner scm.Owner) *Host { return &Host{Hub: h, owner: owner} }
 
 // Host is GitHub with the credential of one owner.
@@ -160,11 +157,7 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	if err != nil {
 		return err
 	}
-	found, err := r.look(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = r.source(ctx, found, "")
+	_, err = r.source(ctx, "")
 	return err
 }
 

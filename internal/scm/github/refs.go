@@ -87,8 +87,13 @@ func (r *repository) remove(ctx context.Context, name string) error {
 // point is a branch and its commit.
 type point struct{ name, commit string }
 
-// source is where new branches begin: the branch asked for, else the default one, else the first usual one, else the first.
-func (r *repository) source(ctx context.Context, found *gh.Repository, from string) (point, error) {
+// source is where new branches begin: the branch asked for, else the default one, else the first usual one, else the first. It
+// refuses a repository that cannot be written.
+func (r *repository) source(ctx context.Context, from string) (point, error) {
+	found, err := r.look(ctx)
+	if err != nil {
+		return point{}, err
+	}
 	if from != "" {
 		return r.mustExist(ctx, from)
 	}
