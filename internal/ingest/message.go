@@ -101,21 +101,15 @@ type Taking struct {
 	Legacy    bool          // the taker knows neither leases nor acknowledgements
 }
 
-// RefusedError is the end of a message that nobody could hear. It is stored all the same.
-type RefusedError struct {
-	Message Message
-	err     *task.Error
-}
+// RefusedError is the cause of the error of a message that nobody could hear. It is stored all the same.
+type RefusedError struct{ MessageID string }
+
+func (e *RefusedError) Error() string { return "message " + e.MessageID + " is stored as refused" }
 
 // Refused makes the error of a stored message that is refused.
-func Refused(code task.Code, m Message) *RefusedError {
-	return &RefusedError{Message: m, err: task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID)}
+func Refused(code task.Code, m Message) error {
+	return task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID).WithCause(&RefusedError{m.ID})
 }
-
-func (e *RefusedError) Error() string { return e.err.Error() }
-
-// Unwrap returns the error with its code.
-func (e *RefusedError) Unwrap() error { return e.err }
 
 // RefusedOf returns the id of the message whose refusal err tells, if it does.
 func RefusedOf(err error) (messageID string, ok bool) {
@@ -123,5 +117,5 @@ func RefusedOf(err error) (messageID string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	return refused.Message.ID, true
+	return refused.MessageID, true
 }
