@@ -1,7 +1,7 @@
 package ingest
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +21,6 @@ type Cursor struct {
 // maxCursorPlaces is more than a task has attempts.
 const maxCursorPlaces = 100
 
-type cursorPlace struct {
-	attempt  int
-	sequence int64
-}
-
 // String returns the wire form: <attempt>:<sequence> of the newest event, then the same of
 // each other attempt of which something was read, as 2:17,1:42.
 func (c Cursor) String() string { return placeText(c.Attempt, c.Sequence) + c.others }
@@ -40,67 +35,62 @@ func ParseCursor(s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil
 	}
-	places, ok := parsePlaces(s)
+	newest, places, ok := parsePlaces(s)
 	if !ok {
 		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number; other attempts follow behind commas.")
 	}
-	return cursorOf(places[0].attempt, places), nil
+	return cursorOf(newest, places), nil
 }
 
-func parsePlaces(s string) ([]cursorPlace, bool) {
+// parsePlaces returns the sequence of each attempt, and the attempt that stands first.
+func parsePlaces(s string) (newest int, places map[int]int64, ok bool) {
 	parts := strings.SplitN(s, ",", maxCursorPlaces+1)
-	if len(parts) > maxCursorPlaces {
-		return nil, false
-	}
-	places := make([]cursorPlace, 0, len(parts))
-	for _, part := range parts {
-		left, right, ok := strings.Cut(part, ":")
+	places = make(map[int]int64, len(parts))
+	for n, part := range parts {
+		left, right, _ := strings.Cut(part, ":")
 		attempt, err1 := strconv.ParseUint(left, 10, 31)
 		sequence, err2 := strconv.ParseUint(right, 10, 63)
-		place := cursorPlace{int(attempt), int64(sequence)}
-		known := slices.ContainsFunc(places, func(p cursorPlace) bool { return p.attempt == place.attempt })
-		if !ok || err1 != nil || err2 != nil || known {
-			return nil, false
+		if err1 != nil || err2 != nil {
+			return 0, nil, false
 		}
-		places = append(places, place)
+		if n == 0 {
+			newest = int(attempt)
+		}
+		places[int(attempt)] = int64(sequence)
 	}
-	return places, true
+	return newest, places, len(parts) <= maxCursorPlaces && len(places) == len(parts)
 }
 
 // cursorOf is the cursor of places, the newest of which is that of an attempt.
-func cursorOf(newest int, places []cursorPlace) Cursor {
-	slices.SortFunc(places, func(a, b cursorPlace) int { return cmp.Compare(a.attempt, b.attempt) })
-	c := Cursor{Attempt: newest}
+func cursorOf(newest int, places map[int]int64) Cursor {
 	var others strings.Builder
-	for _, p := range places {
-		if p.attempt == newest {
-			c.Sequence = p.sequence
-			continue
+	for _, attempt := range slices.Sorted(maps.Keys(places)) {
+		if attempt != newest {
+			others.WriteString("," + placeText(attempt, places[attempt]))
 		}
-		others.WriteString("," + placeText(p.attempt, p.sequence))
 	}
-	c.others = others.String()
-	return c
+	return Cursor{Attempt: newest, Sequence: places[newest], others: others.String()}
 }
 
-func (c Cursor) places() []cursorPlace {
-	places, _ := parsePlaces(c.String()) // it was made by us
+func (c Cursor) places() map[int]int64 {
+	_, places, _ := parsePlaces(c.String()) // it was made by us
 	return places
 }
 
 // In returns how far an attempt was read, and whether the cursor says so.
 func (c Cursor) In(attempt int) (sequence int64, known bool) {
-	for _, p := range c.places() {
-		if p.attempt == attempt {
-			return p.sequence, true
-		}
-	}
-	return 0, false
+	sequence, known = c.places()[attempt]
+	return sequence, known
 }
 
 // Within reports whether the cursor is nowhere beyond the newest event of an attempt.
 func (c Cursor) Within(heads map[int]int64) bool {
-	return !slices.ContainsFunc(c.places(), func(p cursorPlace) bool { return p.sequence > heads[p.attempt] })
+	for attempt, sequence := range c.places() {
+		if sequence > heads[attempt] {
+			return false
+		}
+	}
+	return true
 }
 
 // Past is the cursor of a reader who has got one more event.
@@ -119,8 +109,9 @@ func (c Cursor) with(newest, attempt int, sequence int64) Cursor {
 		c.Sequence = sequence
 		return c
 	}
-	places := slices.DeleteFunc(c.places(), func(p cursorPlace) bool { return p.attempt == attempt })
-	return cursorOf(newest, append(places, cursorPlace{attempt, sequence}))
+	places := c.places()
+	places[attempt] = sequence
+	return cursorOf(newest, places)
 }
 
 // TaskPage is a stretch of a task's events over all its attempts.
