@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/omoi-dev/omoi/internal/agent/textcut"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -289,10 +289,5 @@ func growing(first time.Duration, failures int, longest time.Duration) time.Dura
 // shortTitle is one line of at most 120 bytes, whole characters only.
 func shortTitle(title string) string {
 	const most = 120
-	title = strings.Join(strings.Fields(strings.ToValidUTF8(title, "?")), " ")
-	for len(title) > most {
-		_, size := utf8.DecodeLastRuneInString(title)
-		title = title[:len(title)-size]
-	}
-	return title
+	return textcut.First(strings.Join(strings.Fields(strings.ToValidUTF8(title, "?")), " "), most)
 }
