@@ -39,10 +39,12 @@ func (h *Host) pass(ctx context.Context, owner, name string) (pass, error) {
 	return pass{token: token}, nil
 }
 
-// refused is of a token that GitHub does not take. One of the App's is not used again.
+// refused is of a token that GitHub does not know, or not any more. Trying again with it is of no use, and it says nothing of who
+// asked omoi: hence not [task.CodeUnauthorized]. One of the App's is not used again.
 func (r *repository) refused(cause error) error {
 	if !r.app {
-		return refused(cause)
+		return task.Errorf(task.CodeForbidden, "GitHub refused the token, which is wrong, has expired or was revoked. Next: set a new GITHUB_TOKEN, or omoi credentials set github, then retry").
+			WithCause(cause).WithReason(task.NoCredential("github"))
 	}
 	r.host.cfg.App.forget(r.owner, r.name)
 	return task.Errorf(task.CodeForbidden, "GitHub refused the token of the GitHub App for %s: the App was suspended there, or taken away. Next: omoi credentials test github, then retry", r.full()).WithCause(cause)

@@ -77,13 +77,6 @@ func (r *repository) absent(cause error) error {
 		r.full(), r.host.web.Host, r.page("")).WithCause(cause)
 }
 
-// refused is of a token that GitHub does not know, or not any more. Trying again with it is of no use, and it says
-// nothing of who asked omoi: hence not [task.CodeUnauthorized].
-func refused(cause error) error {
-	return task.Errorf(task.CodeForbidden, "GitHub refused the token, which is wrong, has expired or was revoked. Next: set a new GITHUB_TOKEN, or omoi credentials set github, then retry").
-		WithCause(cause).WithReason(task.NoCredential("github"))
-}
-
 // limited is [task.CodeExhausted] with the time at which to ask again, nil for other errors.
 func limited(err error) error {
 	after, ok := pauseOf(err)

@@ -23,31 +23,24 @@ const helper = `!f() { test "$1" = get || exit 0; IFS= read -r secret <&3 || exi
 // settings hold on every git command that speaks to the server.
 func (r *repository) settings() []string {
 	web := r.host.web.Scheme + "://" + r.host.web.Host
-	var args []string
-	for _, pair := range []string{
+	return gitproc.Options(
 		"core.hooksPath=/dev/null",
 		"protocol.allow=never",
-		"protocol." + r.host.web.Scheme + ".allow=always",
-		"credential." + web + ".helper=" + helper,
+		"protocol."+r.host.web.Scheme+".allow=always",
+		"credential."+web+".helper="+helper,
 		"gc.auto=0",
 		"maintenance.auto=false",
 		"fetch.fsckObjects=false", // what omoi itself did not bring is the server's to judge
 		"fetch.recurseSubmodules=false",
 		"http.lowSpeedLimit=1000",
 		"http.lowSpeedTime=60",
-	} {
-		args = append(args, "-c", pair)
-	}
-	return args
+	)
 }
 
 // environment is what git may know of ours: how to reach the network, and nothing else.
 func environment() []string {
-	env := []string{
-		"HOME=/nonexistent", "LC_ALL=C", "TMPDIR=" + os.TempDir(),
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1",
-	}
-	for _, name := range []string{"PATH", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
+	env := gitproc.Environ()
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "GIT_SSL_CAINFO"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -48,6 +49,21 @@ func ExitCode(err error) int {
 		return exit.ExitCode()
 	}
 	return -1
+}
+
+// Options are settings in the form in which the command line of git has them.
+func Options(settings ...string) []string {
+	args := make([]string, 0, 2*len(settings))
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// Environ is what git may know of the host's environment, and more: no configuration but what a command is told, and no prompts.
+func Environ(more ...string) []string {
+	return append(more, "PATH="+os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "TMPDIR="+os.TempDir(),
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1")
 }
 
 // Run runs git in a process group of its own; verb names the command in its [Error]. When ctx ends, the group gets SIGTERM, upon which

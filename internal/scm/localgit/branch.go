@@ -1,6 +1,7 @@
 package localgit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -66,12 +67,11 @@ func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch
 	if head != "" {
 		return scm.Branch{Name: name, Base: base, Head: head}, nil
 	}
-	if head, err = r.resolve(ctx, seenRefs+name); err != nil {
+	seen, err := r.resolve(ctx, seenRefs+name)
+	if err != nil {
 		return scm.Branch{}, err
 	}
-	if head == "" {
-		head = base
-	}
+	head = cmp.Or(seen, base)
 	if err := r.change(ctx, "create "+headsRefs+name+" "+head); err != nil {
 		return scm.Branch{}, fmt.Errorf("make branch %s again: %w", name, err)
 	}

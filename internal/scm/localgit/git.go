@@ -39,11 +39,7 @@ func settings(owner *syscall.Credential) []string {
 	if owner == nil {
 		pairs = append(pairs, "safe.directory=*")
 	}
-	args := make([]string, 0, 2*len(pairs))
-	for _, p := range pairs {
-		args = append(args, "-c", p)
-	}
-	return args
+	return gitproc.Options(pairs...)
 }
 
 // repository is one that was found on disk, and the user as whom git works on it.
@@ -79,11 +75,7 @@ func (r *repository) pipe(ctx context.Context, std stdio, args ...string) error 
 func command(ctx context.Context, git string, args []string, owner *syscall.Credential) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, git, args...) //nolint:gosec // G204: our own git, arguments checked by the callers
 	cmd.Dir = "/"
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TMPDIR=" + os.TempDir(), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_NO_REPLACE_OBJECTS=1",
-	}
+	cmd.Env = gitproc.Environ("GIT_NO_REPLACE_OBJECTS=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	return cmd
 }
