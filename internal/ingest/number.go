@@ -1,12 +1,5 @@
 package ingest
 
-import (
-	"bytes"
-	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-)
-
 // mostExponent is that of the largest double. The database writes numbers out, digit by
 // digit: six bytes 1e99999 would come back as a hundred thousand, and a page of them not at all.
 const mostExponent = 308
@@ -14,29 +7,18 @@ const mostExponent = 308
 // HasHugeNumber reports whether a well-formed JSON text holds a number with an exponent
 // beyond that of any double. Texts inside the JSON do not count.
 func HasHugeNumber(data []byte) bool {
-	for at := 1; at < len(data); at++ {
-		if data[at]|0x20 == 'e' && isDigit(data[at-1]) && huge(data[at+1:]) {
-			return insideNoText(data) // rare enough to look twice
-		}
-	}
-	return false
-}
-
-// insideNoText is HasHugeNumber that knows where texts begin and end.
-func insideNoText(data []byte) bool {
-	tokens := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		t, err := tokens.ReadToken()
-		if err != nil {
-			return false // the end
-		}
-		if t.Kind() != '0' {
-			continue
-		}
-		if _, exponent, found := strings.Cut(strings.ToLower(t.String()), "e"); found && huge([]byte(exponent)) {
+	inText := false
+	for at := 0; at < len(data); at++ {
+		switch c := data[at]; {
+		case c == '"':
+			inText = !inText
+		case inText && c == '\\':
+			at++ // what it escapes
+		case !inText && c|0x20 == 'e' && at > 0 && isDigit(data[at-1]) && huge(data[at+1:]):
 			return true
 		}
 	}
+	return false
 }
 
 // huge reports whether the exponent with which text begins is beyond the most.
