@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -75,14 +76,9 @@ func wanted(work task.Work) (names []string, optional bool) {
 
 // ReachesModel reports whether variables of a sandbox say how to reach a model.
 func ReachesModel(env map[string]string) bool {
-	for _, name := range []string{
+	return slices.ContainsFunc([]string{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
-	} {
-		if env[name] != "" {
-			return true
-		}
-	}
-	return false
+	}, func(name string) bool { return env[name] != "" })
 }
 
 // endpoint is one of the installation's own that asks for no key; nil if it has none.

@@ -132,7 +132,7 @@ func (d *delivery) wakeReaper(ctx context.Context) bool {
 	if err = d.call(ctx, d.relay.runs.WakeReaper); err == nil {
 		return true
 	}
-	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.relay.cfg.CallTimeout)
+	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if noted := d.relay.store.SetReaperRests(again, true); noted != nil {
 		d.stranded = true // the lease runs out, and whoever has it next wakes the reaper
@@ -239,7 +239,7 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 
 // putBack makes the events due again.
 func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.relay.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := d.relay.store.DigestFailed(ctx, d.unit.SandboxID, pause); err != nil {
 		d.stranded = true
@@ -249,7 +249,7 @@ func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
 
 // call makes one call to Temporal within its time.
 func (d *delivery) call(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d.relay.cfg.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return do(ctx)
 }

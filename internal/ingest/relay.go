@@ -14,11 +14,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
+// callTimeout bounds one call to Temporal.
+const callTimeout = 5 * time.Second
+
 // RelayConfig is what a relay is told. Durations, Workers and Pace have defaults.
 type RelayConfig struct {
 	Workers     int           // tasks served at a time; default 8: an eighth of the pool of a busy database, since each waits for Temporal
 	Poll        time.Duration // default [PollInterval]
-	CallTimeout time.Duration // of one call to Temporal; default 5 s
 	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
 	MaxPause    time.Duration // longest pause, ended when Temporal answers after an outage; default 30 s
 	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
@@ -156,7 +158,7 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	if d.send(limited); d.stranded {
 		return false
 	}
-	ctx, cancel = context.WithTimeout(ctx, r.cfg.CallTimeout)
+	ctx, cancel = context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
 	if err != nil { // its lease runs out, and it is looked at again
@@ -171,7 +173,6 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 func (c RelayConfig) withDefaults() RelayConfig {
 	c.Workers = cmp.Or(c.Workers, 8)
 	c.Poll = cmp.Or(c.Poll, PollInterval)
-	c.CallTimeout = cmp.Or(c.CallTimeout, 5*time.Second)
 	c.FirstPause = cmp.Or(c.FirstPause, 200*time.Millisecond)
 	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
 	c.MaxHold = cmp.Or(c.MaxHold, 2*time.Second)
@@ -205,7 +206,7 @@ func (r *Relay) isAway(ctx context.Context, before bool) bool {
 	if !r.doubted.Swap(false) && !before {
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, r.cfg.CallTimeout)
+	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if r.runs.Check(limited) != nil {
 		return true

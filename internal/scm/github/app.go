@@ -90,7 +90,8 @@ func (a *App) ask(ctx context.Context, owner, name string) (*gh.InstallationToke
 		return nil, err
 	}
 	if lacks := lacking(at.GetPermissions()); lacks != "" {
-		return nil, a.mayNot(at, owner+"/"+name, lacks)
+		return nil, task.Errorf(task.CodeForbidden, "The GitHub App may not push to %s/%s: it lacks the permission %s. Next: give it %s to read and write at %s/settings/apps, accept that at %s, then retry",
+			owner, name, lacks, lacks, a.cfg.URL, at.GetHTMLURL())
 	}
 	token, _, err := a.client().Apps.CreateInstallationToken(ctx, at.GetID(), &gh.InstallationTokenOptions{
 		Repositories: []string{name}, Permissions: permissions(at.GetPermissions()),

@@ -80,8 +80,3 @@ func lacking(may *gh.InstallationPermissions) string {
 	}
 	return strings.Join(lacks, " and ")
 }
-
-func (a *App) mayNot(at *gh.Installation, full, lacks string) error {
-	return task.Errorf(task.CodeForbidden, "The GitHub App may not push to %s: it lacks the permission %s. Next: give it %s to read and write at %s/settings/apps, accept that at %s, then retry",
-		full, lacks, lacks, a.cfg.URL, at.GetHTMLURL())
-}
