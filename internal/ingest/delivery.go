@@ -28,11 +28,7 @@ type delivery struct {
 // send goes through what is due in its order. What cannot be sent now ends the turn, so
 // that nothing overtakes it.
 func (d *delivery) send(ctx context.Context) {
-	for _, step := range []func(context.Context) bool{d.sendCommands, d.sendAdmitted, d.sendDigest} {
-		if !step(ctx) {
-			return
-		}
-	}
+	_ = d.sendCommands(ctx) && d.sendAdmitted(ctx) && d.sendDigest(ctx)
 }
 
 func (d *delivery) sendCommands(ctx context.Context) bool {

@@ -16,21 +16,13 @@
 // of all events since the last. The database decides what is due, so that any number of
 // processes may run a relay; a relay that dies loses its lease and nothing else.
 //
-//	intake := ingest.NewIntake(ingest.IntakeConfig{Meter: meter}, store, bus, log)
-//	go intake.Run(ctx)                                                    // drains when ctx ends
-//	receipt, err := intake.Single(ctx, sandboxID, event, bare)
-//	receipt, err := intake.Batch(ctx, sandboxID, spoolID, first, events)  // bare: IntakeConfig.AllowBare
-//
-// Errors of both: [task.CodeInvalid] (the field says what), [task.CodeNotFound] for an unknown
+// Errors of the intake: [task.CodeInvalid] (the field says what), [task.CodeNotFound] for an unknown
 // sandbox, [task.CodeGone] an hour after it is verified gone, [task.CodeConflict] for a gap
 // ([AcknowledgedOf] has the mark), [task.CodeUnavailable] when the queue is full or the database
 // is away: the same request is to be sent again after a second.
 //
-//	relay := ingest.NewRelay(cfg, store, runs, bus, log)
-//	err := relay.Run(ctx)
-//
 // Both have a Run method that works until its context ends and then finishes what it
-// has begun. The store behind them is declared here ([Committer], [RelayStore]) and is
+// has begun. The store behind them is declared here ([IntakeStore], [RelayStore]) and is
 // implemented by package postgres, as are the readers of events and the messages to agents.
 //
 // After each commit the live bus is woken under live.Sandbox(id), and under live.Task(id)

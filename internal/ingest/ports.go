@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -21,6 +22,28 @@ type Bus interface {
 // taken for a silence of an agent.
 type Pulse interface {
 	Beat(ctx context.Context, part string) error
+}
+
+// beat notes that a part is alive, at once and then in every period, until ctx ends.
+func beat(ctx context.Context, store Pulse, part string, period time.Duration, log *slog.Logger) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		beatOnce(ctx, store, part, period, log)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func beatOnce(ctx context.Context, store Pulse, part string, period time.Duration, log *slog.Logger) {
+	limited, cancel := context.WithTimeout(ctx, period)
+	defer cancel()
+	if err := store.Beat(limited, part); err != nil && ctx.Err() == nil {
+		log.WarnContext(ctx, "pulse not noted", slog.String("part", part), slog.Any("error", err))
+	}
 }
 
 // PollInterval is how often due rows are read when no notification arrives: what a lost one costs in latency.
