@@ -16,6 +16,8 @@ import (
 const (
 	// maxEvents is how many events one transaction takes, give or take one request: more make it no faster.
 	maxEvents = 512
+	// committers are the transactions with batches at a time, beside those with single posts and with large requests.
+	committers = 2
 	// commitTimeout bounds one transaction. Its senders keep their events, and send them again.
 	commitTimeout = 10 * time.Second
 )
@@ -23,7 +25,6 @@ const (
 // IntakeConfig is what the intake is told. Only Meter has no default.
 type IntakeConfig struct {
 	AllowBare   bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
-	Committers  int           // transactions with batches at a time, beside those with single posts and with large requests; default 2
 	Queue       int           // requests that may wait for each; beyond that they are turned away; default 4096
 	Room        int64         // bytes of events that may wait, in all; likewise; default 64 MiB
 	MaxBytes    int           // likewise; default 1 MiB, so that nobody waits long for the data of others
@@ -100,7 +101,7 @@ type waiter struct {
 func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *Intake {
 	cfg = cfg.withDefaults()
 	i := &Intake{cfg: cfg, store: store, bus: bus, log: log}
-	for range cfg.Committers + 2 { //nolint:mnd // those of single posts and of large requests
+	for range committers + 2 { // those of single posts and of large requests
 		i.lanes = append(i.lanes, make(chan *waiter, cfg.Queue))
 	}
 	return i
@@ -325,7 +326,6 @@ func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
 }
 
 func (c IntakeConfig) withDefaults() IntakeConfig {
-	c.Committers = cmp.Or(c.Committers, 2)
 	c.Queue = cmp.Or(c.Queue, 4096)
 	c.Room = cmp.Or(c.Room, 64<<20)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)

@@ -75,7 +75,7 @@ func TestAKeyMakesARepeatHarmless(t *testing.T) {
 func TestTheSameKeyManyTimesAtOnceIsOneEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	one, other, sandbox := b.intake(ingest.IntakeConfig{Committers: 2}, nil), b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
+	one, other, sandbox := b.intake(ingest.IntakeConfig{}, nil), b.intake(ingest.IntakeConfig{}, nil), b.sandbox()
 	keyed := newEvent("agent.completed")
 	keyed.ClientEventID = "k"
 	ids := parallel(40, func(n int) string {
@@ -158,7 +158,7 @@ func TestConcurrentProcessesLeaveNoGap(t *testing.T) {
 	t.Parallel()
 	const sandboxes, senders, batches, size = 6, 4, 10, 7
 	b := setup(t)
-	one, other := b.intake(ingest.IntakeConfig{Committers: 2}, nil), b.intake(ingest.IntakeConfig{Committers: 2}, nil)
+	one, other := b.intake(ingest.IntakeConfig{}, nil), b.intake(ingest.IntakeConfig{}, nil)
 	ids := make([]string, sandboxes)
 	for n := range ids {
 		ids[n] = b.sandbox()

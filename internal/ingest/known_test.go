@@ -74,7 +74,7 @@ func TestSpoolsOverManyProcesses(t *testing.T) {
 	w := setup(t)
 	var intakes []*ingest.Intake
 	for range processes {
-		intakes = append(intakes, w.intake(ingest.IntakeConfig{Committers: 2}, nil))
+		intakes = append(intakes, w.intake(ingest.IntakeConfig{}, nil))
 	}
 	var group sync.WaitGroup
 	var names []string

@@ -38,7 +38,10 @@ func Open(parent string) *Dir {
 func Sweep(parent, prefix string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // the pattern is ours
 	for _, path := range left {
-		sweep(path)
+		if lock := own(path); lock != nil { // its process is dead; what cannot be removed now, the next start removes
+			_ = remove(path)
+			_ = lock.Close()
+		}
 	}
 }
 
@@ -121,14 +124,6 @@ func own(path string) *os.File {
 func mine(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
-}
-
-// sweep removes a folder whose process is dead. What cannot be removed now, the next start removes.
-func sweep(path string) {
-	if lock := own(path); lock != nil {
-		_ = remove(path)
-		_ = lock.Close()
-	}
 }
 
 // remove takes away folders too that are closed to their own user.
