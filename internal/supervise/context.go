@@ -24,8 +24,8 @@ func contextOf(t *history) Context {
 	if t.changed != nil {
 		c.SinceChange = t.changed.Age
 	}
-	for i := range t.steps {
-		if t.steps[i].failed() {
+	for _, st := range t.steps {
+		if st.failed() {
 			c.Errors++
 		}
 	}
@@ -60,8 +60,8 @@ func (t *history) instructions() []string {
 // approaches are calls that failed, each once.
 func (t *history) approaches() []string {
 	list := []string{}
-	for i := range t.steps {
-		if st := &t.steps[i]; st.failed() {
+	for _, st := range t.steps {
+		if st.failed() {
 			list = without(list, what(st))
 		}
 	}
@@ -72,8 +72,7 @@ func (t *history) approaches() []string {
 func (t *history) blockers() []string {
 	type blocker struct{ program, text string }
 	var open []blocker
-	for i := range t.steps {
-		st := &t.steps[i]
+	for _, st := range t.steps {
 		if st.result == nil {
 			continue
 		}
@@ -129,8 +128,8 @@ func (t *history) focus() string {
 	}
 	votes := map[string]int{}
 	best := focusWork
-	for i := max(0, len(t.steps)-focusSteps); i < len(t.steps); i++ {
-		word := focusOf(&t.steps[i])
+	for _, st := range t.steps[max(0, len(t.steps)-focusSteps):] {
+		word := focusOf(st)
 		votes[word]++
 		if votes[word] >= votes[best] {
 			best = word

@@ -12,8 +12,8 @@ func cost(t *history, s Settings) *Finding {
 	if t.changed != nil {
 		since = t.changed.Sequence
 	}
-	for i := range t.steps {
-		if t.steps[i].use.Sequence > since {
+	for _, st := range t.steps {
+		if st.use.Sequence > since {
 			calls++
 		}
 	}

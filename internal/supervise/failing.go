@@ -1,6 +1,9 @@
 package supervise
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const recentSteps = 10
 
@@ -11,12 +14,11 @@ func sameError(t *history, s Settings) *Finding {
 	if last == nil || t.over() {
 		return nil
 	}
-	var series []step
-	for i := range t.steps {
-		st := &t.steps[i]
+	var series []*step
+	for _, st := range t.steps {
 		switch {
 		case st.failed() && st.result.Error == last.result.Error && st.tests == nil:
-			series = append(series, *st)
+			series = append(series, st)
 		case st.result != nil && !st.failed() && st.program() == last.program():
 			series = nil
 		}
@@ -32,10 +34,10 @@ func sameError(t *history, s Settings) *Finding {
 }
 
 // lastFailed is the newest step that failed with something to say, if it is one of the newest.
-func lastFailed(steps []step) *step {
-	for i := len(steps) - 1; i >= max(0, len(steps)-recentSteps); i-- {
-		if steps[i].failed() && steps[i].result.Error != "" && steps[i].tests == nil {
-			return &steps[i]
+func lastFailed(steps []*step) *step {
+	for _, st := range slices.Backward(steps[max(0, len(steps)-recentSteps):]) {
+		if st.failed() && st.result.Error != "" && st.tests == nil {
+			return st
 		}
 	}
 	return nil
@@ -66,7 +68,7 @@ func failing(t *history, s Settings) *Finding {
 
 // byGit is true of a call that only brings other versions of the files, as a bisection does.
 func (t *history) byGit(call string) bool {
-	st := t.stepOf(call)
+	st := t.calls[call]
 	if st == nil {
 		return false
 	}
@@ -78,11 +80,10 @@ func (t *history) byGit(call string) bool {
 }
 
 // sameRuns are the newest runs of the newest tests, as long as the same of them failed.
-func sameRuns(steps []step) []step {
-	var runs []step
+func sameRuns(steps []*step) []*step {
+	var runs []*step
 	var last *step
-	for i := len(steps) - 1; i >= 0; i-- {
-		st := &steps[i]
+	for _, st := range slices.Backward(steps) {
 		if st.tests == nil || last != nil && st.use.Input != last.use.Input {
 			continue
 		}
@@ -90,7 +91,7 @@ func sameRuns(steps []step) []step {
 			break
 		}
 		last = st
-		runs = append([]step{*st}, runs...)
+		runs = append([]*step{st}, runs...)
 	}
 	return runs
 }

@@ -38,7 +38,7 @@ func (st *step) failed() bool { return st.result != nil && st.result.Failed }
 // history is a subject's events in the form in which the rules look at them.
 type history struct {
 	*Subject
-	steps []step
+	steps []*step
 	// fresh is the newest event that brought something new: an edit, an answer, a person's word.
 	fresh *Event
 	// changed is the newest event that changed a file to something that it had not been yet.
@@ -47,14 +47,14 @@ type history struct {
 	wentOn  bool   // it has worked on after an end that it had told, and nobody had asked it to
 	lifted  []string
 
-	calls map[string]int // index of steps, by call
+	calls map[string]*step
 	known map[any]bool
 	net   map[string]uint64 // what is left of all edits, by file
 }
 
 func newHistory(s *Subject) *history {
-	t := &history{Subject: s, calls: map[string]int{}, known: map[any]bool{}, net: map[string]uint64{}}
-	t.steps = make([]step, 0, len(s.Events)/3)
+	t := &history{Subject: s, calls: map[string]*step{}, known: map[any]bool{}, net: map[string]uint64{}}
+	t.steps = make([]*step, 0, len(s.Events)/3)
 	for _, m := range s.Said {
 		t.lifted = append(t.lifted, liftedBy(cut(m.Text, maxText))...)
 	}
@@ -75,10 +75,13 @@ func (t *history) take(e *Event) {
 	case e.Edit != nil:
 		t.edit(e)
 	case e.Tool != "":
-		t.calls[e.Call] = len(t.steps)
-		t.steps = append(t.steps, step{use: e})
+		st := &step{use: e}
+		t.steps = append(t.steps, st)
+		if e.Call != "" {
+			t.calls[e.Call] = st
+		}
 	case e.Type == event.AgentToolCompleted:
-		if st := t.stepOf(e.Call); st != nil {
+		if st := t.calls[e.Call]; st != nil {
 			st.took, st.tests = e.Took, e.Tests
 		}
 	case e.Call != "":
@@ -96,13 +99,6 @@ func (t *history) take(e *Event) {
 // end is not taken for it: a program can tell its end at any moment.
 func (t *history) over() bool { return t.end != nil && !t.wentOn }
 
-func (t *history) stepOf(call string) *step {
-	if i, ok := t.calls[call]; ok && call != "" {
-		return &t.steps[i]
-	}
-	return nil
-}
-
 func (t *history) told(e *Event) {
 	if e.Sender != senderUser {
 		return
@@ -118,7 +114,7 @@ type change struct {
 }
 
 func (t *history) edit(e *Event) {
-	if st := t.stepOf(e.Call); st != nil {
+	if st := t.calls[e.Call]; st != nil {
 		st.edits++
 	}
 	before, known := t.net[e.Path]
@@ -133,7 +129,7 @@ func (t *history) edit(e *Event) {
 }
 
 func (t *history) answer(e *Event) {
-	st := t.stepOf(e.Call)
+	st := t.calls[e.Call]
 	if st == nil {
 		return
 	}
@@ -159,7 +155,7 @@ func (t *history) answer(e *Event) {
 }
 
 // stale are the newest steps since something new came.
-func (t *history) stale() []step {
+func (t *history) stale() []*step {
 	for i, st := range slices.Backward(t.steps) {
 		if st.fresh || t.fresh != nil && st.use.Sequence < t.fresh.Sequence {
 			return t.steps[i+1:]
@@ -236,12 +232,12 @@ func (st *step) program() string {
 }
 
 // evidence are the sequences of steps, at most so many, newest last.
-func evidence(steps []step, most int) []int64 {
+func evidence(steps []*step, most int) []int64 {
 	var list []int64
-	for i := max(0, len(steps)-most); i < len(steps); i++ {
-		list = append(list, steps[i].use.Sequence)
-		if steps[i].result != nil {
-			list = append(list, steps[i].result.Sequence)
+	for _, st := range steps[max(0, len(steps)-most):] {
+		list = append(list, st.use.Sequence)
+		if st.result != nil {
+			list = append(list, st.result.Sequence)
 		}
 	}
 	return list

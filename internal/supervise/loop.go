@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -14,18 +15,18 @@ func loop(t *history, s Settings) *Finding {
 	}
 	tail := t.stale()
 	counts := map[same]int{}
-	for i := range tail {
-		counts[tail[i].key()]++
+	for _, st := range tail {
+		counts[st.key()]++
 	}
-	for i := len(tail) - 1; i >= 0; i-- { // the newest of them
-		if n := counts[tail[i].key()] + 1; n >= s.LoopRepeats {
-			return t.polled(repeated(tail, &tail[i], n, s), tail, s)
+	for _, st := range slices.Backward(tail) { // the newest of them
+		if n := counts[st.key()] + 1; n >= s.LoopRepeats {
+			return t.polled(repeated(tail, st, n, s), tail, s)
 		}
 	}
 	return nil
 }
 
-func repeated(tail []step, st *step, n int, s Settings) *Finding {
+func repeated(tail []*step, st *step, n int, s Settings) *Finding {
 	return &Finding{
 		Why:        fmt.Sprintf("%s was called %d times with the same input and the same answer, and nothing new came in between.", what(st), n),
 		Advice:     fmt.Sprintf("You have called %s %d times with the same answer. It will not change by asking again: say what you expected, and try something else.", what(st), n),
@@ -54,7 +55,7 @@ func isPoll(st *step, gap time.Duration, slow bool, s Settings) bool {
 
 // polled drops a finding about polling that has not gone on for too long: neither for the longest time, nor for all that
 // was read of the attempt, since how long it went on before that nobody knows.
-func (t *history) polled(f *Finding, tail []step, s Settings) *Finding {
+func (t *history) polled(f *Finding, tail []*step, s Settings) *Finding {
 	if !polls(tail, s) {
 		return f
 	}
@@ -71,27 +72,27 @@ func (t *history) polled(f *Finding, tail []step, s Settings) *Finding {
 const longestRound = 4
 
 // fills is true of steps that are all that was read, but for one round that looks new since none is known before it.
-func (t *history) fills(tail []step) bool {
+func (t *history) fills(tail []*step) bool {
 	return t.Seen.First > 1 && len(t.steps)-len(tail) <= longestRound
 }
 
 // polls is true where any of the newest calls does. How long they say to have taken counts if the times at which they were
 // stored bear half of it out; they may come late, and side by side.
-func polls(tail []step, s Settings) bool {
+func polls(tail []*step, s Settings) bool {
 	if len(tail) == 0 {
 		return false
 	}
 	said := time.Duration(0)
-	for i := range tail {
-		said += min(tail[i].took, s.PollFor) // so that no word is too long to be summed up
+	for _, st := range tail {
+		said += min(st.took, s.PollFor) // so that no word is too long to be summed up
 	}
 	slow := said/2 <= tail[0].use.Age+s.PollPause
-	for i := range tail {
+	for i, st := range tail {
 		gap := time.Duration(0)
 		if i > 0 {
-			gap = tail[i-1].use.Age - tail[i].use.Age
+			gap = tail[i-1].use.Age - st.use.Age
 		}
-		if isPoll(&tail[i], gap, slow, s) {
+		if isPoll(st, gap, slow, s) {
 			return true
 		}
 	}

@@ -64,8 +64,7 @@ func counted(n int, noun string) string {
 
 // forbidden finds the newest command that the task forbids.
 func forbidden(t *history) *Finding {
-	for i := len(t.steps) - 1; i >= 0; i-- {
-		st := &t.steps[i]
+	for _, st := range slices.Backward(t.steps) {
 		name := forbiddenIn(st.use.Command, t.Limits.NoCommands)
 		if name == "" {
 			continue
@@ -73,7 +72,7 @@ func forbidden(t *history) *Finding {
 		return &Finding{
 			Why:        fmt.Sprintf("It ran %q, which the task forbids.", name),
 			Advice:     fmt.Sprintf("The task forbids to run %q. Do not run it again; say what it has changed.", name),
-			Confidence: 0.9, Evidence: evidence(t.steps[i:i+1], 1),
+			Confidence: 0.9, Evidence: evidence([]*step{st}, 1),
 		}
 	}
 	return nil

@@ -63,8 +63,7 @@ func settled(t *history, sequence int64, grace time.Duration) bool {
 			return true
 		}
 	}
-	for i := range t.steps {
-		st := &t.steps[i]
+	for _, st := range t.steps {
 		if st.use.Sequence > sequence && (st.tests != nil || strings.Contains(st.use.Command, "git commit")) {
 			return true
 		}
@@ -75,8 +74,8 @@ func settled(t *history, sequence int64, grace time.Duration) bool {
 // failedBefore is true if the newest run of tests before an event failed.
 func failedBefore(t *history, sequence int64) bool {
 	failed := false
-	for i := range t.steps {
-		if st := &t.steps[i]; st.use.Sequence < sequence && st.tests != nil {
+	for _, st := range t.steps {
+		if st.use.Sequence < sequence && st.tests != nil {
 			failed = !st.tests.Passed
 		}
 	}
