@@ -75,6 +75,9 @@ func New(cfg Config, deps Deps) *Guardian {
 	cfg.Stale = cmp.Or(cfg.Stale, 2*time.Minute)
 	cfg.Asked = cmp.Or(cfg.Asked, 5)
 	cfg.Ladder = cmp.Or(cfg.Ladder, DefaultLadder())
+	if deps.Wake == nil {
+		deps.Wake = func(Intervention) {}
+	}
 	if cfg.Rules.Ignored == nil {
 		cfg.Rules = supervise.DefaultSettings()
 	}

@@ -51,16 +51,10 @@ func (g *Guardian) carryOut(ctx context.Context, s contract.Range) (acted int, e
 			slog.String("level", string(done.Level)), slog.String("state", done.State))
 		if done.State == InterventionSent {
 			acted++
-			g.wake(done)
+			g.deps.Wake(done)
 		}
 	}
 	return acted, nil
-}
-
-func (g *Guardian) wake(iv Intervention) {
-	if g.deps.Wake != nil {
-		g.deps.Wake(iv)
-	}
 }
 
 // JudgeNow judges one active sandbox outside of the cycles. Unless force is set a judgement that
@@ -94,7 +88,7 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 	j, iv, err := g.judgeOne(ctx, cycle, found[0], events[sandboxID], model)
 	if err == nil && iv.State == InterventionPlanned {
 		iv, err = g.deps.Store.CarryOut(ctx, iv)
-		g.wake(iv)
+		g.deps.Wake(iv)
 	}
 	return j, err
 }
