@@ -114,3 +114,194 @@ func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, c
 	out.Reason = explain.Reason(out.EndReason)
 	return out, nil
 }
+
+// evidence is all that an observation is judged by.
+type evidence struct {
+	question  string
+	threshold time.Duration
+	tool      time.Duration // the longest that one tool call may take
+	pulse     task.Pulse
+	machine   bool // there is a machine to look at; else heartbeats alone decide
+	seen      sandbox.Inspection
+	began     bool         // the agent was started, as the ledger knows
+	probe     *spool.Probe // what the agent's own spool tells; nil if it could not be read
+	blind     bool         // the probe could not even be tried
+	advice    string       // what a person can do where the agent works and cannot reach the API
+}
+
+// judge answers a fired timer's question. The order is the promise: life that the store
+// shows; an end that the provider is sure of; then every reason not to know; and only then
+// a verdict against the agent.
+func judge(e evidence) contract.Observation {
+	out := verdict(e)
+	if e.pulse.VerdictDue && out.Seen != contract.ObservedWorking { // what it was to do is done
+		out = unclear(task.Reason{Code: task.ReasonVerdictPending})
+	}
+	out.Reason = explain.Reason(out.EndReason)
+	out.LastSequence = e.pulse.Head
+	return out
+}
+
+func verdict(e evidence) contract.Observation {
+	if next, alive := storeShowsLife(e); alive {
+		return contract.Observation{Seen: contract.ObservedWorking, Next: next}
+	}
+	if out, ended := ending(e); ended {
+		return out
+	}
+	if e.question == contract.AskEnded {
+		return contract.Observation{Seen: contract.ObservedUnknown}
+	}
+	if why := unsure(e); why.Code != "" {
+		return unclear(why)
+	}
+	return against(e)
+}
+
+// storeShowsLife reports whether the stored events answer the question well, and when to
+// ask again: the rest of the threshold.
+func storeShowsLife(e evidence) (time.Duration, bool) {
+	if e.question == contract.AskEnded { // what was stored before the end says nothing against it
+		return 0, false
+	}
+	age := e.age()
+	if e.question == contract.AskStartup && e.pulse.Started >= 0 {
+		return e.threshold, true
+	}
+	if age < e.threshold {
+		return e.threshold - age, true
+	}
+	if e.question == contract.AskNoWork && e.pulse.Tool != "" && e.pulse.Beat >= 0 && e.pulse.Beat < e.threshold && e.pulse.ToolAge < e.tool {
+		return e.tool - e.pulse.ToolAge, true
+	}
+	return 0, false
+}
+
+// age is how long ago the thing that the question is about was last seen.
+func (e evidence) age() time.Duration {
+	p := e.pulse
+	switch e.question {
+	case contract.AskStartup:
+		return newest(p.Assigned)
+	case contract.AskIdle:
+		return newest(p.Waiting)
+	case contract.AskNoWork:
+		if p.Waiting >= 0 {
+			return p.Waiting
+		}
+		return newest(p.Work, p.Started, p.Assigned)
+	}
+	return newest(p.Beat, p.Assigned)
+}
+
+// newest is the smallest of the ages that are known; zero if none is: what never began
+// cannot be late.
+func newest(ages ...time.Duration) time.Duration {
+	found := time.Duration(-1)
+	for _, age := range ages {
+		if age >= 0 && (found < 0 || age < found) {
+			found = age
+		}
+	}
+	return max(found, 0)
+}
+
+// ending is what the provider says for certain.
+func ending(e evidence) (contract.Observation, bool) {
+	if !e.machine {
+		return contract.Observation{}, false
+	}
+	switch {
+	case e.seen.State == sandbox.StateGone:
+		return over(contract.ObservedGone, task.ClassInfrastructure, task.Reason{Code: task.ReasonSandboxGone}), true
+	case e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateGone || !e.seen.Started && !e.began:
+		return contract.Observation{}, false
+	case !e.seen.Started:
+		why := task.Reason{Code: task.ReasonSandboxStopped, Detail: e.seen.Reason}
+		return over(contract.ObservedExited, task.ClassInfrastructure, why), true
+	}
+	class, why := exit(e)
+	return over(contract.ObservedExited, class, why), true
+}
+
+// exit is why an agent's program ended. What a person has interrupted does not begin again by itself.
+func exit(e evidence) (task.FailureClass, task.Reason) {
+	switch {
+	case e.seen.OOM:
+		return task.ClassResources, task.Reason{Code: task.ReasonOutOfMemory}
+	case e.seen.DiskFull:
+		return task.ClassResources, task.Reason{Code: task.ReasonDiskFull}
+	case e.seen.ExitCode < 0 || e.seen.ExitCode > signalled:
+		return task.ClassInfrastructure, task.Reason{Code: task.ReasonKilled}
+	case e.pulse.Interrupted && e.pulse.InterruptedBy == task.FromPerson:
+		return task.ClassStopped, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
+	case e.pulse.Interrupted:
+		return task.ClassAgentError, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
+	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
+		return task.ClassInfrastructure, task.Reason{Code: task.ReasonStopped}
+	}
+	return task.ClassAgentError, task.Reason{Code: task.ReasonExited, ExitCode: e.seen.ExitCode}
+}
+
+// over is the observation that an attempt has ended.
+func over(seen string, class task.FailureClass, why task.Reason) contract.Observation {
+	return contract.Observation{Seen: seen, Class: class, EndReason: why}
+}
+
+// unclear is the observation that nothing can be said, and why.
+func unclear(why task.Reason) contract.Observation {
+	return contract.Observation{Seen: contract.ObservedUnknown, EndReason: why}
+}
+
+// signalled is the exit code above which a shell reports a signal.
+const signalled = 128
+
+// unsure returns the condition for which nothing can be said; zero if there is none.
+func unsure(e evidence) task.Reason {
+	switch {
+	case e.machine && e.seen.State != sandbox.StateAlive:
+		return task.Reason{Code: task.ReasonProviderUnreachable, Detail: e.seen.Reason}
+	case e.machine && e.seen.Started && e.seen.Agent == sandbox.StateUnknown:
+		return task.Reason{Code: task.ReasonAgentUnknown, Detail: e.seen.Reason}
+	case e.pulse.IntakeOut > 0:
+		return task.Reason{Code: task.ReasonIntakeDown}
+	case e.pulse.RelayOut > 0:
+		return task.Reason{Code: task.ReasonRelayDown}
+	case e.blind:
+		return task.Reason{Code: task.ReasonSpoolUnreadable}
+	case e.probe != nil && e.probe.AgentAlive && e.probe.Unsent > 0 && e.probe.Ended:
+		return task.Reason{Code: task.ReasonEndUnsent, Detail: e.advice}
+	case e.probe != nil && e.probe.AgentAlive && e.probe.Unsent > 0 && !e.stopped():
+		return task.Reason{Code: task.ReasonEventsUnsent, Detail: e.advice}
+	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat
+		return task.Reason{Code: task.ReasonEventsPending}
+	}
+	return task.Reason{}
+}
+
+// beatsInside reports whether the agent has spooled something within the threshold, whatever
+// has become of it since.
+func (e evidence) beatsInside() bool {
+	return e.probe != nil && e.probe.AgentAlive && e.probe.NewestAgeMS >= 0 &&
+		time.Duration(e.probe.NewestAgeMS)*time.Millisecond < e.threshold
+}
+
+// stopped reports whether even the agent's own spool has heard nothing of it for the threshold:
+// its process lives and does not run.
+func (e evidence) stopped() bool {
+	return time.Duration(e.probe.NewestAgeMS)*time.Millisecond >= e.threshold
+}
+
+// against is the verdict when nothing speaks for the agent.
+func against(e evidence) contract.Observation {
+	beats := e.pulse.Beat >= 0 && e.pulse.Beat < e.threshold
+	switch {
+	case e.question == contract.AskStartup:
+		return over(contract.ObservedSilent, task.ClassInfrastructure, task.Reason{Code: task.ReasonNotStarted})
+	case e.question != contract.AskHeartbeat && e.pulse.Waiting >= e.threshold:
+		return over(contract.ObservedIdle, task.ClassAgentError, task.Reason{Code: task.ReasonIdle})
+	case e.question == contract.AskNoWork && beats:
+		return over(contract.ObservedStuck, task.ClassAgentError, task.Reason{Code: task.ReasonNoWork})
+	}
+	return over(contract.ObservedSilent, task.ClassInfrastructure, task.Reason{Code: task.ReasonSilent})
+}

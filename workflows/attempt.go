@@ -23,7 +23,6 @@ const (
 	kindRevision    = "revision"
 	kindReplacement = "replacement"
 	kindResumed     = "resumed"
-	kindValidation  = task.KindValidation
 )
 
 // startAttempt begins an attempt, unless one is live already, creates its sandbox and starts the agent.
@@ -100,7 +99,7 @@ func (r *taskRun) startAgent(ctx workflow.Context) (stage, error) {
 func (r *taskRun) kind() string {
 	switch {
 	case r.judge.Stage == task.StageValidate:
-		return kindValidation
+		return task.KindValidation
 	case r.next.kind != "":
 		return r.next.kind
 	case r.judge.Attempts > 0:

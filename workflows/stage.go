@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/omoi-dev/omoi/internal/task"
@@ -80,4 +82,110 @@ func (r *taskRun) nextStage() stage {
 		return submitting
 	}
 	return starting
+}
+
+// do runs a step of a stage. It returns the stage that a user's fact or the step's failure leads to, or stay.
+func (r *taskRun) do(ctx workflow.Context, c call, in, out any) (stage, error) {
+	return r.afterStep(ctx, r.step(ctx, c, in, out))
+}
+
+// afterStep judges what users have asked for meanwhile, and then the failure of a step, if it failed.
+func (r *taskRun) afterStep(ctx workflow.Context, failure error) (stage, error) {
+	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
+		return next, err
+	}
+	if failure != nil {
+		return r.failed(ctx, failure), nil
+	}
+	return stay, nil
+}
+
+// step runs an activity. A user's fact that ends the attempt cancels it; step then waits until it has really ended, and returns
+// the activity's own error all the same.
+func (r *taskRun) step(ctx workflow.Context, c call, in, out any) error {
+	cancellable, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	future := c.start(cancellable, in)
+	_ = workflow.Await(ctx, func() bool { return future.IsReady() || r.interrupted() })
+	if !future.IsReady() {
+		cancel()
+		_ = workflow.Await(ctx, future.IsReady)
+	}
+	return future.Get(ctx, out)
+}
+
+// failed judges the error of a step and returns the stage that it leads to.
+func (r *taskRun) failed(ctx workflow.Context, err error) stage {
+	workflow.GetLogger(ctx).Info("step failed", "error", err)
+	details := detailsOf(err)
+	return stageAfter(r.decide(fact{
+		Fact:   task.Fact{Kind: task.FactStepFailed, Class: classOf(err)},
+		reason: sentence(err), endReason: details.EndReason, errorID: details.ErrorID, resetAt: details.ResetAt,
+	}))
+}
+
+// interrupted reports whether a user's fact is waiting that would end what is under way.
+func (r *taskRun) interrupted() bool {
+	return r.inbox.has(func(f fact) bool {
+		if !f.user() {
+			return false
+		}
+		_, eff := task.Decide(r.judge, f.Fact)
+		return stageAfter(eff) != stay
+	})
+}
+
+// pause waits for d or until a user's fact ends the wait.
+func (r *taskRun) pause(ctx workflow.Context, d time.Duration) {
+	if d > 0 {
+		_, _ = workflow.AwaitWithTimeout(ctx, d, r.interrupted)
+	}
+}
+
+// applyUserFacts judges the facts of users that have come in, until one of them changes the stage.
+func (r *taskRun) applyUserFacts(ctx workflow.Context) (stage, error) {
+	return r.applyFacts(ctx, fact.user)
+}
+
+// applyFacts judges the facts that have come in, in their order, until one changes the stage; stay if none does.
+func (r *taskRun) applyFacts(ctx workflow.Context, which func(fact) bool) (stage, error) {
+	for {
+		f, ok := r.inbox.take(which)
+		if !ok {
+			return stay, nil
+		}
+		eff := r.decide(f)
+		if next := stageAfter(eff); next != stay {
+			return next, nil
+		}
+		if err := r.saveDecision(ctx, eff); err != nil {
+			return stay, err
+		}
+	}
+}
+
+// saveDecision writes what a fact changed that left the stage as it is.
+func (r *taskRun) saveDecision(ctx workflow.Context, eff task.Effects) error {
+	switch {
+	case len(r.settle) > 0:
+		_, err := r.saveState(ctx, nil)
+		return err
+	case eff.Action == task.ActionStay:
+		return r.saveProgress(ctx)
+	}
+	return nil
+}
+
+// decide judges one fact and notes its outcome.
+func (r *taskRun) decide(f fact) task.Effects {
+	f = r.withRoundText(f)
+	state, eff := task.Decide(r.judge, f.Fact)
+	r.judge = state
+	if f.command != "" {
+		r.settleCommand(f.command, eff)
+	}
+	if stageAfter(eff) != stay {
+		r.last, r.effects = f, eff
+	}
+	return eff
 }
