@@ -187,8 +187,8 @@ type Provider interface {
 	// Attach runs a command beside the agent, or after its end, until it ends, its time is over or
 	// ctx ends; nothing of it is left then. cmd.Stdin is not used. It returns the exit code. See [Exec].
 	Attach(ctx context.Context, labels Labels, cmd Command, streams Streams) (exitCode int, err error)
-	// WriteFile replaces a file and gives it to the sandbox's user; folders above it are made. Of mode only the permission
-	// bits count.
+	// WriteFile replaces a file and gives it to the sandbox's user; folders above it are made. Of mode only the
+	// permission bits count.
 	WriteFile(ctx context.Context, labels Labels, path string, mode uint32, r io.Reader) error
 	// ReadFile opens a regular file inside, never a device, a pipe or what a link shows outside of its tree; the caller
 	// closes it and bounds what it reads. [task.CodeNotFound]: there is none; [task.CodeInvalid]: it is no file.

@@ -92,7 +92,8 @@ func (e execution) begin(ctx context.Context, env string) error {
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
-	if err := e.tb.furnish(ctx, e.dir, append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})); err != nil {
+	files := append(prepared(e.dir, scriptExec, env), file{e.dir + "/stdin", stdin})
+	if err := e.tb.furnish(ctx, e.dir, files); err != nil {
 		return err
 	}
 	if err := e.tb.session(ctx, e.id); err != nil {

@@ -181,7 +181,8 @@ const dialTimeout = 15 * time.Second
 func (t *toolbox) dial(ctx context.Context, path string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(t.base, "http")+path, &websocket.DialOptions{HTTPClient: t.http, HTTPHeader: t.head.Clone()})
+	options := &websocket.DialOptions{HTTPClient: t.http, HTTPHeader: t.head.Clone()}
+	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(t.base, "http")+path, options)
 	if err != nil {
 		defer closeBody(resp)
 		return nil, classify("open a stream of the sandbox", nil, err)

@@ -105,7 +105,8 @@ const (
 	endShort   = 4
 )
 
-// WriteFile implements [sandbox.Provider]: it uploads to a name of its own, looks that all came, and moves it into place in one step.
+// WriteFile implements [sandbox.Provider]: it uploads to a name of its own, looks that all came, and moves it into
+// place in one step.
 func (p *Provider) WriteFile(ctx context.Context, labels sandbox.Labels, name string, mode uint32, r io.Reader) error {
 	name, err := locate(name)
 	if err != nil {

@@ -28,7 +28,8 @@ func (p *Provider) toolbox(box *apiclient.Sandbox) (*toolbox, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
 	}
-	tb := &toolbox{base: strings.TrimRight(box.ToolboxProxyUrl, "/") + "/" + box.Id, http: p.client.http, head: http.Header{"User-Agent": {source}}}
+	base := strings.TrimRight(box.ToolboxProxyUrl, "/") + "/" + box.Id
+	tb := &toolbox{base: base, http: p.client.http, head: http.Header{"User-Agent": {source}}}
 	conf := toolboxclient.NewConfiguration()
 	conf.Servers = toolboxclient.ServerConfigurations{{URL: tb.base}}
 	conf.HTTPClient, conf.UserAgent = tb.http, source

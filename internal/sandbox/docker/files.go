@@ -304,7 +304,8 @@ func (p *Provider) writeArchive(to io.Writer, e entry, folders []string) error {
 			return err
 		}
 	}
-	if err := w.WriteHeader(p.header(tar.TypeReg, path.Join(append(folders, e.name)...), e.mode, e.body.size)); err != nil {
+	name := path.Join(append(folders, e.name)...)
+	if err := w.WriteHeader(p.header(tar.TypeReg, name, e.mode, e.body.size)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(w, e.body); err != nil {
@@ -315,5 +316,7 @@ func (p *Provider) writeArchive(to io.Writer, e entry, folders []string) error {
 
 // header is of something that belongs to the sandbox's user.
 func (p *Provider) header(kind byte, name string, mode, size int64) *tar.Header {
-	return &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now()}
+	return &tar.Header{
+		Typeflag: kind, Name: name, Mode: mode, Size: size, Uid: p.owner.uid, Gid: p.owner.gid, ModTime: time.Now(),
+	}
 }

@@ -71,7 +71,9 @@ func (r reply) cut() error {
 }
 
 // prepareExec settles under the lock that there is something to run in.
-func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd sandbox.Command) (f folder, l launch, err error) {
+func (p *Provider) prepareExec(
+	ctx context.Context, labels sandbox.Labels, cmd sandbox.Command,
+) (f folder, l launch, err error) {
 	fence, err := p.fence(ctx, labels)
 	if err != nil {
 		return f, l, err
@@ -86,8 +88,8 @@ func (p *Provider) prepareExec(ctx context.Context, labels sandbox.Labels, cmd s
 	return f, l, err
 }
 
-// connect gives a command its streams, by way of a terminal of uid where there is to be one. settled is called once the command has
-// ended, or was never started.
+// connect gives a command its streams, by way of a terminal of uid where there is to be one. settled is called once
+// the command has ended, or was never started.
 func connect(ctx context.Context, c *exec.Cmd, uid int, streams sandbox.Streams) (settled func(), err error) {
 	if streams.Terminal == nil {
 		c.Stdin, c.Stdout, c.Stderr = streams.Stdin, streams.Stdout, streams.Stderr

@@ -130,7 +130,8 @@ func (s *minder) mindRun() error {
 		case status := <-s.exited:
 			end, over = ended(end, status), true
 		case sig := <-s.signal:
-			// a worker asks by TERM that the command ends, and by QUIT to end everything now; others are caught so that they do no harm
+			// A worker asks by TERM that the command ends, and by QUIT to end everything now. Others are caught so that
+			// they do no harm.
 			switch sig {
 			case unix.SIGTERM:
 				end.Reason = "stopped"
@@ -177,8 +178,9 @@ func (s *minder) forward(sig unix.Signal) {
 	target := s.main
 	var st state
 	if _, err := s.folder.load(fileState, &st); err == nil && st.Init.PID != s.main {
+		byAge := func(a, b proctable.Process) int { return cmp.Compare(a.Start, b.Start) }
 		if below := proctable.Children()[st.Init.PID]; len(below) > 0 { // the oldest of them is the command
-			target = slices.MinFunc(below, func(a, b proctable.Process) int { return cmp.Compare(a.Start, b.Start) }).PID
+			target = slices.MinFunc(below, byAge).PID
 		}
 	}
 	_ = unix.Kill(target, sig) // it may just have ended, which is what the signal is for
