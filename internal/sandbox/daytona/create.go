@@ -93,11 +93,11 @@ func (p *Provider) activate(ctx context.Context, found *apiclient.SnapshotDto) e
 			return err
 		}
 	}
-	if err := p.awaitActive(ctx); err != nil {
-		return err
+	err := p.poll(ctx, activePatience, "the snapshot is active", p.isActive)
+	if err == nil {
+		p.log.InfoContext(ctx, "daytona snapshot activated", slog.String("snapshot", p.cfg.Snapshot))
 	}
-	p.log.InfoContext(ctx, "daytona snapshot activated", slog.String("snapshot", p.cfg.Snapshot))
-	return nil
+	return err
 }
 
 // snapshot reads the snapshot, or says why it cannot be had.
@@ -115,23 +115,17 @@ func (p *Provider) snapshot(ctx context.Context) (found *apiclient.SnapshotDto, 
 // activePatience is how long a snapshot may take to become active before the image is used.
 const activePatience = 2 * time.Minute
 
-func (p *Provider) awaitActive(ctx context.Context) error {
-	return p.poll(ctx, activePatience, "the snapshot is active", func(ctx context.Context) (bool, error) {
-		found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
-		if err != nil {
-			return false, err
-		}
-		switch found.State {
-		case apiclient.SNAPSHOTSTATE_ACTIVE:
-			return true, nil
-		case apiclient.SNAPSHOTSTATE_ERROR, apiclient.SNAPSHOTSTATE_BUILD_FAILED, apiclient.SNAPSHOTSTATE_REMOVING:
-			reason := ""
-			if found.ErrorReason.Get() != nil {
-				reason = *found.ErrorReason.Get()
-			}
-			return false, task.Errorf(task.CodeInvalid, "the snapshot is %s: %s", found.State, cut(reason))
-		default:
-			return false, nil
-		}
-	})
+func (p *Provider) isActive(ctx context.Context) (bool, error) {
+	found, err := p.client.snapshot(ctx, p.cfg.Snapshot)
+	if err != nil {
+		return false, err
+	}
+	switch found.State {
+	case apiclient.SNAPSHOTSTATE_ACTIVE:
+		return true, nil
+	case apiclient.SNAPSHOTSTATE_ERROR, apiclient.SNAPSHOTSTATE_BUILD_FAILED, apiclient.SNAPSHOTSTATE_REMOVING:
+		return false, task.Errorf(task.CodeInvalid, "the snapshot is %s: %s", found.State, cut(found.GetErrorReason()))
+	default:
+		return false, nil
+	}
 }
