@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -77,9 +76,7 @@ func (s *Store) commitKnown(ctx context.Context, c ingest.Commit) (outcomes []in
 	if err != nil {
 		return nil, false, err
 	}
-	batch := &pgx.Batch{}
-	plan.queue(batch, c)
-	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
+	if err := pool.SendBatch(ctx, plan.batch(ctx, c)).Close(); err != nil {
 		s.known.forget(c.Requests)
 		return nil, false, unlessRefused(err)
 	}

@@ -1,50 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
+	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/spec"
-)
-
-// What events of a run by phases make of its progress row. They run in the transaction of
-// the events, after the sandbox's row was locked; $1 is the sandbox.
-const (
-	sqlSpecRow = `INSERT INTO spec_progress AS p (sandbox_id, spec_id) VALUES ($1, $2) ON CONFLICT (sandbox_id) DO UPDATE
-		SET spec_id = coalesce(nullif(excluded.spec_id, ''), p.spec_id), updated_at = now()`
-	sqlPhaseStarted = `UPDATE spec_progress SET started = jsonb_build_object($2::text, coalesce($3::timestamptz, now())) || started,
-			current_phase = CASE WHEN $4::boolean THEN $2 ELSE current_phase END,
-			progress = CASE WHEN $4 THEN $5::integer ELSE progress END
-		WHERE sandbox_id = $1`
-	sqlPhaseCompleted = `UPDATE spec_progress SET completed = jsonb_build_object($2::text, coalesce($3::timestamptz, now())) || completed,
-			last_completed = $2, last_completed_at = coalesce($3, now())
-		WHERE sandbox_id = $1`
-	sqlPhaseData = `UPDATE spec_progress p SET phase_data = m.phase_data, current_phase = coalesce(m.phase, p.current_phase),
-			progress = CASE m.phase WHEN 'sync' THEN 100 ELSE
-				coalesce(16 * array_position('{explore,prd,requirements,design,tasks}', m.phase), p.progress) END,
-			status = CASE WHEN m.phase = 'sync' THEN 'completed' ELSE p.status END
-		FROM (SELECT sandbox_id, d.phase_data, omoi_last_phase(d.phase_data) AS phase
-			FROM spec_progress, LATERAL (SELECT phase_data || $2::text::jsonb AS phase_data) d WHERE sandbox_id = $1) m
-		WHERE p.sandbox_id = m.sandbox_id`
-	sqlSpecFailed   = `UPDATE spec_progress SET status = 'failed' WHERE sandbox_id = $1`
-	sqlExecutionEnd = `UPDATE spec_progress SET
-			execution_completed_at = CASE WHEN $2::boolean THEN coalesce(execution_completed_at, $3::timestamptz, now()) ELSE execution_completed_at END,
-			execution_failed_at = CASE WHEN $2 THEN execution_failed_at ELSE coalesce(execution_failed_at, $3, now()) END,
-			status = CASE WHEN NOT $4::boolean THEN status WHEN $2 THEN 'completed' ELSE 'failed' END,
-			progress = CASE WHEN $4 AND $2 THEN 100 ELSE progress END
-		WHERE sandbox_id = $1`
-	sqlCriterion = `UPDATE spec_progress SET criteria =
-			jsonb_build_object($2::text, jsonb_build_object('requirement_id', $3::text, 'at', coalesce($4::timestamptz, now()))) || criteria
-		WHERE sandbox_id = $1 AND (criteria ? $2 OR (SELECT count(*) FROM jsonb_object_keys(criteria)) < $5)`
-	sqlCriterionBus = `INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-		SELECT s.organization_id, 'CRITERION_COMPLETED', 'criterion', $2::text, jsonb_build_object('criterion_id', $2,
-			'requirement_id', $3::text, 'evidence', $5::text::jsonb, 'sandbox_id', s.id, 'task_id', coalesce($6::text, s.task_id::text),
-			'spec_id', coalesce(nullif($4::text, ''), (SELECT t.result ->> 'spec_id' FROM tasks t WHERE t.id = s.task_id)))
-		FROM sandboxes s WHERE s.id = $1`
 )
 
 const (
@@ -55,46 +19,53 @@ const (
 
 // specEvent is an event that may move a progress row. Values of other types say nothing.
 type specEvent struct {
-	batch *pgx.Batch
-	plan  *eventPlan
-	row   eventRow
-	said  object
+	q    *db.Queries
+	plan *eventPlan
+	row  eventRow
+	said object
 }
 
 // queueSpec moves the progress rows of runs by phases, in the order of the events.
-func (p *eventPlan) queueSpec(batch *pgx.Batch) {
+func (p *eventPlan) queueSpec(ctx context.Context, q *db.Queries) {
 	for _, row := range p.rows {
 		if row.sandbox.ended || !event.Is(row.event.Type, event.Spec) && !event.Is(row.event.Type, event.Completion) {
 			continue
 		}
-		e := specEvent{batch: batch, plan: p, row: row, said: object{}}
+		e := specEvent{q: q, plan: p, row: row, said: object{}}
 		for _, part := range row.event.Parts() {
 			_ = json.Unmarshal(part, &e.said) // the database refuses what is no object
 		}
-		e.queue()
+		e.queue(ctx)
 	}
 }
 
-func (e specEvent) queue() {
+func (e specEvent) queue(ctx context.Context) {
 	phase := e.said.text("phase")
 	known := slices.Contains(spec.Phases(), phase)
-	at := timeOr(e.plan.now)
+	box, at := e.row.sandbox.id, timeOr(e.plan.now)
 	switch e.row.event.Type {
 	case event.SpecPhaseStarted:
 		if known {
-			e.move(sqlPhaseStarted, phase, at, e.effective(), spec.PhaseBegins(phase))
+			e.ensure(ctx)
+			_ = e.q.SpecPhaseStarted(ctx, db.SpecPhaseStartedParams{
+				SandboxID: box, Phase: phase, At: at, Effective: e.effective(), Progress: spec.PhaseBegins(phase),
+			})
 		}
 	case event.SpecPhaseCompleted:
 		if known {
-			e.move(sqlPhaseCompleted, phase, at)
-			e.merge(object{phase: e.said["phase_output"]})
+			e.ensure(ctx)
+			_ = e.q.SpecPhaseCompleted(ctx, db.SpecPhaseCompletedParams{SandboxID: box, Phase: phase, At: at})
+			e.merge(ctx, object{phase: e.said["phase_output"]})
 		}
 	case event.SpecExecutionCompleted, event.SpecExecutionFailed:
-		e.move(sqlExecutionEnd, e.row.event.Type == event.SpecExecutionCompleted, at, e.effective())
+		e.ensure(ctx)
+		_ = e.q.SpecExecutionEnded(ctx, db.SpecExecutionEndedParams{
+			SandboxID: box, Completed: e.row.event.Type == event.SpecExecutionCompleted, At: at, Effective: e.effective(),
+		})
 	case event.SpecCriterionMet:
-		e.criterion()
+		e.criterion(ctx)
 	case event.AgentCompleted, event.ContinuousCompleted:
-		e.runEnded()
+		e.runEnded(ctx)
 	}
 }
 
@@ -104,10 +75,9 @@ func (e specEvent) effective() bool {
 	return e.row.sandbox.taskID == nil && e.said.text("task_id") == ""
 }
 
-// move makes sure of the row and changes it.
-func (e specEvent) move(statement string, args ...any) {
-	e.batch.Queue(sqlSpecRow, e.row.sandbox.id, e.name("spec_id"))
-	e.batch.Queue(statement, append([]any{e.row.sandbox.id}, args...)...)
+// ensure makes sure of the row.
+func (e specEvent) ensure(ctx context.Context) {
+	_ = e.q.EnsureSpec(ctx, e.row.sandbox.id, e.name("spec_id"))
 }
 
 func (e specEvent) name(field string) string {
@@ -116,7 +86,7 @@ func (e specEvent) name(field string) string {
 
 // merge adds the outputs of phases to those that are known; a phase that comes again is
 // the newer one. What is no object is none.
-func (e specEvent) merge(outputs object) {
+func (e specEvent) merge(ctx context.Context, outputs object) {
 	kept := object{}
 	for _, phase := range spec.Phases() {
 		switch raw := outputs[phase]; {
@@ -128,30 +98,37 @@ func (e specEvent) merge(outputs object) {
 		}
 	}
 	if len(kept) > 0 && e.effective() {
-		e.move(sqlPhaseData, string(jsonOf(kept)))
+		e.ensure(ctx)
+		_ = e.q.SpecPhaseData(ctx, string(jsonOf(kept)), e.row.sandbox.id)
 	}
 }
 
 // runEnded takes over what the end of a spec's run tells of its phases.
-func (e specEvent) runEnded() {
+func (e specEvent) runEnded(ctx context.Context) {
 	if e.name("spec_id") == "" || !e.effective() {
 		return
 	}
-	e.merge(readObject(e.said["phase_data"]))
+	e.merge(ctx, readObject(e.said["phase_data"]))
 	if string(e.said["success"]) == "false" {
-		e.move(sqlSpecFailed)
+		e.ensure(ctx)
+		_ = e.q.SpecFailed(ctx, e.row.sandbox.id)
 	}
 }
 
-func (e specEvent) criterion() {
-	id := e.name("criterion_id")
+func (e specEvent) criterion(ctx context.Context) {
+	id, requirement, box := e.name("criterion_id"), e.name("requirement_id"), e.row.sandbox.id
 	if id == "" {
 		return
 	}
-	e.move(sqlCriterion, id, e.name("requirement_id"), timeOr(e.plan.now), mostCriteria)
+	e.ensure(ctx)
+	_ = e.q.SpecCriterion(ctx, db.SpecCriterionParams{
+		SandboxID: box, CriterionID: id, RequirementID: requirement, At: timeOr(e.plan.now), Most: mostCriteria,
+	})
 	evidence := e.said["evidence"]
 	if len(evidence) == 0 || len(evidence) > ingest.LargeField {
 		evidence = json.RawMessage("null") // the event has it
 	}
-	e.batch.Queue(sqlCriterionBus, e.row.sandbox.id, id, e.name("requirement_id"), e.name("spec_id"), string(evidence), orNull(e.name("task_id")))
+	_ = e.q.TellCriterion(ctx, db.TellCriterionParams{
+		SandboxID: box, CriterionID: id, RequirementID: requirement, SpecID: e.name("spec_id"), Evidence: string(evidence), TaskID: orNull(e.name("task_id")),
+	})
 }
