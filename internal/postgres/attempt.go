@@ -188,7 +188,7 @@ func (b *beginning) host(ctx context.Context) (id string, reason task.Reason, er
 func liveAttempt(a db.Attempt, box db.Sandbox) *contract.LiveAttempt {
 	return &contract.LiveAttempt{
 		Number: a.Number, SandboxID: a.SandboxID, Provider: box.Provider,
-		Queue: contract.QueueOf(task.ProviderOf(box.Provider).Capabilities, deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
+		Queue: contract.QueueOf(task.ProviderOf(box.Provider).Capabilities, task.Deref(box.HostID)), LastSequence: box.LastSequence, Assigned: a.AssignedAt != nil,
 		Pulled: box.Transport == task.TransportPull, Validates: validates(a),
 	}
 }

@@ -83,7 +83,7 @@ func credentialNames(ctx context.Context, q *db.Queries, organizationID string, 
 	stored, err := q.OrganizationCredentials(ctx, organizationID)
 	rows, names := mapAll(stored, placeOf), make(map[string]string, len(tasks))
 	for _, t := range tasks {
-		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
+		work := task.Work{TaskID: t.ID, OrganizationID: organizationID, UserID: task.Deref(t.UserID), ProjectID: t.ProjectID, Agent: t.Agent}
 		_ = json.Unmarshal(t.ExecutionConfig, &work.Execution) // a task whose config cannot be read fails when it starts
 		names[t.ID] = credential.Name(rows, work)
 	}
@@ -99,7 +99,7 @@ func placeOf(r db.OrganizationCredentialsRow) credential.Row {
 }
 
 func credentialOf(row db.Credential) credential.Row {
-	who := credential.Who{OrganizationID: row.OrganizationID, UserID: deref(row.UserID), ProjectID: deref(row.ProjectID)}
+	who := credential.Who{OrganizationID: row.OrganizationID, UserID: task.Deref(row.UserID), ProjectID: task.Deref(row.ProjectID)}
 	return credential.Row{
 		Place: credential.Place{Who: who, Kind: row.Kind}, ID: row.ID, KeyID: row.KeyID, Sealed: row.Sealed,
 		UpdatedAt: row.UpdatedAt, UsedAt: row.UsedAt,

@@ -137,7 +137,7 @@ func (s *Store) Diagnoses(ctx context.Context, organizationID string, query clie
 func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 	var d explain.Diagnosis
 	_ = json.Unmarshal(r.Diagnosis.Said, &d) // ours
-	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, deref(r.Diagnosis.MessageID)
+	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, task.Deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
 		d.Evidence = []explain.Evidence{}
 	}

@@ -118,7 +118,7 @@ func (p *eventPlan) takeKeyed(s *eventSandbox, r ingest.Request) ingest.Outcome 
 		p.worn = append(p.worn, id)
 	case ok:
 		s.duplicates++
-		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: deref(s.taskID)}
+		return ingest.Outcome{Sequence: known.sequence, CreatedAt: known.at, Duplicates: 1, TaskID: task.Deref(s.taskID)}
 	}
 	out := p.outcome(s, r.Key, r.Events)
 	p.keys[id] = keyedEvent{sequence: out.Sequence, at: p.now}
@@ -141,7 +141,7 @@ func (p *eventPlan) outcome(s *eventSandbox, key string, fresh []ingest.Event) i
 	s.milestone = s.milestone || milestone
 	return ingest.Outcome{
 		Sequence: s.head, CreatedAt: p.now, Stored: len(fresh), Late: s.ended,
-		Milestone: milestone && s.relays(), TaskID: deref(s.taskID),
+		Milestone: milestone && s.relays(), TaskID: task.Deref(s.taskID),
 	}
 }
 

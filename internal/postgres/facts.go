@@ -48,7 +48,7 @@ func (s *Store) buildFacts(ctx context.Context, in contract.LoadEventsInput) (di
 	events := mapAll(rows, func(r db.FactsRow) digest.Row {
 		return digest.Row{Sequence: r.Sequence, Type: r.EventType, Data: r.EventData, At: r.CreatedAt}
 	})
-	return digest.Build(in.SandboxID, in.After+1, types, events), deref(box.TaskID), nil
+	return digest.Build(in.SandboxID, in.After+1, types, events), task.Deref(box.TaskID), nil
 }
 
 // countBefore counts by type what the digest does not look at: as the relayer left it, if it
@@ -77,12 +77,12 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	}
 	t := row.Task
 	work := task.Work{
-		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: deref(t.UserID),
+		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID),
 		Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
 		Mode: t.Mode, Agent: t.Agent, Provider: t.Provider, Continuous: t.Continuous,
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,
 		Repo: row.Repo, DefaultBranch: row.DefaultBranch,
-		Branch: deref(t.BranchName), Base: deref(t.BaseCommit), PullURL: deref(t.PullRequestUrl), Feedback: row.Feedback,
+		Branch: task.Deref(t.BranchName), Base: task.Deref(t.BaseCommit), PullURL: task.Deref(t.PullRequestUrl), Feedback: row.Feedback,
 		Attempt: t.AttemptCount, Setup: row.Setup, ModelPrices: row.ModelPrices, SetupTimeout: time.Duration(row.SetupTimeoutS) * time.Second,
 	}
 	if err := json.Unmarshal(t.ExecutionConfig, &work.Execution); err != nil {

@@ -132,7 +132,7 @@ func interventionOf(r db.Intervention) guardian.Intervention {
 	return guardian.Intervention{
 		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
 		Attempt: r.Attempt, Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
-		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: deref(r.MessageID), CommandID: deref(r.CommandID),
+		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: task.Deref(r.MessageID), CommandID: task.Deref(r.CommandID),
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}
 }

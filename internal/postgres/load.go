@@ -210,7 +210,7 @@ func (l *loading) answer() contract.LoadedTask {
 		Title: titleOf(l.row), Project: l.row.ProjectID, Org: l.row.OrganizationID,
 		Agent: l.row.Agent, Provider: l.row.Provider, HasRepo: l.repo != "",
 		State: l.state(), Ordinal: l.row.Ordinal,
-		Branch: deref(l.row.BranchName), Base: deref(l.row.BaseCommit), Live: l.live,
+		Branch: task.Deref(l.row.BranchName), Base: task.Deref(l.row.BaseCommit), Live: l.live,
 		PublishOnly: l.unpublished() && l.publishable(),
 		Saved:       l.unpublished() && l.saved,
 		Settings:    l.settings,

@@ -172,7 +172,7 @@ func byUrgency(a, b db.Message) int {
 	case urgent(a) != urgent(b):
 		return 1
 	}
-	return cmp.Compare(deref(a.Ordinal), deref(b.Ordinal))
+	return cmp.Compare(task.Deref(a.Ordinal), task.Deref(b.Ordinal))
 }
 
 // AckMessage settles a message of a sandbox as taken up and answers whether the taker has won
@@ -196,14 +196,14 @@ func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) 
 	}
 	row, err := s.q.GetMessage(ctx, id)
 	m := message(row.Message)
-	m.OrganizationID, m.TaskID = deref(row.OrganizationID), deref(row.TaskID)
+	m.OrganizationID, m.TaskID = task.Deref(row.OrganizationID), task.Deref(row.TaskID)
 	return m, missing(translate("read the message", err), "There is no message %q.", id)
 }
 
 func message(row db.Message) ingest.Message {
 	return ingest.Message{
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
-		SenderKind: row.SenderKind, SenderID: deref(row.SenderID), State: row.State, Reason: row.Reason,
+		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: row.State, Reason: row.Reason,
 		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: row.Deliveries,
 		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}

@@ -104,7 +104,7 @@ func (s *Store) TaskStatus(ctx context.Context, organizationID, id string) (clie
 // SandboxOwner answers whose sandbox it is: both ids are empty for one that nobody made.
 func (s *Store) SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error) {
 	row, err := s.q.SandboxOwner(ctx, id)
-	return deref(row.OrganizationID), deref(row.TaskID), missing(translate("find sandbox "+id, err), "There is no sandbox %s.", id)
+	return task.Deref(row.OrganizationID), task.Deref(row.TaskID), missing(translate("find sandbox "+id, err), "There is no sandbox %s.", id)
 }
 
 // SandboxRow answers a row of the ledger as an organization sees it; bare shows those of nobody too.

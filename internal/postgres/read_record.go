@@ -18,7 +18,7 @@ func briefRecord(r db.ReadTasksRow) task.Task {
 func taskRecord(r db.ReadTaskRow) task.Task {
 	row := r.Task
 	t := task.Task{
-		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, UserID: deref(row.UserID), Repo: r.Repo,
+		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, UserID: task.Deref(row.UserID), Repo: r.Repo,
 		Title: row.Title, Description: row.Description, TaskType: row.TaskType, PhaseID: row.PhaseID, Priority: row.Priority,
 		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: row.MaxRetries,
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},
@@ -57,8 +57,8 @@ func attemptRecord(r db.ReadAttemptsRow) task.Attempt {
 
 func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 	return task.Sandbox{
-		ID: row.ID, Provider: row.Provider, ProviderID: deref(row.ProviderID), HostID: deref(row.HostID),
-		TaskID: deref(row.TaskID), Attempt: deref(row.Attempt), State: task.SandboxState(row.State),
+		ID: row.ID, Provider: row.Provider, ProviderID: task.Deref(row.ProviderID), HostID: task.Deref(row.HostID),
+		TaskID: task.Deref(row.TaskID), Attempt: task.Deref(row.Attempt), State: task.SandboxState(row.State),
 		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: seconds, CostUSD: cost.Known(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,

@@ -14,6 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/spec"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Trajectory answers a page of a sandbox's events without its heartbeats, newest first,
@@ -168,7 +169,7 @@ func specProgress(row db.SpecProgressRow) (*spec.Progress, error) {
 			SpecID: row.SpecID, Status: row.Status, CurrentPhase: row.CurrentPhase, Progress: row.Progress,
 			CriteriaMet: len(readObject(row.Criteria)),
 		},
-		LastCompleted: deref(row.LastCompleted), LastCompletedAt: deref(row.LastCompletedAt).UTC(),
+		LastCompleted: task.Deref(row.LastCompleted), LastCompletedAt: task.Deref(row.LastCompletedAt).UTC(),
 		Executed: row.ExecutionCompletedAt != nil, Failed: row.ExecutionFailedAt != nil,
 	}
 	return p, errors.Join(json.Unmarshal(row.Started, &p.Started), json.Unmarshal(row.Completed, &p.Completed))

@@ -184,7 +184,7 @@ func (w *projecting) applyCompletion(ctx context.Context, result object) error {
 	if _, known := told["cost_usd"]; !known {
 		told.take(w.continuous, "total_cost_usd", "cost_usd")
 	}
-	told.take(object{"b": jsonOf(cmp.Or(w.p.Branch, deref(w.row.BranchName)))}, "b", "branch_name")
+	told.take(object{"b": jsonOf(cmp.Or(w.p.Branch, task.Deref(w.row.BranchName)))}, "b", "branch_name")
 	told.set("success", true)
 	if w.continuous.yes("validation_passed") {
 		told.set("validation_passed", true)

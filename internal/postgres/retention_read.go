@@ -7,6 +7,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // ExpiredGit lists tasks that ended before a moment, beyond an ID, whose branch or refs are still to be removed.
@@ -16,7 +17,7 @@ func (s *Store) ExpiredGit(ctx context.Context, kind string, before time.Time, a
 		Before: before, After: cmp.Or(after, first), Kind: kind, Most: most,
 	})
 	return mapAll(rows, func(r db.ExpiredGitRow) retention.ExpiredGit {
-		return retention.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: deref(r.UserID), ProjectID: r.ProjectID}
+		return retention.ExpiredGit{TaskID: r.ID, Repo: r.Repo, UserID: task.Deref(r.UserID), ProjectID: r.ProjectID}
 	}), translate("list expired "+kind, err)
 }
 

@@ -77,15 +77,6 @@ func firstRunes(s string, n int) string {
 	return string([]rune(s)[:n])
 }
 
-// deref is the value, or zero for null.
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
 // orNull is the value, or null for zero.
 func orNull[T comparable](v T) *T {
 	var zero T

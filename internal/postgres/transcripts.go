@@ -150,7 +150,7 @@ func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) 
 func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
 	row, found, err := maybe(s.q.EarlierTranscript(ctx, &taskID, &attempt))
 	return transcriptInfo(db.TaskTranscriptsRow{
-		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: deref(row.Attempt),
+		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: task.Deref(row.Attempt),
 		Bytes: row.Bytes, Cut: row.Cut, UpdatedAt: row.UpdatedAt,
 	}), found, translate("look for an earlier transcript", err)
 }

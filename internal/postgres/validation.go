@@ -163,7 +163,7 @@ func (s *Store) forAttempt(ctx context.Context, work *task.Work, row db.WorkRow)
 	if work.Validates = row.AttemptKind == task.KindValidation; work.Validates {
 		work.Feedback = demand
 		judged, _, err := maybe(s.q.LastWorkAttempt(ctx, work.TaskID))
-		work.WorkSandbox, work.WorkHead = judged.SandboxID, deref(judged.HeadCommit)
+		work.WorkSandbox, work.WorkHead = judged.SandboxID, task.Deref(judged.HeadCommit)
 		return err
 	}
 	if !strings.Contains(work.Feedback, demand) {

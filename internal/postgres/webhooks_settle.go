@@ -102,7 +102,7 @@ func (w *settling) pause() time.Duration {
 
 // listens reports whether a message would be heard; its sandbox is locked then, so that this stays so.
 func (w *settling) listens(ctx context.Context) (bool, error) {
-	id := deref(w.chain.Task.SandboxID)
+	id := task.Deref(w.chain.Task.SandboxID)
 	if id == "" {
 		return false, nil
 	}
@@ -131,14 +131,14 @@ func (w *settling) text() string {
 	entries := mapAll(w.held, func(r db.HeldFeedbackRow) feedback.Entry {
 		return feedback.Entry{Note: r.Note, Text: r.Said, URL: r.Url}
 	})
-	return feedback.Text(w.chain.Repo, deref(w.chain.Task.PullRequestNumber), entries)
+	return feedback.Text(w.chain.Repo, task.Deref(w.chain.Task.PullRequestNumber), entries)
 }
 
 // feedbackSender is who speaks in messages and starts tasks.
 const feedbackSender = "github"
 
 func (w *settling) tell(ctx context.Context) error {
-	box := deref(w.chain.Task.SandboxID)
+	box := task.Deref(w.chain.Task.SandboxID)
 	m, err := w.q.InsertMessage(ctx, db.InsertMessageParams{
 		ID: task.NewID(), SandboxID: box, Kind: ingest.MessageSystem, Content: w.text(), SenderKind: ingest.SenderSystem,
 		SenderID: orNull(feedbackSender), State: ingest.MessageAccepted,
@@ -182,7 +182,7 @@ func (w *settling) draft(ctx context.Context) (task.NewTask, error) {
 	}
 	t := w.chain.Task
 	d := task.NewTask{
-		OrganizationID: t.OrganizationID, UserID: deref(t.UserID), Sender: feedbackSender,
+		OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID), Sender: feedbackSender,
 		Title: feedback.ReviseTitle(first.Title), Description: feedback.ReviseDescription(first.Description, w.text()),
 		TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority, Mode: t.Mode, Agent: t.Agent, Provider: t.Provider,
 		Continuous: t.Continuous, MaxRetries: t.MaxRetries, Execution: feedback.MayChangeNothing(t.ExecutionConfig),
