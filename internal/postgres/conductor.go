@@ -85,12 +85,11 @@ func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p c
 	if p.TaskID > p.OtherID {
 		p.TaskID, p.OtherID, p.SandboxID, p.OtherBox = p.OtherID, p.TaskID, p.OtherBox, p.SandboxID
 	}
-	_, err := q.LinkDuplicate(ctx, db.LinkDuplicateParams{
+	return q.LinkDuplicate(ctx, db.LinkDuplicateParams{
 		ID: task.NewID(), ConductorAnalysisID: &a.ID, OrganizationID: a.OrganizationID, Task1ID: p.TaskID, Task2ID: p.OtherID,
 		Agent1ID: p.SandboxID, Agent2ID: p.OtherBox, IsDuplicate: p.Same, SpokenBy: p.SpokenBy, SimilarityScore: p.Similarity,
 		WorkDescription: storable(p.Work), Resources: objectOr(p.Resources),
 	})
-	return err
 }
 
 // tellConducted tells whoever listens on the bus, under the name of the replaced system.
@@ -106,8 +105,7 @@ func (s *Store) EndConductorCycle(ctx context.Context, keep time.Duration) error
 	if err := s.q.ConductorRan(ctx); err != nil {
 		return translate("note a cycle of the conductor", err)
 	}
-	_, err := s.q.ForgetConducted(ctx, keep)
-	return translate("forget old analyses of the conductor", err)
+	return translate("forget old analyses of the conductor", s.q.ForgetConducted(ctx, keep))
 }
 
 // ConductorAge answers how long ago a cycle of the conductor came to its end; below 0: none did.

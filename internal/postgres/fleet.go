@@ -194,7 +194,7 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 
 // resendRetries lets the relay send again what was told to a run that will not hear it.
 func resendRetries(ctx context.Context, q *db.Queries, taskID string) error {
-	if _, err := q.ResendRetries(ctx, taskID); err != nil {
+	if err := q.ResendRetries(ctx, taskID); err != nil {
 		return err
 	}
 	if open, err := q.HasUnsent(ctx, taskID); err != nil || !open {

@@ -22,7 +22,7 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 	if _, err := s.q.BeginGuardianCycle(ctx, id); err != nil {
 		return nil, translate("begin cycle "+id, err)
 	}
-	if _, err := s.q.ExpireInterventions(ctx, stale); err != nil {
+	if err := s.q.ExpireInterventions(ctx, stale); err != nil {
 		return nil, translate("expire interventions", err)
 	}
 	ids, err := s.q.ActiveSandboxIDs(ctx)
@@ -38,7 +38,7 @@ func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep tim
 	if err != nil {
 		return translate("end cycle "+c.ID, err)
 	}
-	if _, err := s.q.ForgetAnalyses(ctx, keep); err != nil {
+	if err := s.q.ForgetAnalyses(ctx, keep); err != nil {
 		return translate("forget old analyses", err)
 	}
 	return translate("forget old cycles", s.q.ForgetCycles(ctx, keep))

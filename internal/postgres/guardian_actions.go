@@ -98,7 +98,7 @@ func (s *Store) OverridePriority(ctx context.Context, call guardian.Call, taskID
 }
 
 func setPriority(ctx context.Context, q *db.Queries, row db.Task, priority string) error {
-	_, err := q.PatchTask(ctx, db.PatchTaskParams{OrganizationID: row.OrganizationID, ID: row.ID, Priority: &priority})
+	err := q.PatchTask(ctx, db.PatchTaskParams{OrganizationID: row.OrganizationID, ID: row.ID, Priority: &priority})
 	if err == nil && row.QueuedAt != nil {
 		err = admitAll(ctx, q, row.OrganizationID)
 	}

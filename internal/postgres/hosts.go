@@ -114,7 +114,7 @@ func (s *Store) tellLost(ctx context.Context, h client.Host, sandboxes []string)
 // which the ledger has as lost, or on a machine that does not report, is there from now on.
 func (s *Store) Found(ctx context.Context, hostID string, listed []sandbox.Sandbox) error {
 	ids := mapAll(listed, func(box sandbox.Sandbox) string { return box.Labels.SandboxID })
-	_, err := s.q.FoundSandboxes(ctx, db.FoundSandboxesParams{HostID: &hostID, Ids: ids, Fresh: s.cfg.HostFresh})
+	err := s.q.FoundSandboxes(ctx, db.FoundSandboxesParams{HostID: &hostID, Ids: ids, Fresh: s.cfg.HostFresh})
 	return translate("note what host "+hostID+" lists", err)
 }
 

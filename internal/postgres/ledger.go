@@ -39,7 +39,7 @@ func (s *Store) SandboxRunning(ctx context.Context, sandboxID string, made sandb
 // SandboxSeen notes that a look found the sandbox, whoever made it, and since when it is there; the
 // zero time if its provider does not say. What was seen to be gone before is not gone after all.
 func (s *Store) SandboxSeen(ctx context.Context, sandboxID, providerID string, since time.Time) error {
-	_, err := s.q.SandboxSeen(ctx, db.SandboxSeenParams{
+	err := s.q.SandboxSeen(ctx, db.SandboxSeenParams{
 		ID: sandboxID, ProviderID: providerID, CreatedAt: timeOr(since), Prices: s.cfg.prices(),
 	})
 	return translate("note that sandbox "+sandboxID+" is there", err)
@@ -114,7 +114,7 @@ func (s *Store) SaveHead(ctx context.Context, taskID string, attempt int, commit
 // MarkReappeared records that a sandbox exists again after its deletion was verified; since is the zero time if its provider does not
 // say. It has to be deleted, and its deletion verified, as if it had never been deleted.
 func (s *Store) MarkReappeared(ctx context.Context, sandboxID, providerID string, since time.Time) error {
-	_, err := s.q.MarkReappeared(ctx, db.MarkReappearedParams{
+	err := s.q.MarkReappeared(ctx, db.MarkReappearedParams{
 		ID: sandboxID, ProviderID: providerID, CreatedAt: timeOr(since), Prices: s.cfg.prices(),
 	})
 	return translate("note that sandbox "+sandboxID+" is there again", err)

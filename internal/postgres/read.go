@@ -84,7 +84,7 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c cli
 				Message: "The task is " + row.Status + "; its description can be changed while it is pending.",
 			}
 		}
-		if _, err := q.PatchTask(ctx, db.PatchTaskParams{
+		if err := q.PatchTask(ctx, db.PatchTaskParams{
 			Title: c.Title, Description: c.Description, Priority: c.Priority, DeadlineAt: c.DeadlineAt, OrganizationID: organizationID, ID: id,
 		}); err != nil {
 			return err

@@ -73,11 +73,10 @@ func (s *Store) ListenRelays(ctx context.Context, wake func()) error {
 // SweepEvents implements [ingest.RelayLeases]. It also ends sandboxes that nobody made and
 // nobody speaks for any more: the reaper rests while there are no others.
 func (s *Store) SweepEvents(ctx context.Context) error {
-	if _, err := s.q.SweepEvents(ctx); err != nil {
+	if err := s.q.SweepEvents(ctx); err != nil {
 		return translate("sweep events that are not for the relay", err)
 	}
-	_, err := s.q.CloseBare(ctx, bareQuiet)
-	return translate("close sandboxes that nobody made", err)
+	return translate("close sandboxes that nobody made", s.q.CloseBare(ctx, bareQuiet))
 }
 
 // RelayCommands implements [ingest.RelayContents].
@@ -170,7 +169,7 @@ func (s *Store) TakeDigest(ctx context.Context, u ingest.Unit) (due ingest.DueDi
 // DigestSent implements [ingest.RelayContents]. Where another relay has moved on already,
 // nothing changes.
 func (s *Store) DigestSent(ctx context.Context, d ingest.DueDigest) error {
-	_, err := s.q.MoveRelayed(ctx, db.MoveRelayedParams{
+	err := s.q.MoveRelayed(ctx, db.MoveRelayedParams{
 		ID: d.SandboxID, Before: d.From - 1, Until: d.To, Counters: jsonOf(d.Types),
 	})
 	return translate("note what is relayed of sandbox "+d.SandboxID, err)

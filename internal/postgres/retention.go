@@ -98,7 +98,7 @@ func (s *Store) removeSpan(ctx context.Context, kind string, span db.RemoveEvent
 	case retention.LargeFields:
 		return s.q.EmptyFields(ctx, db.EmptyFieldsParams(span))
 	case retention.Events:
-		if _, err := s.q.RemoveEventFields(ctx, db.RemoveEventFieldsParams(span)); err != nil {
+		if err := s.q.RemoveEventFields(ctx, db.RemoveEventFieldsParams(span)); err != nil {
 			return 0, err
 		}
 		return s.q.RemoveEvents(ctx, span)

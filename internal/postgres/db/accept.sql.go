@@ -440,7 +440,7 @@ func (q *Queries) OpenCommand(ctx context.Context, taskID string, kind string) (
 	return i, err
 }
 
-const patchTask = `-- name: PatchTask :execrows
+const patchTask = `-- name: PatchTask :exec
 UPDATE tasks SET
     title = coalesce($1, title),
     description = coalesce($2, description),
@@ -459,8 +459,8 @@ type PatchTaskParams struct {
 	ID             string
 }
 
-func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) (int64, error) {
-	result, err := q.db.Exec(ctx, patchTask,
+func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) error {
+	_, err := q.db.Exec(ctx, patchTask,
 		arg.Title,
 		arg.Description,
 		arg.Priority,
@@ -468,10 +468,7 @@ func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) (int64, er
 		arg.OrganizationID,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const successAccepted = `-- name: SuccessAccepted :one

@@ -92,18 +92,15 @@ func (q *Queries) HasUnsent(ctx context.Context, taskID string) (bool, error) {
 	return exists, err
 }
 
-const resendRetries = `-- name: ResendRetries :execrows
+const resendRetries = `-- name: ResendRetries :exec
 UPDATE commands SET sent_at = NULL
 WHERE task_id = $1 AND kind = 'retry' AND state = 'accepted' AND claimed_by IS NULL AND sent_at IS NOT NULL
 `
 
 // Retries that no run has taken up go out again, as starts.
-func (q *Queries) ResendRetries(ctx context.Context, taskID string) (int64, error) {
-	result, err := q.db.Exec(ctx, resendRetries, taskID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) ResendRetries(ctx context.Context, taskID string) error {
+	_, err := q.db.Exec(ctx, resendRetries, taskID)
+	return err
 }
 
 const settleCommand = `-- name: SettleCommand :exec

@@ -342,17 +342,14 @@ func (q *Queries) Duplicates(ctx context.Context, arg DuplicatesParams) ([]Dupli
 	return items, nil
 }
 
-const forgetConducted = `-- name: ForgetConducted :execrows
+const forgetConducted = `-- name: ForgetConducted :exec
 DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
     SELECT c.id FROM conductor_analyses c WHERE c.created_at < now() - $1::interval ORDER BY c.created_at LIMIT 5000))
 `
 
-func (q *Queries) ForgetConducted(ctx context.Context, keep time.Duration) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetConducted, keep)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) ForgetConducted(ctx context.Context, keep time.Duration) error {
+	_, err := q.db.Exec(ctx, forgetConducted, keep)
+	return err
 }
 
 const insertConducted = `-- name: InsertConducted :execrows
@@ -400,7 +397,7 @@ func (q *Queries) InsertConducted(ctx context.Context, arg InsertConductedParams
 	return result.RowsAffected(), nil
 }
 
-const linkDuplicate = `-- name: LinkDuplicate :execrows
+const linkDuplicate = `-- name: LinkDuplicate :exec
 INSERT INTO detected_duplicates AS d (id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id, agent2_id, is_duplicate,
     spoken_by, similarity_score, work_description, resources)
 SELECT $1, $2, $3, a.id, b.id, $4, $5, $6,
@@ -429,8 +426,8 @@ type LinkDuplicateParams struct {
 }
 
 // Only tasks that are there still. What a model has said words do not change.
-func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) (int64, error) {
-	result, err := q.db.Exec(ctx, linkDuplicate,
+func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) error {
+	_, err := q.db.Exec(ctx, linkDuplicate,
 		arg.ID,
 		arg.ConductorAnalysisID,
 		arg.OrganizationID,
@@ -444,10 +441,7 @@ func (q *Queries) LinkDuplicate(ctx context.Context, arg LinkDuplicateParams) (i
 		arg.Task1ID,
 		arg.Task2ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const openWork = `-- name: OpenWork :many

@@ -338,32 +338,26 @@ func (q *Queries) EndGuardianCycle(ctx context.Context, arg EndGuardianCyclePara
 	return err
 }
 
-const expireInterventions = `-- name: ExpireInterventions :execrows
+const expireInterventions = `-- name: ExpireInterventions :exec
 UPDATE interventions SET state = 'expired', settled_at = now(), reason = reason || '; nobody carried it out in time'
 WHERE state = 'planned' AND planned_at < now() - $1::interval
 `
 
-func (q *Queries) ExpireInterventions(ctx context.Context, stale time.Duration) (int64, error) {
-	result, err := q.db.Exec(ctx, expireInterventions, stale)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) ExpireInterventions(ctx context.Context, stale time.Duration) error {
+	_, err := q.db.Exec(ctx, expireInterventions, stale)
+	return err
 }
 
-const forgetAnalyses = `-- name: ForgetAnalyses :execrows
+const forgetAnalyses = `-- name: ForgetAnalyses :exec
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - $1::interval
         AND NOT EXISTS (SELECT FROM interventions i WHERE i.analysis_id = g.id) ORDER BY g.judged_at LIMIT 5000))
 `
 
 // Those that led to nothing.
-func (q *Queries) ForgetAnalyses(ctx context.Context, keep time.Duration) (int64, error) {
-	result, err := q.db.Exec(ctx, forgetAnalyses, keep)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) ForgetAnalyses(ctx context.Context, keep time.Duration) error {
+	_, err := q.db.Exec(ctx, forgetAnalyses, keep)
+	return err
 }
 
 const forgetCycles = `-- name: ForgetCycles :exec

@@ -11,22 +11,19 @@ import (
 	"time"
 )
 
-const closeBare = `-- name: CloseBare :execrows
+const closeBare = `-- name: CloseBare :exec
 UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
 WHERE provider = 'bare' AND state = 'running'
     AND (last_event_at < now() - $1::interval OR last_event_at IS NULL AND created_at < now() - interval '10 minutes')
 `
 
 // Nobody ends an unmanaged sandbox: it counts as gone when it was silent for so long, and soon if its first event was refused.
-func (q *Queries) CloseBare(ctx context.Context, quiet time.Duration) (int64, error) {
-	result, err := q.db.Exec(ctx, closeBare, quiet)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) CloseBare(ctx context.Context, quiet time.Duration) error {
+	_, err := q.db.Exec(ctx, closeBare, quiet)
+	return err
 }
 
-const foundSandboxes = `-- name: FoundSandboxes :execrows
+const foundSandboxes = `-- name: FoundSandboxes :exec
 UPDATE sandboxes s SET host_id = $1, state = CASE WHEN s.state = 'lost' THEN 'running' ELSE s.state END,
     salvage = CASE WHEN s.salvage ->> 'kind' = 'lost' THEN NULL ELSE s.salvage END
 WHERE s.id = ANY ($2::text[]) AND s.host_id IS NOT NULL AND s.ended_at IS NOT NULL AND s.verified_at IS NULL
@@ -42,12 +39,9 @@ type FoundSandboxesParams struct {
 
 // They are on the host that lists them, whatever the ledger says of one that does not report,
 // and lost work may be saved after all. Those of live attempts stay where their task calls them.
-func (q *Queries) FoundSandboxes(ctx context.Context, arg FoundSandboxesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, foundSandboxes, arg.HostID, arg.Ids, arg.Fresh)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) FoundSandboxes(ctx context.Context, arg FoundSandboxesParams) error {
+	_, err := q.db.Exec(ctx, foundSandboxes, arg.HostID, arg.Ids, arg.Fresh)
+	return err
 }
 
 const hostLost = `-- name: HostLost :execrows

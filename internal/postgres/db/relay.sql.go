@@ -178,7 +178,7 @@ func (q *Queries) LockRelay(ctx context.Context, taskID string, owner string) (s
 	return task_id, err
 }
 
-const moveRelayed = `-- name: MoveRelayed :execrows
+const moveRelayed = `-- name: MoveRelayed :exec
 UPDATE sandboxes SET relayed = $1, counters = $2,
     events_due_at = CASE WHEN last_sequence > $1 THEN coalesce(events_due_at, now()) END
 WHERE id = $3 AND relayed = $4::bigint
@@ -191,17 +191,14 @@ type MoveRelayedParams struct {
 	Before   int64
 }
 
-func (q *Queries) MoveRelayed(ctx context.Context, arg MoveRelayedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, moveRelayed,
+func (q *Queries) MoveRelayed(ctx context.Context, arg MoveRelayedParams) error {
+	_, err := q.db.Exec(ctx, moveRelayed,
 		arg.Until,
 		arg.Counters,
 		arg.ID,
 		arg.Before,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const putEventsBack = `-- name: PutEventsBack :exec
@@ -349,7 +346,7 @@ func (q *Queries) SlotGranted(ctx context.Context, taskID string) (time.Time, er
 	return granted_at, err
 }
 
-const sweepEvents = `-- name: SweepEvents :execrows
+const sweepEvents = `-- name: SweepEvents :exec
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     SELECT s.id FROM sandboxes s
     WHERE s.events_due_at <= now() AND NOT EXISTS (SELECT FROM task_outbox r WHERE r.sandbox_id = s.id)
@@ -357,12 +354,9 @@ UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
 `
 
 // Events of sandboxes that no task looks at any more are not for the relay.
-func (q *Queries) SweepEvents(ctx context.Context) (int64, error) {
-	result, err := q.db.Exec(ctx, sweepEvents)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+func (q *Queries) SweepEvents(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, sweepEvents)
+	return err
 }
 
 const takeEvents = `-- name: TakeEvents :one

@@ -264,7 +264,7 @@ func (q *Queries) RemoveCounts(ctx context.Context, ids []string) error {
 	return err
 }
 
-const removeEventFields = `-- name: RemoveEventFields :execrows
+const removeEventFields = `-- name: RemoveEventFields :exec
 DELETE FROM event_fields WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
 `
 
@@ -275,17 +275,14 @@ type RemoveEventFieldsParams struct {
 	Until          int64
 }
 
-func (q *Queries) RemoveEventFields(ctx context.Context, arg RemoveEventFieldsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, removeEventFields,
+func (q *Queries) RemoveEventFields(ctx context.Context, arg RemoveEventFieldsParams) error {
+	_, err := q.db.Exec(ctx, removeEventFields,
 		arg.PartitionMonth,
 		arg.Ids,
 		arg.After,
 		arg.Until,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const removeEvents = `-- name: RemoveEvents :execrows

@@ -142,7 +142,7 @@ func (q *Queries) LedgerSandbox(ctx context.Context, id string) (LedgerSandboxRo
 	return i, err
 }
 
-const markReappeared = `-- name: MarkReappeared :execrows
+const markReappeared = `-- name: MarkReappeared :exec
 UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
     provider_id = coalesce(nullif($1::text, ''), provider_id),
     made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
@@ -159,17 +159,14 @@ type MarkReappearedParams struct {
 }
 
 // One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
-func (q *Queries) MarkReappeared(ctx context.Context, arg MarkReappearedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, markReappeared,
+func (q *Queries) MarkReappeared(ctx context.Context, arg MarkReappearedParams) error {
+	_, err := q.db.Exec(ctx, markReappeared,
 		arg.ProviderID,
 		arg.CreatedAt,
 		arg.Prices,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const newestEvents = `-- name: NewestEvents :many
@@ -446,7 +443,7 @@ func (q *Queries) SandboxRunning(ctx context.Context, arg SandboxRunningParams) 
 	return result.RowsAffected(), nil
 }
 
-const sandboxSeen = `-- name: SandboxSeen :execrows
+const sandboxSeen = `-- name: SandboxSeen :exec
 UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif($1::text, '')),
     made_at = coalesce(made_at, least(greatest($2::timestamptz, created_at), now())),
     price_per_second = coalesce(price_per_second, ($3::jsonb -> provider ->> 'per_second')::float8),
@@ -464,17 +461,14 @@ type SandboxSeenParams struct {
 
 // A look found it there: it was made, whoever could not write that, and it is not gone after all.
 // What its provider's clock says lies between the intent and now.
-func (q *Queries) SandboxSeen(ctx context.Context, arg SandboxSeenParams) (int64, error) {
-	result, err := q.db.Exec(ctx, sandboxSeen,
+func (q *Queries) SandboxSeen(ctx context.Context, arg SandboxSeenParams) error {
+	_, err := q.db.Exec(ctx, sandboxSeen,
 		arg.ProviderID,
 		arg.CreatedAt,
 		arg.Prices,
 		arg.ID,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const sandboxUnmade = `-- name: SandboxUnmade :execrows

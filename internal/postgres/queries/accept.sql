@@ -72,7 +72,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('omoi dependencies ' || @organizat
 -- name: LockTask :one
 SELECT * FROM tasks WHERE organization_id = @organization_id AND id = @id FOR UPDATE;
 
--- name: PatchTask :execrows
+-- name: PatchTask :exec
 UPDATE tasks SET
     title = coalesce(sqlc.narg('title'), title),
     description = coalesce(sqlc.narg('description'), description),

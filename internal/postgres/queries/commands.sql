@@ -28,7 +28,7 @@ UPDATE commands SET args = args || @args WHERE id = @id;
 UPDATE commands SET state = 'too_late', reason = @reason, settled_at = now()
 WHERE task_id = @task_id AND state = 'accepted' AND kind <> 'retry';
 
--- name: ResendRetries :execrows
+-- name: ResendRetries :exec
 -- Retries that no run has taken up go out again, as starts.
 UPDATE commands SET sent_at = NULL
 WHERE task_id = @task_id AND kind = 'retry' AND state = 'accepted' AND claimed_by IS NULL AND sent_at IS NOT NULL;

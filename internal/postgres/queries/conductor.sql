@@ -46,7 +46,7 @@ VALUES (@id, @cycle_id, @organization_id, sqlc.narg('coherence_score'), @coheren
     @duplicate_count, @termination_count, @coordination_count, @details)
 ON CONFLICT (cycle_id, organization_id) DO NOTHING;
 
--- name: LinkDuplicate :execrows
+-- name: LinkDuplicate :exec
 -- Only tasks that are there still. What a model has said words do not change.
 INSERT INTO detected_duplicates AS d (id, conductor_analysis_id, organization_id, task1_id, task2_id, agent1_id, agent2_id, is_duplicate,
     spoken_by, similarity_score, work_description, resources)
@@ -62,7 +62,7 @@ WHERE d.spoken_by = 'words' OR excluded.spoken_by = 'model';
 -- name: ConductorRan :exec
 INSERT INTO component_heartbeats (part, at) VALUES ('conductor', now()) ON CONFLICT (part) DO UPDATE SET at = now();
 
--- name: ForgetConducted :execrows
+-- name: ForgetConducted :exec
 DELETE FROM conductor_analyses WHERE id = ANY (ARRAY(
     SELECT c.id FROM conductor_analyses c WHERE c.created_at < now() - @keep::interval ORDER BY c.created_at LIMIT 5000));
 

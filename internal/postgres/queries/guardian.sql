@@ -81,7 +81,7 @@ VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spok
     @needs_steering, @steering_type, @current_focus, @confidence, @first_seen, @last_seen, @analysis, @subject, @rules, @judged_at)
 ON CONFLICT (cycle_id, sandbox_id) DO NOTHING;
 
--- name: ForgetAnalyses :execrows
+-- name: ForgetAnalyses :exec
 -- Those that led to nothing.
 DELETE FROM guardian_analyses WHERE id = ANY (ARRAY(
     SELECT g.id FROM guardian_analyses g WHERE g.judged_at < now() - @keep::interval
@@ -128,7 +128,7 @@ VALUES (@organization_id, @event_type, @entity_type, @entity_id, @payload);
 -- name: PlannedInterventions :many
 SELECT * FROM interventions WHERE state = 'planned' AND sandbox_id > @after::text AND sandbox_id <= @upto::text ORDER BY planned_at, id;
 
--- name: ExpireInterventions :execrows
+-- name: ExpireInterventions :exec
 UPDATE interventions SET state = 'expired', settled_at = now(), reason = reason || '; nobody carried it out in time'
 WHERE state = 'planned' AND planned_at < now() - @stale::interval;
 

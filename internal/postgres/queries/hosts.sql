@@ -36,7 +36,7 @@ WHERE host_id = @host_id AND verified_at IS NULL AND state <> 'lost';
 SELECT s.id FROM sandboxes s JOIN attempts a ON a.sandbox_id = s.id
 WHERE s.host_id = @host_id AND s.state = 'lost' AND a.ended_at IS NULL ORDER BY s.id;
 
--- name: FoundSandboxes :execrows
+-- name: FoundSandboxes :exec
 -- They are on the host that lists them, whatever the ledger says of one that does not report,
 -- and lost work may be saved after all. Those of live attempts stay where their task calls them.
 UPDATE sandboxes s SET host_id = @host_id, state = CASE WHEN s.state = 'lost' THEN 'running' ELSE s.state END,
@@ -54,7 +54,7 @@ WHERE s.provider = @provider AND s.verified_at IS NULL AND s.machine AND s.state
     AND s.ended_at IS NOT NULL AND s.host_id IS NOT NULL AND (s.gone_at IS NULL OR s.made_at IS NULL)
 GROUP BY s.host_id, h.name, h.lost_at, h.seen_at ORDER BY count(*) DESC, s.host_id LIMIT 3;
 
--- name: CloseBare :execrows
+-- name: CloseBare :exec
 -- Nobody ends an unmanaged sandbox: it counts as gone when it was silent for so long, and soon if its first event was refused.
 UPDATE sandboxes SET state = 'gone', gone_at = coalesce(gone_at, now()), ended_at = coalesce(ended_at, now())
 WHERE provider = 'bare' AND state = 'running'

@@ -68,7 +68,7 @@ RETURNING last_sequence, relayed;
 UPDATE sandboxes SET events_due_at = least(events_due_at, now() + sqlc.arg(pause)::float8 * interval '1 second')
 WHERE id = sqlc.arg(id);
 
--- name: MoveRelayed :execrows
+-- name: MoveRelayed :exec
 UPDATE sandboxes SET relayed = sqlc.arg(until), counters = sqlc.arg(counters),
     events_due_at = CASE WHEN last_sequence > sqlc.arg(until) THEN coalesce(events_due_at, now()) END
 WHERE id = sqlc.arg(id) AND relayed = sqlc.arg(before)::bigint;
@@ -106,7 +106,7 @@ RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now
 UPDATE task_outbox SET lease_until = NULL WHERE task_id IN (
     SELECT r.task_id FROM task_outbox r WHERE r.lease_until > now() AND r.leased_by = '' FOR UPDATE SKIP LOCKED);
 
--- name: SweepEvents :execrows
+-- name: SweepEvents :exec
 -- Events of sandboxes that no task looks at any more are not for the relay.
 UPDATE sandboxes SET events_due_at = NULL WHERE id IN (
     SELECT s.id FROM sandboxes s

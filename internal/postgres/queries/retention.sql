@@ -19,7 +19,7 @@ UPDATE removals SET done = true WHERE kind = @kind AND subject = ANY (@ids::text
 -- name: RemoveEvents :execrows
 DELETE FROM sandbox_events WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
--- name: RemoveEventFields :execrows
+-- name: RemoveEventFields :exec
 DELETE FROM event_fields WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveCounts :exec

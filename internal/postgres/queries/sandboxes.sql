@@ -105,7 +105,7 @@ ON CONFLICT (id) DO NOTHING;
 -- name: TextByID :one
 SELECT content FROM stored_texts WHERE id = @id;
 
--- name: MarkReappeared :execrows
+-- name: MarkReappeared :exec
 -- One that was verified gone is there again: its row takes it up, at a time after its deletion, and nobody has seen it to be gone since.
 UPDATE sandboxes SET adopted_at = now(), gone_at = NULL, verified_at = NULL, state = 'deleting', deleted_at = coalesce(deleted_at, created_at),
     provider_id = coalesce(nullif(@provider_id::text, ''), provider_id),
@@ -119,7 +119,7 @@ WHERE id = @id AND verified_at IS NOT NULL;
 SELECT count(*)::bigint AS again, coalesce(min(id), '')::text AS id FROM sandboxes
 WHERE verified_at IS NULL AND machine AND state <> 'lost' AND adopted_at > deleted_at;
 
--- name: SandboxSeen :execrows
+-- name: SandboxSeen :exec
 -- A look found it there: it was made, whoever could not write that, and it is not gone after all.
 -- What its provider's clock says lies between the intent and now.
 UPDATE sandboxes SET provider_id = coalesce(provider_id, nullif(@provider_id::text, '')),
