@@ -2,12 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // diskFresh is how long the last answer about the disk stands.
@@ -36,7 +33,7 @@ func (s *Store) Writable(ctx context.Context) error {
 
 // wrote looks whether a write found the disk full, and returns its error.
 func (s *Store) wrote(ctx context.Context, err error) error {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == diskFull && s.disk.note(translate("write to the database", err)) {
+	if sqlState(err) == diskFull && s.disk.note(translate("write to the database", err)) {
 		s.log.ErrorContext(ctx, "disk of the database is full: nothing can be stored; free disk space there", slog.Any("error", err))
 	}
 	return err

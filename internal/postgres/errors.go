@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -29,14 +30,14 @@ func translate(doing string, err error) error {
 
 // codedCause finds the code of an error that comes from the database or the way to it.
 func codedCause(err error) *task.Error {
-	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
 	var network net.Error
+	state := sqlState(err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return task.Errorf(task.CodeNotFound, "There is no such thing here.")
-	case errors.As(err, &pg):
-		return codedState(pg)
+	case state != "":
+		return codedState(state)
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), closed(err):
 		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.")
 	}
@@ -52,17 +53,17 @@ func closed(err error) bool {
 }
 
 // codedState maps the SQLSTATE of a refusal.
-func codedState(pg *pgconn.PgError) *task.Error {
+func codedState(state string) *task.Error {
 	switch {
-	case pg.Code == "23505":
+	case state == "23505":
 		return task.Errorf(task.CodeConflict, "It exists already.")
-	case pg.Code == "23503":
+	case state == "23503":
 		return task.Errorf(task.CodeNotFound, "It refers to something that is not there.")
-	case strings.HasPrefix(pg.Code, "23"), strings.HasPrefix(pg.Code, "22"):
+	case ofClass(state, "22", "23"):
 		return task.Errorf(task.CodeInvalid, "The database refuses this value.")
-	case pg.Code == diskFull:
+	case state == diskFull:
 		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.")
-	case transient(pg.Code):
+	case ofClass(state, "08", "40", "53", "57", "55P03"): // connection, conflict, lack of resources, shutdown, a lock that was not to be had
 		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.")
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
@@ -71,22 +72,21 @@ func codedState(pg *pgconn.PgError) *task.Error {
 // diskFull is the SQLSTATE of a write that found no room.
 const diskFull = "53100"
 
-// transient names the SQLSTATEs that say "not now": connection, conflict of transactions,
-// lack of resources, shutdown, a lock that was not to be had.
-func transient(code string) bool {
-	for _, class := range []string{"08", "40", "53", "57", "55P03"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
+// sqlState returns the SQLSTATE with which the database refused; empty: it did not.
+func sqlState(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
 	}
-	return false
+	return ""
+}
+
+// ofClass reports whether a SQLSTATE begins like one of these.
+func ofClass(state string, classes ...string) bool {
+	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasPrefix(state, class) })
 }
 
 // repeatable reports whether the same transaction may succeed when it is run again at once.
-func repeatable(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
-}
+func repeatable(err error) bool { return ofClass(sqlState(err), "40001", "40P01") }
 
 // violates reports whether err is the refusal of the named constraint.
 func violates(err error, constraint string) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -199,17 +198,11 @@ func makeBare(ctx context.Context, conn *pgxpool.Conn, ids []string) error {
 }
 
 // outdated reports whether the plan did not fit the rows: the division in sqlMoveSandboxes.
-func outdated(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == "22012"
-}
+func outdated(err error) bool { return sqlState(err) == "22012" }
 
 // isDataError reports whether the values are at fault: no text, number or JSON that the
 // database takes, or one too large or too deep for it.
-func isDataError(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && !outdated(err) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "54"))
-}
+func isDataError(err error) bool { return !outdated(err) && ofClass(sqlState(err), "22", "54") }
 
 // queued makes the methods of [db.Queries] that answer nothing add their statement to a batch. They return no error.
 type queued struct {

@@ -2,11 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"sync"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
@@ -120,12 +116,8 @@ func (p *eventPlan) remembers(r ingest.Request) bool {
 // unlessRefused is nil where the database has refused the transaction for what it holds: by
 // then nothing is stored. Of anything else, such as a lost connection, that is not known.
 func unlessRefused(err error) error {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		for _, class := range []string{"22", "23", "40", "54"} {
-			if strings.HasPrefix(pg.Code, class) {
-				return nil
-			}
-		}
+	if ofClass(sqlState(err), "22", "23", "40", "54") {
+		return nil
 	}
 	return err
 }

@@ -2,12 +2,10 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/omoi-dev/omoi/internal/postgres/db"
 	"github.com/omoi-dev/omoi/internal/retention"
@@ -153,10 +151,7 @@ func (s *Store) dropMonths(ctx context.Context, now time.Time) (dropped int64, e
 }
 
 // lockTaken reports whether a statement gave up waiting for a lock, or was the victim of a deadlock.
-func lockTaken(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code == "55P03" || pg.Code == "40P01")
-}
+func lockTaken(err error) bool { return ofClass(sqlState(err), "55P03", "40P01") }
 
 // kept is [task.CodeGone] if retention removed that kind of data of a sandbox; of names the sandbox to readers.
 func (s *Store) kept(ctx context.Context, kind, subject, of string) error {
