@@ -150,22 +150,24 @@ func failedBefore(ctx context.Context, q *db.Queries, a task.CommandRequest, r t
 // attempt began means that its work is being published, or brought to a validator, which the row does
 // not say. A sandbox may speak before the row shows it: the attempt is asked.
 func judgedState(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.State {
-	rounds := row.ValidationRounds
-	blocked := task.BlockedReason(row.BlockedReason)
-	if row.QueuedAt != nil { // the gate's reason to wait: the task is not parked
-		blocked = task.BlockedNone
-	}
-	s := task.State{
-		Status: task.Status(row.Status), Continuous: row.Continuous,
-		Rounds: rounds, Round: roundsSoFar(row.Result),
-		Blocked: blocked, Attempts: row.AttemptCount, Retries: row.RetryCount,
-		MaxRetries: row.MaxRetries, Revisions: row.RevisionCount, Replacements: row.ReplacementCount,
+	s := stateOf(row)
+	if row.QueuedAt == nil { // else it is the gate's reason to wait: the task is not parked
+		s.Blocked = task.BlockedReason(row.BlockedReason)
 	}
 	if last != nil && last.EndedAt == nil {
 		s.SandboxID = last.SandboxID
 	}
 	s.Stage = judgedStage(row, success, last)
 	return s
+}
+
+// stateOf is what a task's row alone says, but why it is blocked.
+func stateOf(row db.Task) task.State {
+	return task.State{
+		Status: task.Status(row.Status), Continuous: row.Continuous, Rounds: row.ValidationRounds, Round: roundsSoFar(row.Result),
+		Attempts: row.AttemptCount, Retries: row.RetryCount, MaxRetries: row.MaxRetries,
+		Revisions: row.RevisionCount, Replacements: row.ReplacementCount,
+	}
 }
 
 func judgedStage(row db.Task, success db.SuccessAcceptedRow, last *db.Attempt) task.Stage {

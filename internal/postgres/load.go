@@ -236,12 +236,7 @@ func (l *loading) publishable() bool {
 }
 
 func (l *loading) state() task.State {
-	s := task.State{
-		Status: task.Status(l.row.Status), Continuous: l.row.Continuous,
-		Rounds: l.row.ValidationRounds, Round: roundsSoFar(l.row.Result),
-		Attempts: l.row.AttemptCount, Retries: l.row.RetryCount, MaxRetries: l.row.MaxRetries,
-		Revisions: l.row.RevisionCount, Replacements: l.row.ReplacementCount,
-	}
+	s := stateOf(l.row)
 	if s.Rounds > 0 && handed(l.row.Status, l.last) {
 		s.Stage = task.StageValidate
 	}
