@@ -54,10 +54,9 @@ func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.
 	if p.Replace {
 		row = db.LockTranscriptRow{SandboxID: row.SandboxID}
 	}
-	has := markOf(row)
-	then := transcript.Mark{
-		Stored: true, Received: p.Offset + int64(len(p.Content)), Sum: sumOf(p), CutBytes: row.Cut,
-	}
+	has := transcript.Mark{Received: row.Received, Sum: row.Sum, CutBytes: row.Cut}
+	sum := int64(transcript.Sum(uint32(p.Sum), p.Content)) //nolint:gosec // G115: the API takes no more
+	then := transcript.Mark{Stored: true, Received: p.Offset + int64(len(p.Content)), Sum: sum, CutBytes: row.Cut}
 	switch {
 	case !p.Replace && has.Received == then.Received && has.Sum == then.Sum:
 		return then, nil // its answer was lost
@@ -71,15 +70,6 @@ func settlePiece(ctx context.Context, q *db.Queries, p transcript.Piece, row db.
 		})
 	}
 	return rewrite(ctx, q, p, then)
-}
-
-func markOf(row db.LockTranscriptRow) transcript.Mark {
-	return transcript.Mark{Received: row.Received, Sum: row.Sum, CutBytes: row.Cut}
-}
-
-// sumOf is the sum of all up to the end of a piece.
-func sumOf(p transcript.Piece) int64 {
-	return int64(transcript.Sum(uint32(p.Sum), p.Content)) //nolint:gosec // G115: the API takes no more
 }
 
 // rewrite stores a transcript as a whole, cut if it has grown too long.
@@ -149,8 +139,5 @@ func (s *Store) SandboxTranscript(ctx context.Context, sandboxID, runID string) 
 // left; false if there is none.
 func (s *Store) EarlierTranscript(ctx context.Context, taskID string, attempt int) (transcript.Info, bool, error) {
 	row, found, err := maybe(s.q.EarlierTranscript(ctx, &taskID, &attempt))
-	return transcriptInfo(db.TaskTranscriptsRow{
-		RunKey: row.RunKey, SessionID: row.SessionID, SandboxID: row.SandboxID, Attempt: task.Deref(row.Attempt),
-		Bytes: row.Bytes, Cut: row.Cut, UpdatedAt: row.UpdatedAt,
-	}), found, translate("look for an earlier transcript", err)
+	return transcriptInfo(db.TaskTranscriptsRow(row)), found, translate("look for an earlier transcript", err)
 }

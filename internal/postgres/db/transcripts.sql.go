@@ -63,7 +63,8 @@ func (q *Queries) BeginTranscript(ctx context.Context, arg BeginTranscriptParams
 }
 
 const earlierTranscript = `-- name: EarlierTranscript :one
-SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, NULL::timestamptz AS removed_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = $1 AND s.task_id = t.task_id AND s.attempt < $2
     AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
@@ -76,10 +77,11 @@ type EarlierTranscriptRow struct {
 	RunKey    string
 	SessionID string
 	SandboxID string
-	Attempt   *int
+	Attempt   int
 	Bytes     int64
 	Cut       int64
 	UpdatedAt time.Time
+	RemovedAt *time.Time
 }
 
 // The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
@@ -95,6 +97,7 @@ func (q *Queries) EarlierTranscript(ctx context.Context, taskID *string, attempt
 		&i.Bytes,
 		&i.Cut,
 		&i.UpdatedAt,
+		&i.RemovedAt,
 	)
 	return i, err
 }

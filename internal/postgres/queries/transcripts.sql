@@ -50,7 +50,8 @@ WHERE s.id = sqlc.arg(sandbox_id) AND t.run_key = sqlc.arg(run_key);
 -- name: EarlierTranscript :one
 -- The newest that an attempt before this one has left, also where retention removed it: the agent asks for it, and says that it
 -- starts without. What a validator thought is no work to go on with.
-SELECT t.run_key, t.session_id, t.sandbox_id, s.attempt, octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at
+SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
+    octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, NULL::timestamptz AS removed_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = sqlc.arg(task_id) AND s.task_id = t.task_id AND s.attempt < sqlc.arg(attempt)
     AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
