@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -54,7 +55,8 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 			return err
 		}
 		if !ticket.CanMove(from, phase) {
-			return phaseRefused(from, phase)
+			return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.",
+				from, phase, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none"))
 		}
 		return q.SetTicketPhase(ctx, phase, id)
 	})
@@ -62,14 +64,6 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 		return client.Ticket{}, missing(translate("move ticket "+id, err), "There is no ticket %s.", id)
 	}
 	return s.Ticket(ctx, organizationID, id)
-}
-
-func phaseRefused(from, to string) error {
-	next := "none"
-	if moves := ticket.PhaseMoves(from); len(moves) > 0 {
-		next = strings.Join(moves, ", ")
-	}
-	return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.", from, to, next)
 }
 
 // goOn lets a task go on that was parked for a pause which has ended meanwhile, or for a budget that was raised.

@@ -18,13 +18,13 @@ import (
 // Installation answers the id of this installation: the label of every sandbox of ours. The
 // first call makes it.
 func (s *Store) Installation(ctx context.Context) (string, error) {
-	id, err := s.q.InstallationID(ctx)
-	if errors.Is(err, pgx.ErrNoRows) {
-		if err := s.q.MakeInstallation(ctx, task.NewSandboxID()); err != nil {
-			return "", translate("make the installation's id", err)
-		}
-		id, err = s.q.InstallationID(ctx)
+	if id, found, err := maybe(s.q.InstallationID(ctx)); found || err != nil {
+		return id, translate("read the installation's id", err)
 	}
+	if err := s.q.MakeInstallation(ctx, task.NewSandboxID()); err != nil {
+		return "", translate("make the installation's id", err)
+	}
+	id, err := s.q.InstallationID(ctx)
 	return id, translate("read the installation's id", err)
 }
 
@@ -168,10 +168,9 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if off.class == task.ClassTerminated {
 		why.Code = task.ReasonTerminated
 	}
-	err = q.AbandonTask(ctx, db.AbandonTaskParams{
+	if err := q.AbandonTask(ctx, db.AbandonTaskParams{
 		FailureClass: string(off.class), Reason: new(storable(off.reason)), EndReason: why.Stored(), ID: taskID,
-	})
-	if err != nil {
+	}); err != nil {
 		return false, err
 	}
 	if err := q.ReleaseSlot(ctx, taskID); err != nil {
@@ -183,10 +182,9 @@ func (off writeOff) write(ctx context.Context, q *db.Queries, taskID string) (en
 	if err := q.PointRelay(ctx, taskID, nil); err != nil {
 		return false, err
 	}
-	err = q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
+	if err := q.EndOpenAttempts(ctx, db.EndOpenAttemptsParams{
 		TaskID: taskID, FailureClass: string(off.class), Reason: storable(off.reason), EndReason: why.Stored(),
-	})
-	if err != nil {
+	}); err != nil {
 		return false, err
 	}
 	return true, admit(ctx, q, found.Task.OrganizationID, found.Task.ProjectID)

@@ -131,16 +131,9 @@ const frozenLookback = 7 * 24 * time.Hour
 func thawedAt(at time.Time, spans []db.FrozenSinceRow) time.Time {
 	var frozen time.Duration
 	for _, s := range spans {
-		frozen += max(s.Until.Sub(later(at, s.Since)), 0)
+		frozen += max(min(s.Until.Sub(at), s.Until.Sub(s.Since)), 0)
 	}
 	return at.Add(frozen)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // SaveAnalysis stores an analysis, unless its cycle has one of the sandbox, and in the same transaction the intervention that plan

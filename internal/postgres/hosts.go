@@ -53,12 +53,8 @@ func (s *Store) host(ctx context.Context, id string) (client.Host, error) {
 // LoseHost declares a machine lost for good: its sandboxes are lost, nothing is verified any
 // more, and attempts that live there end as infrastructure failure. [task.CodeNotFound] if it
 // never reported, [task.CodeConflict] if it still does.
-func (s *Store) LoseHost(ctx context.Context, id string) (client.Host, error) {
-	h, err := s.loseHost(ctx, id)
-	return h, translate("declare host "+id+" lost", err)
-}
-
-func (s *Store) loseHost(ctx context.Context, id string) (client.Host, error) {
+func (s *Store) LoseHost(ctx context.Context, id string) (_ client.Host, err error) {
+	defer func() { err = translate("declare host "+id+" lost", err) }()
 	before, err := s.host(ctx, id)
 	if err != nil {
 		return before, err
@@ -74,7 +70,8 @@ func (s *Store) loseHost(ctx context.Context, id string) (client.Host, error) {
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return before, errStillBeats(before)
+		return before, task.Errorf(task.CodeConflict, "The host %s still reports, at %s last, so it is not lost. Stop its worker first if it is not to come back.",
+			before.ID, before.SeenAt.UTC().Format(time.RFC3339))
 	case err != nil:
 		return before, err
 	}
@@ -82,11 +79,6 @@ func (s *Store) loseHost(ctx context.Context, id string) (client.Host, error) {
 		return before, err
 	}
 	return s.host(ctx, id)
-}
-
-func errStillBeats(h client.Host) error {
-	return task.Errorf(task.CodeConflict, "The host %s still reports, at %s last, so it is not lost. Stop its worker first if it is not to come back.",
-		h.ID, h.SeenAt.UTC().Format(time.RFC3339))
 }
 
 // tellLost reports in the name of sandboxes that they are lost, once each: what an event

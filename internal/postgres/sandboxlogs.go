@@ -21,11 +21,8 @@ func (s *Store) WantLog(ctx context.Context, sandboxID string, patience time.Dur
 
 // LogState tells whether a log was read to its end since asked, and whether it has ended.
 func (s *Store) LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error) {
-	row, err := s.q.LogLook(ctx, &asked, sandboxID)
-	if err = translate("look at the log of sandbox "+sandboxID, err); task.CodeOf(err) == task.CodeNotFound {
-		err = nil
-	}
-	return row.Fresh, row.Kept, err
+	row, _, err := maybe(s.q.LogLook(ctx, &asked, sandboxID))
+	return row.Fresh, row.Kept, translate("look at the log of sandbox "+sandboxID, err)
 }
 
 // LogEnd answers up to where a log is stored.

@@ -17,14 +17,13 @@ func (s *Store) EnsureOwner(ctx context.Context, organizationID string) (string,
 
 // EnsureUser finds or makes the user of that name and answers its id.
 func (s *Store) EnsureUser(ctx context.Context, organizationID, name string) (string, error) {
-	id, err := s.q.UserByName(ctx, organizationID, name)
-	if err = translate("read user "+name, err); task.CodeOf(err) != task.CodeNotFound {
-		return id, err
+	if id, found, err := maybe(s.q.UserByName(ctx, organizationID, name)); found || err != nil {
+		return id, translate("read user "+name, err)
 	}
 	if err := s.q.MakeUser(ctx, db.MakeUserParams{ID: task.NewID(), OrganizationID: organizationID, Name: name}); err != nil {
 		return "", translate("make user "+name, err)
 	}
-	id, err = s.q.UserByName(ctx, organizationID, name)
+	id, err := s.q.UserByName(ctx, organizationID, name)
 	return id, translate("read user "+name, err)
 }
 
