@@ -159,9 +159,12 @@ func (b *beginning) tooManyUnverified(ctx context.Context) (task.Reason, error) 
 	if n.Unverified < limit {
 		return task.Reason{}, nil
 	}
-	hosts, err := b.unverifiedHosts(ctx)
+	hosts, err := b.q.UnverifiedByHost(ctx, b.cfg.HostFresh, b.row.Provider)
 	return task.Reason{
-		Code: task.ReasonUnverifiedLimit, Provider: b.row.Provider, Used: float64(n.Unverified), Limit: float64(limit), Hosts: hosts,
+		Code: task.ReasonUnverifiedLimit, Provider: b.row.Provider, Used: float64(n.Unverified), Limit: float64(limit),
+		Hosts: mapAll(hosts, func(r db.UnverifiedByHostRow) task.HostReason {
+			return task.HostReason{Name: nameOf(r.ID, r.Name), Sandboxes: int(r.Unverified), Online: r.Beats}
+		}),
 	}, err
 }
 

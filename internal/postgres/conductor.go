@@ -58,7 +58,11 @@ func (s *Store) Compared(ctx context.Context, organizationID string, taskIDs []s
 // were found or told apart; it reports whether it did.
 func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs []conductor.Duplicate) (saved bool, err error) {
 	err = s.inTx(ctx, func(q *db.Queries) error {
-		n, err := q.InsertConducted(ctx, conductedParams(a))
+		n, err := q.InsertConducted(ctx, db.InsertConductedParams{
+			ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost,
+			SystemStatus: a.Status, NumAgents: a.Agents, Judged: a.Judged, DuplicateCount: a.Duplicates,
+			TerminationCount: a.Terminations, CoordinationCount: a.Coordinations, Details: a.Details,
+		})
 		if saved = n > 0; err != nil || !saved {
 			return err
 		}
@@ -70,14 +74,6 @@ func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs [
 		return tellConducted(ctx, q, a)
 	})
 	return saved, translate("store the analysis of organization "+a.OrganizationID, err)
-}
-
-func conductedParams(a conductor.Analysis) db.InsertConductedParams {
-	return db.InsertConductedParams{
-		ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost, SystemStatus: a.Status,
-		NumAgents: a.Agents, Judged: a.Judged, DuplicateCount: a.Duplicates,
-		TerminationCount: a.Terminations, CoordinationCount: a.Coordinations, Details: a.Details,
-	}
 }
 
 // linkDuplicate writes a pair in the one order of its ids.

@@ -126,14 +126,6 @@ func (s *Store) Adopt(ctx context.Context, provider, hostID string, listed []san
 	return nil
 }
 
-// unverifiedHosts lists the hosts whose sandboxes are not verified deleted.
-func (b *beginning) unverifiedHosts(ctx context.Context) ([]task.HostReason, error) {
-	rows, err := b.q.UnverifiedByHost(ctx, b.cfg.HostFresh, b.row.Provider)
-	return mapAll(rows, func(r db.UnverifiedByHostRow) task.HostReason {
-		return task.HostReason{Name: nameOf(r.ID, r.Name), Sandboxes: int(r.Unverified), Online: r.Beats}
-	}), err
-}
-
 // nameOf names a machine to people.
 func nameOf(id, name string) string {
 	if name == "" || name == id {

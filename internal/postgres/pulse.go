@@ -90,10 +90,6 @@ func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time
 			beaten = true
 		}
 	}
-	return s.readInterrupter(ctx, sandboxID, out)
-}
-
-func (s *Store) readInterrupter(ctx context.Context, sandboxID string, out *task.Pulse) error {
 	if !out.Interrupted {
 		return nil
 	}
