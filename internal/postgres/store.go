@@ -56,7 +56,6 @@ type Store struct {
 	pool *pgxpool.Pool
 	q    *db.Queries
 	cfg  Config
-	log  *slog.Logger
 
 	known   knownSandboxes
 	disk    disk
@@ -120,8 +119,7 @@ func settle(chosen map[string]string) func(context.Context, *pgx.Conn) error {
 
 // New makes a store on a pool that is open already; closing the store closes the pool.
 func New(pool *pgxpool.Pool, cfg Config) *Store {
-	cfg = cfg.withDefaults()
-	s := &Store{pool: pool, q: db.New(pool), cfg: cfg, log: cfg.Log}
+	s := &Store{pool: pool, q: db.New(pool), cfg: cfg.withDefaults()}
 	s.commits = sync.OnceValues(s.openCommits)
 	return s
 }
@@ -175,12 +173,8 @@ func (c Config) withDefaults() Config {
 	c.Settings = settingsWithDefaults(c.Settings)
 	c.HostFresh = cmp.Or(c.HostFresh, 30*time.Second)
 	c.PulsePeriod = cmp.Or(c.PulsePeriod, 5*time.Second)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Counter == nil {
-		c.Counter = noCounter{}
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Counter = cmp.Or[Counter](c.Counter, noCounter{})
 	return c
 }
 
