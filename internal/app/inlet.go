@@ -9,6 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // inlet is the way by which a worker puts the requests of sandboxes that reach nothing to the
@@ -108,4 +109,29 @@ func ports(s *postgres.Store) api.Ports {
 		Messages: s, Feedback: s, Transcripts: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
 		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s,
 	}
+}
+
+// endedRuns finds tasks whose workflow was ended from outside.
+type endedRuns struct {
+	store interface {
+		RunLoaded(ctx context.Context, taskID string) (bool, error)
+		Abandon(ctx context.Context, taskID, reason string) error
+	}
+	runs interface {
+		CurrentRun(ctx context.Context, taskID string) (runID string, open bool, err error)
+	}
+}
+
+// writeOff writes the task off if nobody will end it, and reports whether. What Temporal
+// cannot tell stays as it is.
+func (e endedRuns) writeOff(ctx context.Context, taskID string) (bool, error) {
+	loaded, err := e.store.RunLoaded(ctx, taskID)
+	if err != nil || !loaded {
+		return false, err
+	}
+	_, open, err := e.runs.CurrentRun(ctx, taskID)
+	if open || (err != nil && task.CodeOf(err) != task.CodeNotFound) {
+		return false, err
+	}
+	return true, e.store.Abandon(ctx, taskID, "The workflow was ended from outside.")
 }
