@@ -39,8 +39,11 @@ func (s state) encode() []byte {
 	return []byte(text + " " + sumOf([]byte(text)) + "\n")
 }
 
-func decodeState(b []byte) (state, bool) {
-	var s state
+func readState(dir string) (s state, ok bool) {
+	b, err := os.ReadFile(filepath.Join(dir, stateName))
+	if err != nil {
+		return state{}, false
+	}
 	var flag int
 	var sum string
 	n, err := fmt.Sscanf(string(b), "omoi-spool 1 %32s %020d %020d %d %020d %020d %8s\n",
@@ -53,12 +56,4 @@ func decodeState(b []byte) (state, bool) {
 		return state{}, false
 	}
 	return s, true
-}
-
-func readState(dir string) (state, bool) {
-	b, err := os.ReadFile(filepath.Join(dir, stateName))
-	if err != nil {
-		return state{}, false
-	}
-	return decodeState(b)
 }
