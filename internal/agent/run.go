@@ -175,7 +175,8 @@ func (s *session) started(notResumed error) {
 	case s.resume != nil:
 		data["resumed_session_id"], data["resumed_attempt"] = s.resume.SessionID, s.cfg.Resume.Attempt
 	}
-	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, cmp.Or(s.marks.SessionID, s.report.SessionID())
+	name, _ := s.spool.ID() // outlives a restart over the same spool
+	s.marks.Began, s.marks.Resumes, s.marks.SessionID = true, s.resume != nil, cmp.Or(s.marks.SessionID, name)
 	s.report.Emit(event.AgentStarted, data)
 	if notResumed != nil {
 		s.report.Emit(event.AgentResumeFailed, map[string]any{

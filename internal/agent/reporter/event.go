@@ -29,15 +29,12 @@ func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessag
 	full["task_id"], full["agent_id"], full["sandbox_id"] = r.cfg.TaskID, r.cfg.AgentID, r.cfg.SandboxID
 	whole := wireEvent{EventType: eventType, Source: event.SourceOf(eventType), OccurredAt: r.cfg.Now().UTC(), EventData: full}
 	body, err := json.Marshal(whole)
+	if len(body) > maxEventBytes {
+		shorten(full, len(body))
+		body, err = json.Marshal(whole)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", eventType, err)
-	}
-	if len(body) <= maxEventBytes {
-		return textcut.WithoutNUL(body), nil
-	}
-	shorten(full, len(body))
-	if body, err = json.Marshal(whole); err != nil {
-		return nil, fmt.Errorf("encode shortened %s: %w", eventType, err)
 	}
 	return textcut.WithoutNUL(body), nil
 }

@@ -146,12 +146,6 @@ func (r *Reporter) Count() int64 {
 	return r.count
 }
 
-// SessionID is a name for this agent's session that outlives a restart over the same spool.
-func (r *Reporter) SessionID() string {
-	id, _ := r.spool.ID()
-	return id
-}
-
 // Flush waits until everything that was emitted before is acknowledged. It returns ctx's
 // error if that comes first, and [ErrGone] if the API wants nothing more.
 func (r *Reporter) Flush(ctx context.Context) error {

@@ -166,7 +166,11 @@ func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spoo
 	}
 	acked, first := base+mark, records[0].N
 	if acked > s.spool.Last() || (acked < first-1 && s.spool.Rewind(acked) != nil) {
-		s.rename(acked, first)
+		s.log.Warn("server and spool disagree, numbering starts anew",
+			slog.Int64("acknowledged", acked), slog.Int64("first", first))
+		if err := s.spool.Rename(); err != nil {
+			s.log.Warn("spool state not written", slog.Any("error", err))
+		}
 		return again
 	}
 	if acked < first {
@@ -187,14 +191,6 @@ func acknowledgedOf(answer apiclient.Answer) (mark int64, told bool) {
 		return 0, false
 	}
 	return *said.Acknowledged, true
-}
-
-func (s *sender) rename(acked, first int64) {
-	s.log.Warn("server and spool disagree, numbering starts anew",
-		slog.Int64("acknowledged", acked), slog.Int64("first", first))
-	if err := s.spool.Rename(); err != nil {
-		s.log.Warn("spool state not written", slog.Any("error", err))
-	}
 }
 
 func batch(id string, first int64, records []spool.Record) []byte {
