@@ -42,6 +42,20 @@ type Message struct {
 	Repeated bool `json:"-"`
 }
 
+// Named adds to an event's data which message it is about and who has sent it, as far as it
+// is known: nil stands for what is not.
+func (m Message) Named(data map[string]any) map[string]any {
+	data["message_id"], data["sender_kind"], data["sender_id"] = orNil(m.ID), orNil(m.SenderKind), orNil(m.SenderID)
+	return data
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
 // Line is the line to the API.
 type Line interface {
 	Get(ctx context.Context, path string, timeout time.Duration) (apiclient.Answer, error)

@@ -95,24 +95,21 @@ func (f *Forwarder) take(ctx context.Context, asks []Ask) {
 		}
 		f.pending[ask.ID] = b
 		delete(before, ask.ID)
-		if !b.busy && !b.done {
-			f.set(ctx, ask, b)
+		if b.busy || b.done {
+			continue
 		}
+		within, cancel := context.WithCancel(ctx)
+		b.busy, b.cancel = true, cancel
+		f.group.Go(func() {
+			defer cancel()
+			f.carry(within, ask, b)
+		})
 	}
 	for _, b := range before {
 		if b.busy {
 			b.cancel()
 		}
 	}
-}
-
-func (f *Forwarder) set(ctx context.Context, ask Ask, b *pendingRequest) {
-	b.busy = true
-	ctx, b.cancel = context.WithCancel(ctx)
-	f.group.Go(func() {
-		defer b.cancel()
-		f.carry(ctx, ask, b)
-	})
 }
 
 // carry takes one request to the API and its answer back. What fails is tried again by a later

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("write the request: %w", err)
 	}
 	if wire.Len() > maxRequests {
-		return tooLong(req)
+		return tooLong(req), nil
 	}
 	select {
 	case t.room <- struct{}{}:
@@ -97,14 +98,12 @@ func (t *Transport) put(ask Ask) error {
 }
 
 // tooLong is what the API says to a request that it does not take: whoever asked may divide it.
-func tooLong(req *http.Request) (*http.Response, error) {
+func tooLong(req *http.Request) *http.Response {
 	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
-	header := http.Header{"Content-Type": {"application/problem+json"}}
-	text, err := written(http.StatusRequestEntityTooLarge, header, []byte(body))
-	if err != nil {
-		return nil, err
+	return &http.Response{
+		StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{"Content-Type": {"application/problem+json"}},
+		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)), Request: req,
 	}
-	return http.ReadResponse(bufio.NewReader(bytes.NewReader(text)), req)
 }
 
 // drop takes an ask out of the outbox, and then its answer away: so nobody sees one without
