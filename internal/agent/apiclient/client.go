@@ -175,18 +175,14 @@ func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	req.Header.Set("Omoi-Protocol", strconv.Itoa(agentconfig.Protocol))
-	return c.exchange(req, r.to)
-}
-
-func (c *Client) exchange(req *http.Request, to io.Writer) (Answer, error) {
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask the API: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var body []byte
-	if to != nil && resp.StatusCode == http.StatusOK {
-		_, err = io.Copy(to, resp.Body)
+	if r.to != nil && resp.StatusCode == http.StatusOK {
+		_, err = io.Copy(r.to, resp.Body)
 	} else {
 		body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	}

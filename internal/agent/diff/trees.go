@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -153,8 +152,6 @@ type bounded struct {
 	limit int
 	cut   bool
 }
-
-var _ io.Writer = (*bounded)(nil)
 
 func (b *bounded) Write(p []byte) (int, error) {
 	room := b.limit - b.buf.Len()

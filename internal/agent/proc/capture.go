@@ -1,10 +1,11 @@
 package proc
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -12,8 +13,17 @@ import (
 // itself is in the pipe by then, what a background process writes later is not waited for.
 const settleTime = 200 * time.Millisecond
 
-func newCapture(limit int, also io.Writer) *capture {
-	return &capture{half: cmp.Or(limit, 256<<10) / 2, also: also, drain: make(chan struct{})}
+// capture keeps the beginning and the end of an output.
+type capture struct {
+	mu    sync.Mutex
+	half  int
+	hide  func(string) string // nil: nothing is hidden
+	head  bytes.Buffer
+	tail  []byte
+	full  int64
+	also  io.Writer
+	drain chan struct{}
+	once  sync.Once
 }
 
 // pipe returns the end for the child; the other one is read until nobody holds it any more.

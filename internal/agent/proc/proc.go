@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -80,8 +79,7 @@ type Runner struct {
 // Run runs a command to its end. Background processes that it leaves behind live on until
 // [Runner.KillAll], unless the command was ended by us. The error is about starting only.
 func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
-	out := newCapture(c.Capture, c.Output)
-	out.hide = r.Hide
+	out := &capture{half: cmp.Or(c.Capture, 256<<10) / 2, also: c.Output, hide: r.Hide, drain: make(chan struct{})}
 	before := oomKills()
 	began := time.Now()
 	cmd, closeOut, err := r.start(c, out)
@@ -222,17 +220,4 @@ func (r *Runner) end(pid int, grace time.Duration, done chan syscall.WaitStatus)
 	case <-time.After(cmp.Or(grace, 2*time.Second)):
 	}
 	return r.killTree(pid, family)
-}
-
-// capture keeps the beginning and the end of an output.
-type capture struct {
-	mu    sync.Mutex
-	half  int
-	hide  func(string) string // nil: nothing is hidden
-	head  bytes.Buffer
-	tail  []byte
-	full  int64
-	also  io.Writer
-	drain chan struct{}
-	once  sync.Once
 }
