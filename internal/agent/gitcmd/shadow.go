@@ -106,7 +106,9 @@ type own struct {
 // be the agent's. It is one process for four answers, since this is done for every sandbox; the paths
 // are relative, since that of the work tree may have line breaks.
 func (o Opening) own(ctx context.Context) own {
-	text, err := o.look().Run(ctx, "rev-parse", "--path-format=relative",
+	look := Repository(o.Work)
+	look.Timeout, look.Late = o.Timeout, o.Late
+	text, err := look.Run(ctx, "rev-parse", "--path-format=relative",
 		"--git-path", "objects", "--git-path", "info/exclude", "--git-path", "shallow", "--show-object-format")
 	work, linkErr := filepath.EvalSymlinks(o.Work)
 	lines := strings.Split(text, "\n")
@@ -117,12 +119,6 @@ func (o Opening) own(ctx context.Context) own {
 		objects: filepath.Join(work, lines[0]), exclude: filepath.Join(work, lines[1]), shallow: filepath.Join(work, lines[2]),
 		format: lines[3],
 	}
-}
-
-func (o Opening) look() Git {
-	git := Repository(o.Work)
-	git.Timeout, git.Late = o.Timeout, o.Late
-	return git
 }
 
 // Repository is git in the repository whose top is work; commands fail where there is none.

@@ -81,21 +81,17 @@ func (c *collector) patch(ctx context.Context, before string) {
 		return
 	}
 	path := c.out(agentconfig.OutPatch)
-	if err := c.writePatch(ctx, path, before); err != nil {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = c.git.Stream(ctx, nil, f, "diff-tree", "-r", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", before, c.snap.Tree)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		_ = os.Remove(path)
 		c.note("No patch could be made: %s", err)
 		return
 	}
 	c.res.Patch = path
-}
-
-func (c *collector) writePatch(ctx context.Context, path, before string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("open patch: %w", err)
-	}
-	err = c.git.Stream(ctx, nil, f, "diff-tree", "-r", "-p", "-M", "--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", before, c.snap.Tree)
-	return errors.Join(err, f.Close())
 }
 
 // bundle packs branch and rescue. What the base has is left out, since the other side has it, or where the base is not here
