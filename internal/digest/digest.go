@@ -51,7 +51,10 @@ func Build(sandboxID string, from int64, types map[string]int64, events []Row) B
 	for _, e := range events {
 		built.add(e)
 	}
-	built.Digest.Counters = classCounters(built.Types)
+	built.Digest.Counters = make(map[string]int64)
+	for name, n := range built.Types {
+		built.Digest.Counters[string(event.ClassOf(name))] += n
+	}
 	return built
 }
 
@@ -69,15 +72,6 @@ func (b *Built) add(e Row) {
 	if class == event.ClassMilestone {
 		b.milestone(e)
 	}
-}
-
-// classCounters sums up counts by type to counts by class.
-func classCounters(types map[string]int64) map[string]int64 {
-	classes := make(map[string]int64)
-	for name, n := range types {
-		classes[string(event.ClassOf(name))] += n
-	}
-	return classes
 }
 
 func (b *Built) milestone(e Row) {
