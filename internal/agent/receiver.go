@@ -17,7 +17,7 @@ type MessageReceiver struct {
 }
 
 // Listen takes messages until ctx ends, or [MessageReceiver.Close].
-func Listen(ctx context.Context, box Messages) *MessageReceiver {
+func Listen(ctx context.Context, box *inbox.Inbox) *MessageReceiver {
 	ctx, stop := context.WithCancel(ctx)
 	r := &MessageReceiver{Heard: make(chan inbox.Message), stop: stop}
 	go func() {

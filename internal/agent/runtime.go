@@ -29,13 +29,6 @@ type Emitter interface {
 	Emit(eventType string, data map[string]any)
 }
 
-// Messages hands out what is said to the agent: again after a restart, unless it was Used.
-type Messages interface {
-	Take(ctx context.Context) (inbox.Message, error)
-	TakeInterrupt(ctx context.Context) (inbox.Message, error)
-	Used(id string)
-}
-
 // Env is what a runtime works with.
 type Env struct {
 	Config    agentconfig.Config
@@ -49,7 +42,7 @@ type Env struct {
 	Environ []string
 	Report  Emitter
 	Line    *apiclient.Client // to the API
-	Inbox   Messages
+	Inbox   *inbox.Inbox      // hands out what is said to the agent
 	Doing   *reporter.Activity
 	Procs   *proc.Runner
 	// Shadow sees what commands change; nil where there is no git.

@@ -16,14 +16,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Fetcher is the line to the API.
-type Fetcher interface {
-	Fetch(ctx context.Context, path string, w io.Writer) (apiclient.Answer, error)
-}
-
 // Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or
 // until it is clear that there is none. Where it fails there is no file.
-func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
+func Fetch(ctx context.Context, line *apiclient.Client, runID, path string) error {
 	for delay := 200 * time.Millisecond; ; delay = min(delay*2, 10*time.Second) {
 		again, err := fetchOnce(ctx, line, runID, path)
 		if err == nil || !again || ctx.Err() != nil {
@@ -35,7 +30,7 @@ func Fetch(ctx context.Context, line Fetcher, runID, path string) error {
 	}
 }
 
-func fetchOnce(ctx context.Context, line Fetcher, runID, path string) (again bool, err error) {
+func fetchOnce(ctx context.Context, line *apiclient.Client, runID, path string) (again bool, err error) {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return false, fmt.Errorf("make the transcript's file: %w", err)

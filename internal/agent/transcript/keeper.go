@@ -20,11 +20,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Putter is the line to the API.
-type Putter interface {
-	Put(ctx context.Context, path string, body []byte) (apiclient.Answer, error)
-}
-
 // Config names the run. Zero durations mean the defaults.
 type Config struct {
 	RunID   string
@@ -36,7 +31,7 @@ type Config struct {
 // Keeper sends what a transcript has grown by. It is safe for concurrent use.
 type Keeper struct {
 	cfg  Config
-	line Putter
+	line *apiclient.Client
 	log  *slog.Logger
 
 	mu      sync.Mutex // held while something is sent
@@ -54,7 +49,7 @@ type place struct {
 }
 
 // New makes a keeper that has nothing to keep yet.
-func New(cfg Config, line Putter, log *slog.Logger) *Keeper {
+func New(cfg Config, line *apiclient.Client, log *slog.Logger) *Keeper {
 	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Minute)
 	cfg.Backoff = cmp.Or(max(cfg.Backoff, 0), 200*time.Millisecond)
 	return &Keeper{cfg: cfg, line: line, log: log}
