@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -165,7 +166,7 @@ func (b *Inbox) arrived(list []Message) (had []string) {
 	defer b.mu.Unlock()
 	for _, m := range list {
 		switch {
-		case b.used.ids[m.ID] || b.used.handedOut(m.ID):
+		case slices.Contains(b.used.Used, m.ID) || b.used.handedOut(m.ID):
 			had = append(had, m.ID)
 		case !b.asked[m.ID] && !slices.ContainsFunc(b.waiting, func(w Message) bool { return w.ID == m.ID }):
 			b.insert(m, false)
@@ -240,6 +241,46 @@ func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struc
 		return m, b.changed, true
 	}
 	return Message{}, b.changed, false
+}
+
+// lastWord is how long the answer to a question that is under way is waited for once nobody
+// wants the message any more: what is won must not be thrown away.
+const lastWord = 2 * time.Second
+
+// win asks the API for a message until it has answered. err is not nil if ctx ended first:
+// then it is not known who has it.
+func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
+	for backoff := b.cfg.MinBackoff; ; {
+		won, decided := b.ask(ctx, m.ID)
+		if decided {
+			return won, nil
+		}
+		backoff = b.rest(ctx, 0, backoff)
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+}
+
+// ask posts the plain receipt under this taker's name. Where it is not decided the same question may have another answer: omoi
+// has not answered, or cannot now; a refusal without its code, or what cannot be read, is of something on the way.
+func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
+	ctx, cancel := wait.Outlast(ctx, lastWord)
+	defer cancel()
+	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
+	switch {
+	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "", answer.Later():
+		return false, false
+	case answer.Status >= http.StatusMultipleChoices:
+		return false, true // what it does not know, or does not give, is not used
+	}
+	var said struct {
+		Settled *bool `json:"settled"`
+	}
+	if json.Unmarshal(answer.Body, &said) != nil {
+		return false, false
+	}
+	return said.Settled == nil || *said.Settled, true
 }
 
 // closeClaim hands out what is won, forgets what is lost, and puts back what is not known.

@@ -20,8 +20,7 @@ const mostUsed = 1000
 type usedIDs struct {
 	notes
 
-	ids  map[string]bool // those in notes.Used
-	path string          // empty: nothing outlives the process
+	path string // empty: nothing outlives the process
 	sync func(*os.File) error
 }
 
@@ -40,7 +39,7 @@ type claim struct {
 }
 
 func openUsed(path string) (*usedIDs, error) {
-	u := &usedIDs{ids: map[string]bool{}, path: path, sync: (*os.File).Sync}
+	u := &usedIDs{path: path, sync: (*os.File).Sync}
 	if path != "" {
 		text, err := os.ReadFile(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -49,9 +48,6 @@ func openUsed(path string) (*usedIDs, error) {
 		if json.Unmarshal(text, &u.notes) != nil { // a foreign file says nothing
 			u.notes = notes{}
 		}
-	}
-	for _, id := range u.Used {
-		u.ids[id] = true
 	}
 	for n := range u.Open {
 		u.Open[n].Repeated = u.Open[n].Won
@@ -99,8 +95,8 @@ func (u *usedIDs) drop(id string) error {
 }
 
 func (u *usedIDs) add(id string) error {
-	if u.settle(id); !u.ids[id] {
-		u.ids[id], u.Used = true, append(u.Used, id)
+	if u.settle(id); !slices.Contains(u.Used, id) {
+		u.Used = append(u.Used, id)
 	}
 	return u.save()
 }

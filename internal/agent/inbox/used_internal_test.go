@@ -48,7 +48,7 @@ func TestAStartKeepsWhatStillCounts(t *testing.T) {
 	require.Len(t, again.Used, mostUsed)
 	for name, now := range map[string]*usedIDs{"first": again, "second": reopened(t, path)} {
 		require.Equal(t, u.Taker, now.Taker, name)
-		require.True(t, now.ids[fmt.Sprintf("m-%d", 3*mostUsed-1)], name)
+		require.Contains(t, now.Used, fmt.Sprintf("m-%d", 3*mostUsed-1), name)
 		require.Equal(t, []claim{
 			{Message: Message{ID: "asked", Content: "x", Timestamp: json.RawMessage(`1`)}},
 			{Message: Message{ID: "won", Content: "y", Timestamp: json.RawMessage(`1`), Repeated: true}, Won: true},
