@@ -62,8 +62,7 @@ func (p *Process) hangUp() {
 	if p.In == nil {
 		return
 	}
-	p.In.Drop()
-	written := p.In.Written()
+	written := p.In.Drop()
 	left, _ := io.Copy(io.Discard, p.stdin)
 	_ = p.stdin.Close()
 	p.Heard = written - left

@@ -67,14 +67,11 @@ func (in *Writer) Close() {
 	}
 }
 
-// Drop closes it for a program that has ended: what it has not read nobody will read.
-func (in *Writer) Drop() {
+// Drop closes it for a program that has ended: what it has not read nobody will read. It returns how
+// many bytes were written.
+func (in *Writer) Drop() (written int64) {
 	in.Close()
 	_ = in.file.SetWriteDeadline(time.Now())
-}
-
-// Written waits until nothing more is written, after [Writer.Drop], and tells how many bytes were.
-func (in *Writer) Written() int64 {
 	<-in.over
 	return in.written.Load()
 }
