@@ -8,15 +8,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// classOfStop is the failure class of a continuous run that ended without passing: its
-// limits are named max_iterations_reached and so on.
-func classOfStop(reason string) task.FailureClass {
-	if strings.HasPrefix(reason, "max_") {
-		return task.ClassStopped
-	}
-	return task.ClassAgentError
-}
-
 // classOfFailure returns the class that a sandbox names, if it is one that a sandbox may know. Legacy
 // workers name none: their text tells.
 func classOfFailure(data event.End) task.FailureClass {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -94,7 +95,10 @@ func (b *Built) milestone(e Row) {
 	case event.ContinuousCompleted:
 		m.OK, m.StopReason = bool(data.ValidationPassed), data.StopReason
 		if !m.OK {
-			m.Class = classOfStop(data.StopReason)
+			m.Class = task.ClassAgentError
+			if strings.HasPrefix(data.StopReason, "max_") { // a limit, as max_iterations_reached
+				m.Class = task.ClassStopped
+			}
 			m.ErrorID = b.keepError(e, data.Error)
 		}
 	case event.AgentError, event.AgentFailed:

@@ -154,8 +154,7 @@ func (d *Driver) validate(ctx context.Context, end *Turn) (Work, error) {
 func (w Work) judged(res proc.Result, err error) Work {
 	w.tested, w.Tested = true, err == nil && res.Outcome == proc.Exited && res.ExitCode == 0
 	if !w.Tested {
-		tail := res.Output[max(len(res.Output)-maxWords, 0):]
-		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, task.Squeezed(textcut.First(tail, maxWords))))
+		w.Wrong = append(w.Wrong, fmt.Sprintf("The test command failed (exit code %d):\n%s", res.ExitCode, task.Squeezed(textcut.Last(res.Output, maxWords))))
 	}
 	return w
 }

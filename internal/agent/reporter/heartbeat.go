@@ -1,6 +1,7 @@
 package reporter
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -68,11 +69,9 @@ func (a *Activity) pass(stopped time.Duration) {
 func (a *Activity) data(now time.Time) map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	status := a.status
-	if status == "" {
-		status = StatusRunning
+	data := map[string]any{
+		"timestamp": now.UTC(), "status": cmp.Or(a.status, StatusRunning), "turn": a.turn, "current_tool": nil, "tool_age_ms": nil,
 	}
-	data := map[string]any{"timestamp": now.UTC(), "status": status, "turn": a.turn, "current_tool": nil, "tool_age_ms": nil}
 	if a.tool != "" {
 		// Not by now, which is for people: whoever sets the clock makes no tool older.
 		data["current_tool"], data["tool_age_ms"] = a.tool, time.Since(a.since).Milliseconds()
