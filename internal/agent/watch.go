@@ -30,7 +30,7 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (ch
 			e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 			return nil, 0, nil
 		}
-		changes, total, err := diff.Trees(within, e.Shadow.Git(), before.Tree, after.Tree, limit)
+		changes, total, err := diff.Trees(within, e.Shadow.Git, before.Tree, after.Tree, limit)
 		if err != nil {
 			e.Log.WarnContext(ctx, "changes cannot be compared", slog.Any("error", err))
 		}

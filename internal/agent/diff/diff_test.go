@@ -111,7 +111,7 @@ func (w *tree) take() gitcmd.Snapshot {
 func (w *tree) changes(before gitcmd.Snapshot) map[string]diff.Change {
 	w.t.Helper()
 	after := w.take()
-	list, total, err := diff.Trees(w.t.Context(), w.s.Git(), before.Tree, after.Tree, 100)
+	list, total, err := diff.Trees(w.t.Context(), w.s.Git, before.Tree, after.Tree, 100)
 	require.NoError(w.t, err)
 	require.Len(w.t, list, total)
 	found := map[string]diff.Change{}

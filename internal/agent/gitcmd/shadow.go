@@ -22,11 +22,12 @@ import (
 // own configuration. It reads the workspace's objects and writes nothing there, so that it
 // neither meets locks and settings of the agent nor leaves a trace.
 type Shadow struct {
-	git      Git
-	dir      string
+	Git
+
+	Own bool // the work tree has a repository of its own
+
 	work     string
 	caps     Caps
-	repo     bool
 	patience time.Duration // of all looks into repositories inside the work tree together
 }
 
@@ -78,14 +79,14 @@ func (o Opening) Open(ctx context.Context) (*Shadow, error) {
 		own.shallow = cmp.Or(o.Shallow, own.shallow)
 	}
 	s := &Shadow{
-		dir: o.Dir, work: o.Work, caps: o.Caps.withDefaults(), repo: own.objects != "", patience: cmp.Or(o.Timeout, 20*time.Second),
-		git: Git{
+		Git: Git{
 			Dir: o.Work, GitDir: o.Dir, WorkTree: o.Work, Index: filepath.Join(o.Dir, "index"),
 			Timeout: 4 * o.Timeout, Late: o.Late,
 		},
+		Own: own.objects != "", work: o.Work, caps: o.Caps.withDefaults(), patience: cmp.Or(o.Timeout, 20*time.Second),
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "HEAD")); err != nil {
-		init := Git{Dir: filepath.Dir(o.Dir), Index: s.git.Index}
+		init := Git{Dir: filepath.Dir(o.Dir), Index: s.Index}
 		if _, err := init.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+own.format, o.Dir); err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func Repository(work string) Git {
 
 // borrow points at the workspace's objects and takes over what git needs to read them right.
 func (s *Shadow) borrow(own own) error {
-	info := filepath.Join(s.dir, "objects", "info")
+	info := filepath.Join(s.GitDir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
 		return fmt.Errorf("make shadow repository: %w", err)
 	}
@@ -140,7 +141,7 @@ func (s *Shadow) borrow(own own) error {
 	}
 	for from, name := range map[string]string{own.exclude: "info/exclude", own.shallow: "shallow"} {
 		if from != "" {
-			copyFile(from, filepath.Join(s.dir, name))
+			copyFile(from, filepath.Join(s.GitDir, name))
 		}
 	}
 	return nil
@@ -177,9 +178,6 @@ func ReadSmall(path string) ([]byte, bool) {
 	return b, err == nil && len(b) <= limit
 }
 
-// Git returns git in the shadow.
-func (s *Shadow) Git() Git { return s.git }
-
 // Seed begins with the workspace's own index, whose file times spare a first reading of
 // every file. It is for a checkout that is known to be fresh and whole.
 func (s *Shadow) Seed(ctx context.Context) {
@@ -190,28 +188,28 @@ func (s *Shadow) Seed(ctx context.Context) {
 }
 
 func (s *Shadow) seed(from string) {
-	copyFile(from, s.git.Index)
+	copyFile(from, s.Index)
 	if info, err := os.Lstat(from); err == nil { // whose time tells git which of its files may have changed since
-		_ = os.Chtimes(s.git.Index, info.ModTime(), info.ModTime())
+		_ = os.Chtimes(s.Index, info.ModTime(), info.ModTime())
 	}
 }
 
 // Begin makes the index hold the given tree-ish, an empty tree if it is empty.
 func (s *Shadow) Begin(ctx context.Context, treeish string) error {
-	_ = os.Remove(s.git.Index + ".lock") // ours alone: left by a killed process
+	_ = os.Remove(s.Index + ".lock") // ours alone: left by a killed process
 	args := []string{"read-tree", "--empty"}
 	if treeish != "" {
 		args = []string{"read-tree", "--reset", treeish}
 	}
-	_, err := s.git.Run(ctx, args...)
+	_, err := s.Run(ctx, args...)
 	return err
 }
 
 // Take brings the index up to the work tree, ignored files left out, and returns its tree.
 func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
-	_ = os.Remove(s.git.Index + ".lock")
+	_ = os.Remove(s.Index + ".lock")
 	var names bytes.Buffer
-	err := s.git.Stream(ctx, nil, &names, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+	err := s.Stream(ctx, nil, &names, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -222,11 +220,11 @@ func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	snap := Snapshot{}
 	changed := s.choose(names.Bytes(), links, &snap)
 	if changed.Len() > 0 {
-		if err := s.git.Stream(ctx, changed, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
+		if err := s.Stream(ctx, changed, nil, "update-index", "--add", "--remove", "--replace", "-z", "--stdin"); err != nil {
 			return snap, err
 		}
 	}
-	snap.Tree, err = s.git.Run(ctx, "write-tree", "--missing-ok")
+	snap.Tree, err = s.Run(ctx, "write-tree", "--missing-ok")
 	return snap, err
 }
 
@@ -361,12 +359,9 @@ func readable(path string) bool {
 	return true
 }
 
-// HasRepository reports whether the work tree has a repository of its own.
-func (s *Shadow) HasRepository() bool { return s.repo }
-
 // Borrow makes the objects of one more repository readable.
 func (s *Shadow) Borrow(objects string) error {
-	path := filepath.Join(s.dir, "objects", "info", "alternates")
+	path := filepath.Join(s.GitDir, "objects", "info", "alternates")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("point at more objects: %w", err)

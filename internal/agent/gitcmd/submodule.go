@@ -66,7 +66,7 @@ func (s *Shadow) links(ctx context.Context) (map[string]link, error) {
 // recorded reads the commits of links from a command that lists modes and names of objects before a path.
 func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]string, error) {
 	var all bytes.Buffer
-	if err := s.git.Stream(ctx, nil, &all, list...); err != nil {
+	if err := s.Stream(ctx, nil, &all, list...); err != nil {
 		return nil, err
 	}
 	commits := map[string]string{}
@@ -83,7 +83,7 @@ func (s *Shadow) recorded(ctx context.Context, list ...string) (map[string]strin
 // named are the folders that .gitmodules tells others how to fill.
 func (s *Shadow) named(ctx context.Context) map[string]bool {
 	named := map[string]bool{}
-	text, _ := s.git.Run(ctx, "config", "--blob", ":.gitmodules", "--no-includes", "-z", "--get-regexp", `^submodule\..*\.path$`)
+	text, _ := s.Run(ctx, "config", "--blob", ":.gitmodules", "--no-includes", "-z", "--get-regexp", `^submodule\..*\.path$`)
 	for entry := range strings.SplitSeq(text, "\x00") {
 		_, path, _ := strings.Cut(entry, "\n")
 		named[path] = true
@@ -223,7 +223,7 @@ func remote(url string) bool {
 
 // changed compares a repository's files with its commit, without its settings and filters.
 func (i inside) changed(ctx context.Context, r repository, l *link) bool {
-	dir := filepath.Join(i.shadow.dir, "inner")
+	dir := filepath.Join(i.shadow.GitDir, "inner")
 	if err := os.RemoveAll(dir); err != nil {
 		return true
 	}
@@ -233,7 +233,7 @@ func (i inside) changed(ctx context.Context, r repository, l *link) bool {
 	}
 	inner.seed(r.index)
 	differs, hidden, err := inner.differs(ctx, r.head)
-	if hidden && os.Remove(inner.git.Index) == nil {
+	if hidden && os.Remove(inner.Index) == nil {
 		differs, _, err = inner.differs(ctx, r.head)
 	}
 	if err != nil || differs {
@@ -254,7 +254,7 @@ func (s *Shadow) differs(ctx context.Context, head string) (differs, hidden bool
 		return true, false, err
 	}
 	var names bytes.Buffer
-	err = s.git.Stream(ctx, nil, &names, "ls-files", "-v", "-z", "--cached", "--modified", "--deleted", "--others", "--exclude-standard")
+	err = s.Stream(ctx, nil, &names, "ls-files", "-v", "-z", "--cached", "--modified", "--deleted", "--others", "--exclude-standard")
 	for entry := range bytes.SplitSeq(bytes.TrimSuffix(names.Bytes(), []byte{0}), []byte{0}) {
 		switch tag, _, _ := strings.Cut(string(entry[:min(len(entry), 2)]), " "); tag {
 		case "", "H":

@@ -155,8 +155,8 @@ func (c *collector) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.shadow, c.git = shadow, shadow.Git()
-	c.res.Repo = shadow.HasRepository()
+	c.shadow, c.git = shadow, shadow.Git
+	c.res.Repo = shadow.Own
 	if c.cut != "" {
 		return shadow.Borrow(c.origin("objects"))
 	}
