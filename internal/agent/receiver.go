@@ -67,17 +67,6 @@ func (e Env) Drop(m inbox.Message, why string) {
 	e.Inbox.Used(m.ID)
 }
 
-// TooLate settles what was taken up by an agent that has ended.
-func (e Env) TooLate(messages []inbox.Message) {
-	for _, m := range messages {
-		if m.Type == inbox.TypeInterrupt {
-			e.Interrupted(m) // there is nothing left to stop
-		} else {
-			e.Drop(m, "the agent ended first")
-		}
-	}
-}
-
 const defaultIdle = 10 * time.Minute
 
 // Patience is how long an agent waits for a message: less than the time after which omoi

@@ -67,18 +67,6 @@ func (p *program) tell(m inbox.Message) error {
 	return nil
 }
 
-// heard are the messages that the program has read to their ends, and those that it has not, once it has ended.
-func (p *program) heard() (read, unread []inbox.Message) {
-	for _, t := range p.told {
-		if t.end <= p.Heard {
-			read = append(read, t.message)
-		} else {
-			unread = append(unread, t.message)
-		}
-	}
-	return read, unread
-}
-
 const (
 	maxKept = 64 << 10 // of the end of an output
 	maxTail = 5000     // of it that is told

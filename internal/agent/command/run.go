@@ -81,15 +81,14 @@ func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, fal
 // settle settles what the program was told. What it has not read the next run is told; what it was told from its beginning
 // on, and has not read, it does not want.
 func (r *run) settle(p *program) {
-	read, unread := p.heard()
-	for i, m := range append(read, unread...) {
+	for i, told := range p.told {
 		switch {
-		case i < len(read):
-			r.Env.Inbox.Used(m.ID)
+		case told.end <= p.Heard: // to its end
+			r.Env.Inbox.Used(told.message.ID)
 		case i < p.first:
-			r.Env.Drop(m, "the program did not read it")
+			r.Env.Drop(told.message, "the program did not read it")
 		default:
-			r.Later = append(r.Later, m)
+			r.Later = append(r.Later, told.message)
 		}
 	}
 }

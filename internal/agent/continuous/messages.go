@@ -107,10 +107,17 @@ func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)
 // An agent that was stopped from outside keeps it for when it is started again.
 func (d *Driver) TooLate(ctx context.Context) {
 	left := d.Receiver.Close()
-	if ctx.Err() == nil {
-		d.Env.TooLate(append(d.Later, left...))
-		d.Later = nil
+	if ctx.Err() != nil {
+		return
 	}
+	for _, m := range append(d.Later, left...) {
+		if m.Type == inbox.TypeInterrupt {
+			d.Env.Interrupted(m) // there is nothing left to stop
+		} else {
+			d.Env.Drop(m, "the agent ended first")
+		}
+	}
+	d.Later = nil
 }
 
 // Next waits for a message, for an agent that has nothing else to do meanwhile.
