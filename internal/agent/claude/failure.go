@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,13 +75,9 @@ func (t *talk) words(end *turn) string {
 // classOf is the class of an error of the model API, by its status, by the name that the
 // program gives it, and at last by its words.
 func classOf(status int, cause, text string) task.FailureClass {
+	text = strings.ToLower(text)
 	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(strings.ToLower(text), w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	}
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired,

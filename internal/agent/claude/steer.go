@@ -273,7 +273,7 @@ func (t *talk) sayAgain() {
 // Next waits for a message. What the program says meanwhile, about tasks in its background, is only recorded.
 func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Message, ok bool, err error) {
 	late := time.After(patience)
-	ended, past := t.prog.Drained, &turn{late: late} // nothing of it is to be stopped
+	past := &turn{late: late} // nothing of it is to be stopped
 	for {
 		select {
 		case <-ctx.Done():
@@ -285,8 +285,6 @@ func (t *talk) Next(ctx context.Context, patience time.Duration) (m inbox.Messag
 			return m, ok, ctx.Err()
 		case l := <-t.prog.notices:
 			t.noticed(past, l)
-		case <-ended:
-			ended = nil
 		}
 	}
 }
