@@ -53,15 +53,6 @@ func (r *run) tool(name string, input map[string]any, do func() toolResult) {
 	r.env.Report.Emit(event.AgentToolCompleted, map[string]any{
 		"turn": turn, "tool": name, "tool_use_id": id, "tool_input": input, "tool_response": res.response,
 	})
-	r.reportChanges(res, turn, id)
-	cut := textcut.First(res.text, resultBytes)
-	r.env.Report.Emit(event.AgentToolResult, map[string]any{
-		"turn": turn, "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(res.text),
-		"result_full_length": len(res.text), "is_error": res.failed,
-	})
-}
-
-func (r *run) reportChanges(res toolResult, turn int, id string) {
 	for _, c := range res.changes {
 		r.place.Files[c.Path] = true
 		r.env.Report.Emit(event.AgentFileEdited, c.Data(turn, id))
@@ -71,6 +62,11 @@ func (r *run) reportChanges(res toolResult, turn int, id string) {
 			"turn": turn, "tool_use_id": id, "count": res.total - len(res.changes), "skipped": res.skipped,
 		})
 	}
+	cut := textcut.First(res.text, resultBytes)
+	r.env.Report.Emit(event.AgentToolResult, map[string]any{
+		"turn": turn, "tool_use_id": id, "result": cut, "result_truncated": len(cut) < len(res.text),
+		"result_full_length": len(res.text), "is_error": res.failed,
+	})
 }
 
 // file writes or edits a file inside the workspace.

@@ -90,7 +90,7 @@ func (s *Spool) drainMemory() {
 // write appends to the last segment, or to a new one; a part of a line never stays behind.
 func (s *Spool) write(r Record) error {
 	seg := &s.segs[len(s.segs)-1]
-	if seg.size >= s.segmentLimit() || seg.last+1 != r.N {
+	if limit := min(max(s.cfg.Limit/16, minSegmentBytes), maxSegmentBytes); seg.size >= limit || seg.last+1 != r.N {
 		if err := s.addSegment(r.N); err != nil {
 			return err
 		}
@@ -106,14 +106,10 @@ func (s *Spool) write(r Record) error {
 	return nil
 }
 
-func (s *Spool) segmentLimit() int64 {
-	return min(max(s.cfg.Limit/16, minSegmentBytes), maxSegmentBytes)
-}
-
 // addSegment begins the segment whose first record is n. The one before is synced, since
 // [Spool.Sync] looks at the last one only.
 func (s *Spool) addSegment(n int64) error {
-	path := filepath.Join(s.dir, segmentName(n))
+	path := filepath.Join(s.dir, fmt.Sprintf("%020d.events", n))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("begin spool segment: %w", err)
@@ -131,8 +127,6 @@ func (s *Spool) addSegment(n int64) error {
 	s.trim()
 	return nil
 }
-
-func segmentName(first int64) string { return fmt.Sprintf("%020d.events", first) }
 
 // Drop counts an event that was left out. The count survives a death: it stands in the state
 // file, which can be written on a full disk.
