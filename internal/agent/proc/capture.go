@@ -22,8 +22,7 @@ type capture struct {
 	tail  []byte
 	full  int64
 	also  io.Writer
-	drain chan struct{}
-	once  sync.Once
+	drain chan struct{} // closed once nobody holds the output any more
 }
 
 // pipe returns the end for the child; the other one is read until nobody holds it any more.
@@ -41,14 +40,12 @@ func (c *capture) pipe() (*os.File, error) {
 	return out, nil
 }
 
-// settle waits a moment for the rest of the output, once.
+// settle waits a moment for the rest of the output.
 func (c *capture) settle() {
-	c.once.Do(func() {
-		select {
-		case <-c.drain:
-		case <-time.After(settleTime):
-		}
-	})
+	select {
+	case <-c.drain:
+	case <-time.After(settleTime):
+	}
 }
 
 // Write takes output; it never fails.

@@ -82,16 +82,15 @@ func (r *Runner) Run(ctx context.Context, c Command) (Result, error) {
 	out := &capture{half: cmp.Or(c.Capture, 256<<10) / 2, also: c.Output, hide: r.Hide, drain: make(chan struct{})}
 	before := oomKills()
 	began := time.Now()
-	cmd, closeOut, err := r.start(c, out)
+	cmd, err := r.start(c, out)
 	if err != nil {
 		return Result{}, err
 	}
-	defer closeOut()
 	done := make(chan syscall.WaitStatus, 1)
 	go func() { done <- r.wait(cmd) }()
 	res := Result{Outcome: Exited, ExitCode: -1}
 	status, ended := r.await(ctx, c, cmd.Process.Pid, done, &res)
-	closeOut()
+	out.settle()
 	r.Reap()
 	res.Duration = time.Since(began)
 	res.Output, res.FullLength = out.text()
@@ -133,15 +132,15 @@ func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscal
 
 // start starts the command in a process group of its own; its output comes by a pipe that
 // is read for as long as somebody holds it, so that background processes do not choke.
-func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
+func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	if len(c.Args) == 0 {
-		return nil, nil, errors.New("no command")
+		return nil, errors.New("no command")
 	}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...) //nolint:gosec,noctx // running commands is what it is for; the tree is ended by us
 	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
 	pipe, err := out.pipe()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = pipe, pipe
 	if c.Stdout != nil {
@@ -154,13 +153,13 @@ func (r *Runner) start(c Command, out *capture) (*exec.Cmd, func(), error) {
 	_ = pipe.Close()
 	if err != nil {
 		out.settle()
-		return nil, nil, fmt.Errorf("start command: %w", err)
+		return nil, fmt.Errorf("start command: %w", err)
 	}
 	if r.own == nil {
 		r.own = map[int]chan struct{}{}
 	}
 	r.own[cmd.Process.Pid] = over
-	return cmd, out.settle, nil
+	return cmd, nil
 }
 
 // startTied starts a command that dies with this process. The kernel ties it to the thread that
