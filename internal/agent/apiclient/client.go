@@ -61,24 +61,16 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, task.Invalid("api_url", "the API's address cannot be read").WithCause(err)
 	}
-	c := &Client{token: cfg.Token, timeout: cmp.Or(cfg.Timeout, 30*time.Second)}
-	if err := c.connect(target); err != nil {
-		return nil, err
-	}
-	c.base += "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
-	return c, nil
-}
-
-// connect settles how requests travel.
-func (c *Client) connect(target *url.URL) error {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
-	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	c.base, c.local = "http://omoi", true
+	c := &Client{
+		base: "http://omoi", token: cfg.Token, timeout: cmp.Or(cfg.Timeout, 30*time.Second), local: true,
+		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
 	switch {
 	case target.Scheme == "unix" && target.Path != "":
 		transport.Proxy, transport.DialContext = nil, func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -87,15 +79,16 @@ func (c *Client) connect(target *url.URL) error {
 	case target.Scheme == mailbox.Scheme && target.Path != "":
 		transport, err := mailbox.Open(target.Path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.http.Transport = transport
 	case (target.Scheme == "http" || target.Scheme == "https") && target.Host != "":
 		c.base, c.local = strings.TrimSuffix(target.String(), "/"), false
 	default:
-		return task.Invalid("api_url", "the API's address must begin with http://, https://, unix:/// or file:///, not %q", target.Scheme)
+		return nil, task.Invalid("api_url", "the API's address must begin with http://, https://, unix:/// or file:///, not %q", target.Scheme)
 	}
-	return nil
+	c.base += "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
+	return c, nil
 }
 
 // Local answers how requests travel where no other program can use the address; else nil.
