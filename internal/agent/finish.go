@@ -63,7 +63,11 @@ func (s *session) finish(ctx, late context.Context, e ending) int {
 	case e.res.ExitNow:
 		code = e.res.ExitCode
 	case ctx.Err() != nil:
-		s.shutdown(stopReason(ctx), e)
+		reason := "sigterm"
+		if errors.Is(context.Cause(ctx), reporter.ErrGone) {
+			reason = "gone"
+		}
+		s.shutdown(reason, e)
 	case e.err != nil:
 		s.reportError(e.err)
 		s.shutdown("error", e)
@@ -86,13 +90,6 @@ func (s *session) finish(ctx, late context.Context, e ending) int {
 		s.deps.Log.WarnContext(ctx, "not everything was acknowledged; it stays in the spool", slog.Any("error", err))
 	}
 	return code
-}
-
-func stopReason(ctx context.Context) string {
-	if errors.Is(context.Cause(ctx), reporter.ErrGone) {
-		return "gone"
-	}
-	return "sigterm"
 }
 
 func (s *session) shutdown(reason string, e ending) {
