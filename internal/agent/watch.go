@@ -10,10 +10,10 @@ import (
 )
 
 // Watch notes how the work tree is now. The returned function tells what has changed since,
-// or since its last call: at most limit changes, how many there are in all, and what could not be looked at. What
+// or since its last call: at most 100 changes, how many there are in all, and what could not be looked at. What
 // a call does not see because its ctx has ended the next one sees.
-func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (changes []diff.Change, total int, skipped []string) {
-	nothing := func(context.Context, int) ([]diff.Change, int, []string) { return nil, 0, nil }
+func (e Env) Watch(ctx context.Context) func(ctx context.Context) (changes []diff.Change, total int, skipped []string) {
+	nothing := func(context.Context) ([]diff.Change, int, []string) { return nil, 0, nil }
 	if e.Shadow == nil {
 		return nothing
 	}
@@ -22,7 +22,7 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (ch
 		e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 		return nothing
 	}
-	return func(ctx context.Context, limit int) ([]diff.Change, int, []string) {
+	return func(ctx context.Context) ([]diff.Change, int, []string) {
 		within, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
 		after, err := e.Shadow.Take(within)
@@ -30,7 +30,7 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (ch
 			e.Log.WarnContext(ctx, "work tree cannot be looked at", slog.Any("error", err))
 			return nil, 0, nil
 		}
-		changes, total, err := diff.Trees(within, e.Shadow.Git, before.Tree, after.Tree, limit)
+		changes, total, err := diff.Trees(within, e.Shadow.Git, before.Tree, after.Tree, maxChanges)
 		if err != nil {
 			e.Log.WarnContext(ctx, "changes cannot be compared", slog.Any("error", err))
 		}
@@ -41,8 +41,10 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context, limit int) (ch
 	}
 }
 
-// lookWait is how long one look at the work tree may take.
-const lookWait = 30 * time.Second
+const (
+	lookWait   = 30 * time.Second // one look at the work tree may take
+	maxChanges = 100              // that are told of one by one
+)
 
 // Shell is the command line that runs text in a shell.
 func Shell(text string) []string {

@@ -56,7 +56,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place) *recorder {
 	watch, whole := env.Watch(ctx), context.WithoutCancel(ctx) // what was done until a stop counts
 	prepare := func() (lookFunc, context.CancelFunc) {
 		ctx, stop := context.WithCancel(whole)
-		return func() ([]diff.Change, int, []string) { return watch(ctx, maxEdits) }, stop
+		return func() ([]diff.Change, int, []string) { return watch(ctx) }, stop
 	}
 	r := &recorder{
 		env: env, place: p, files: map[string]bool{}, seen: map[string]bool{}, open: map[string]*said{}, tools: map[string]*call{},
@@ -267,7 +267,6 @@ func (r *recorder) user(l *line) {
 	for _, b := range blocks(l.Message.Content) {
 		if b.Type == "tool_result" {
 			r.result(l, b)
-			r.userResult(l, b)
 			continue
 		}
 		if b.Text != "" {

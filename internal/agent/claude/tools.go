@@ -16,7 +16,6 @@ import (
 const (
 	resultBytes   = 5000
 	responseBytes = 256 << 10
-	maxEdits      = 100
 )
 
 // call is a tool that was called and has not answered.
@@ -116,13 +115,9 @@ func (r *recorder) result(l *line, b block) {
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
-}
-
-// userResult reports a tool's result a second time, as the legacy contract names what stands in a message of the user.
-func (r *recorder) userResult(l *line, b block) {
-	text := plain(b.Content)
-	cut := textcut.First(text, resultBytes)
-	r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
+	if l.Type == "user" { // a second time, as the legacy contract names what stands in a message of the user
+		r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
+	}
 }
 
 func (r *recorder) completed(l *line, id string, c *call, own answer) {

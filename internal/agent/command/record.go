@@ -14,14 +14,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-const maxEdits = 100
-
 // recorder reports what a program says by its lines, and which files it has changed. mu guards what it knows;
 // nobody holds it while something is reported or the work tree is looked at.
 type recorder struct {
 	env     agent.Env
 	limits  continuous.Limits
-	changes func(limit int) (found []diff.Change, total int, skipped []string)
+	changes func() (found []diff.Change, total int, skipped []string)
 	begin   func()         // a round of continuous mode, of a program that speaks
 	full    chan string    // the limit that was reached
 	log     transcript.Log // of the event lines; none of another program: it may send its own
@@ -48,7 +46,7 @@ func newRecorder(ctx context.Context, env agent.Env, p *place, limits continuous
 	return &recorder{
 		env: env, limits: limits, place: p,
 		log: transcript.Log{Path: filepath.Join(env.Config.Dir, "transcript.jsonl")}, files: map[string]bool{}, own: map[string]bool{},
-		changes: func(limit int) ([]diff.Change, int, []string) { return watch(whole, limit) },
+		changes: func() ([]diff.Change, int, []string) { return watch(whole) },
 	}
 }
 
@@ -125,7 +123,7 @@ func (r *recorder) inside(path string) string {
 func (r *recorder) look(id string) {
 	r.looking.Lock()
 	defer r.looking.Unlock()
-	found, total, skipped := r.changes(maxEdits)
+	found, total, skipped := r.changes()
 	for _, c := range found {
 		if turn, told := r.saw(c.Path); !told {
 			r.env.Report.Emit(event.AgentFileEdited, c.Data(turn, id))

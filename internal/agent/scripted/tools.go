@@ -21,7 +21,6 @@ import (
 // Bounds of tool results and changes on the wire.
 const (
 	resultBytes  = 5000
-	maxEdits     = 100
 	maxFileBytes = 16 << 20
 )
 
@@ -193,7 +192,7 @@ func (r *run) shell(ctx context.Context, command string, limit time.Duration) (o
 		output = res.Output
 		ok = res.Outcome == proc.Exited && res.ExitCode == 0
 		out := shellResult(res, ok)
-		out.changes, out.total, out.skipped = watch(context.WithoutCancel(ctx), maxEdits)
+		out.changes, out.total, out.skipped = watch(context.WithoutCancel(ctx))
 		return out
 	})
 	return output, ok, ctx.Err()
