@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -51,10 +52,8 @@ func credentials(vars variables) {
 
 // checkCredentials refuses to begin without any.
 func checkCredentials(vars variables) error {
-	for _, name := range []string{envOAuth, envKey, envBearer, envBaseURL} {
-		if vars[name] != "" {
-			return nil
-		}
+	if cmp.Or(vars[envOAuth], vars[envKey], vars[envBearer], vars[envBaseURL]) != "" {
+		return nil
 	}
 	return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
 		"Claude Code has no credentials in this sandbox: give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",

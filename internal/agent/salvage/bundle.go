@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,20 +29,12 @@ func (c *collector) rescue(ctx context.Context, before string) {
 // commitTree makes the same commit from the same work tree: its date is that of the newest
 // file, or of the head.
 func (c *collector) commitTree(ctx context.Context) (string, error) {
-	parents := []string{}
-	if c.head != "" {
-		parents = append(parents, c.head)
-	} else if base := c.base(ctx); base != "" {
-		parents = append(parents, base)
-	}
-	for _, id := range append(c.unheld(ctx), c.more...) {
-		if len(parents) == 0 || id != parents[0] {
-			parents = append(parents, id)
-		}
-	}
 	args := []string{"commit-tree", c.snap.Tree, "-m", "Uncommitted work, saved before the sandbox ended"}
-	for _, id := range parents {
-		args = append(args, "-p", id)
+	first := cmp.Or(c.head, c.base(ctx))
+	for n, parent := range slices.Concat([]string{first}, c.unheld(ctx), c.more) {
+		if parent != "" && (n == 0 || parent != first) {
+			args = append(args, "-p", parent)
+		}
 	}
 	date := strconv.FormatInt(c.date(ctx).Unix(), 10) + " +0000"
 	git := c.git
