@@ -49,11 +49,13 @@ func Start(ctx context.Context, procs *proc.Runner, command proc.Command, spoken
 		_ = out.SetReadDeadline(time.Now())
 	}()
 	go func() {
-		defer close(p.Drained)
-		take(&Reader{File: out, Ended: p.Over})
+		take(&reader{file: out, ended: p.Over})
 		<-p.Over
-		Drain(out)
 		p.hangUp()
+		close(p.Drained)
+		_ = out.SetReadDeadline(time.Time{}) // what the program has left behind writes on: it would die of a closed pipe
+		_, _ = io.Copy(io.Discard, out)
+		_ = out.Close()
 	}()
 	return p, nil
 }
@@ -71,32 +73,22 @@ func (p *Process) hangUp() {
 
 const settleWait = 200 * time.Millisecond // for output after its end, while somebody else holds it
 
-// Reader reads until the end of a program's output. Once the program has ended, which its owner
+// reader reads until the end of a program's output. Once the program has ended, which its owner
 // says by a read deadline in the past, it waits no longer for what another process might still write.
-type Reader struct {
-	File  *os.File
-	Ended <-chan struct{}
+type reader struct {
+	file  *os.File
+	ended <-chan struct{}
 }
 
-// Read reads what there is.
-func (r *Reader) Read(b []byte) (int, error) {
-	n, err := r.File.Read(b)
+func (r *reader) Read(b []byte) (int, error) {
+	n, err := r.file.Read(b)
 	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	<-r.Ended
-	_ = r.File.SetReadDeadline(time.Now().Add(settleWait))
-	if n, err = r.File.Read(b); errors.Is(err, os.ErrDeadlineExceeded) {
+	<-r.ended
+	_ = r.file.SetReadDeadline(time.Now().Add(settleWait))
+	if n, err = r.file.Read(b); errors.Is(err, os.ErrDeadlineExceeded) {
 		err = io.EOF
 	}
 	return n, err
-}
-
-// Drain lets what the program has left behind write on: it would die of a closed pipe.
-func Drain(file *os.File) {
-	go func() {
-		_ = file.SetReadDeadline(time.Time{})
-		_, _ = io.Copy(io.Discard, file)
-		_ = file.Close()
-	}()
 }
