@@ -209,32 +209,22 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	box, err := s.openInbox(ctx, wg)
-	if err != nil {
-		return Result{}, Failure(task.ClassNone, err)
-	}
-	s.box = box
-	env := Env{
-		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
-		Resume: s.resume, Keep: s.keep.Follow,
-		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: box, Doing: s.doing, Procs: s.deps.Procs,
-		Shadow: shadow, Log: s.deps.Log,
-	}
-	return rt.Run(ctx, env)
-}
-
-// openInbox starts polling. A program that is told nothing by us may look for messages by itself: those
-// are left to it, but for interrupts.
-func (s *session) openInbox(ctx context.Context, wg *sync.WaitGroup) (*inbox.Inbox, error) {
-	box, err := inbox.New(inbox.Config{
+	s.box, err = inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
+		// A program that is told nothing by us may look for messages by itself: it gets all but interrupts so.
 		InterruptsOnly: task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {
-		return nil, err
+		return Result{}, Failure(task.ClassNone, err)
 	}
-	wg.Go(func() { box.Run(ctx) })
-	return box, nil
+	wg.Go(func() { s.box.Run(ctx) })
+	env := Env{
+		Config: s.cfg, SessionID: s.marks.SessionID, Done: s.marks.Done, Environ: environ(s.cfg, s.resume),
+		Resume: s.resume, Keep: s.keep.Follow,
+		Report: &outcomes{Reporter: s.report, session: s}, Line: s.line, Inbox: s.box, Doing: s.doing, Procs: s.deps.Procs,
+		Shadow: shadow, Log: s.deps.Log,
+	}
+	return rt.Run(ctx, env)
 }
 
 // surroundings makes workspace and shadow and runs the setup step.
