@@ -19,12 +19,14 @@ import (
 // Fetch writes the transcript of a run of this task to a file. It tries until ctx ends, or
 // until it is clear that there is none. Where it fails there is no file.
 func Fetch(ctx context.Context, line *apiclient.Client, runID, path string) error {
-	for delay := 200 * time.Millisecond; ; delay = min(delay*2, 10*time.Second) {
-		again, err := fetchOnce(ctx, line, runID, path)
-		if err == nil || !again || ctx.Err() != nil {
-			return err
-		}
-		if wait.For(ctx, wait.Jitter(delay)) != nil {
+	return repeat(ctx, 200*time.Millisecond, func() (again bool, err error) { return fetchOnce(ctx, line, runID, path) })
+}
+
+// repeat does something until it succeeds, cannot succeed any more, or ctx ends.
+func repeat(ctx context.Context, delay time.Duration, do func() (again bool, err error)) error {
+	for ; ; delay = min(2*delay, 10*time.Second) {
+		again, err := do()
+		if err == nil || !again || ctx.Err() != nil || wait.For(ctx, wait.Jitter(delay)) != nil {
 			return err
 		}
 	}

@@ -79,15 +79,7 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // Finish sends all that is left; it tries until ctx ends.
 func (k *Keeper) Finish(ctx context.Context) error {
-	for delay := k.cfg.Backoff; ; delay *= 2 {
-		err := k.Send(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if wait.For(ctx, wait.Jitter(delay)) != nil {
-			return err
-		}
-	}
+	return repeat(ctx, k.cfg.Backoff, func() (again bool, err error) { return true, k.Send(ctx) })
 }
 
 // Send sends the lines that are new. Nothing new costs a look at the file.
