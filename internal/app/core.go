@@ -129,8 +129,12 @@ func (c *core) openStore(ctx context.Context) error {
 	if c.cfg.Database.URL == "" {
 		return task.Errorf(task.CodeInvalid, "no database is configured; set DATABASE_URL, or use omoi dev, which starts one")
 	}
-	if err := migratedSchema(ctx, c.cfg.Database.URL.Reveal()); err != nil {
+	steps, err := postgres.Status(ctx, c.cfg.Database.URL.Reveal())
+	if err != nil {
 		return err
+	}
+	if outdated(steps) {
+		return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
 	}
 	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
@@ -152,18 +156,6 @@ func (c *core) openStore(ctx context.Context) error {
 	}
 	c.showState()
 	return err
-}
-
-// migratedSchema names the next step where the schema is older than this binary.
-func migratedSchema(ctx context.Context, database string) error {
-	steps, err := postgres.Status(ctx, database)
-	if err != nil {
-		return err
-	}
-	if outdated(steps) {
-		return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
-	}
-	return nil
 }
 
 // pooled bounds the connections of this process, unless the URL does.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -48,7 +49,7 @@ func (c *core) beats(ctx context.Context, part string) error {
 	if err != nil {
 		return err
 	}
-	if limit := missed * componentHeartbeat(c.cfg); time.Duration(age*float64(time.Second)) > limit {
+	if limit := missed * cmp.Or(c.cfg.Test.ComponentHeartbeat, ingest.HeartbeatInterval); time.Duration(age*float64(time.Second)) > limit {
 		return task.Errorf(task.CodeUnavailable, "No %s has shown a sign of life for %s.", part, limit)
 	}
 	return nil

@@ -44,10 +44,6 @@ func pollInterval(cfg *config.Loaded) time.Duration {
 	return cmp.Or(cfg.Test.RelayPoll, ingest.PollInterval)
 }
 
-func componentHeartbeat(cfg *config.Loaded) time.Duration {
-	return cmp.Or(cfg.Test.ComponentHeartbeat, ingest.HeartbeatInterval)
-}
-
 func hostHeartbeat(cfg *config.Loaded) time.Duration {
 	return cmp.Or(cfg.Test.HostHeartbeat, worker.HostHeartbeat)
 }
