@@ -1,6 +1,10 @@
 package client
 
-import "github.com/omoi-dev/omoi/internal/task"
+import (
+	"time"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
 
 // DiagnosisQuery selects diagnoses; nil: of all.
 type DiagnosisQuery struct {
@@ -57,4 +61,12 @@ type SandboxQuery struct {
 	Unverified bool     `query:"unverified" doc:"Only sandboxes whose deletion is not verified"`
 	Bare       bool     // show those of nobody too
 	PageRequest
+}
+
+// TaskChange is what may be changed about a task; nil leaves a field alone.
+type TaskChange struct {
+	Title       *string
+	Description *string // only while the task is pending
+	Priority    *string
+	DeadlineAt  *time.Time
 }

@@ -1,12 +1,15 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/feedback"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -99,4 +102,80 @@ func NumberedName(name string, n int) string {
 	}
 	suffix := "-" + strconv.Itoa(n)
 	return strings.ToValidUTF8(name[:min(len(name), longestName-len(suffix))], "") + suffix
+}
+
+// Halt is the body of POST /api/v1/projects/{id}/pause and resume.
+type Halt struct {
+	Now    bool   `json:"now,omitempty" doc:"Pause only: stop what is at work too; its work is saved, and resume lets it go on"`
+	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the tasks later"`
+}
+
+// Halted is its answer.
+type Halted struct {
+	Project Project `json:"project"`
+	// TaskIDs are the tasks at work that were asked to stop, or those stopped ones that were asked to go on.
+	TaskIDs []string `json:"task_ids" nullable:"false"`
+	// AllPaused says that no task of anybody begins, whatever the project says: omoi runs with ORCHESTRATOR_ENABLED=false.
+	AllPaused bool `json:"all_paused"`
+}
+
+// PauseProject lets no task of a project begin; with now those at work are stopped too.
+func (c *Client) PauseProject(ctx context.Context, id string, in Halt) (Halted, error) {
+	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "pause"), body: in})
+}
+
+// ResumeProject takes a pause back.
+func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted, error) {
+	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
+}
+
+// Ticket is a piece of work that a person wants; one or more tasks belong to it.
+type Ticket struct {
+	ID          string          `json:"id"`
+	ProjectID   string          `json:"project_id"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	TicketType  string          `json:"ticket_type"`
+	PhaseID     string          `json:"phase_id"`
+	Status      string          `json:"status"`      // by its tasks: backlog, analyzing, building, building-done, testing, done
+	Blocked     bool            `json:"is_blocked"`  // one of them has failed, or waits for one that did
+	BlockedWhy  string          `json:"blocked_why"` // which task blocks it, and why that failed; empty: it is not blocked
+	Priority    string          `json:"priority"`
+	Context     json.RawMessage `json:"context"`
+	CreatedAt   time.Time       `json:"created_at"`
+	UpdatedAt   time.Time       `json:"updated_at"`
+	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
+	TaskIDs []string `json:"task_ids" nullable:"false"`
+	// OfCheck: it has no tasks but those of omoi check. Lists for people leave it out.
+	OfCheck bool `json:"of_check"`
+	// Diagnosis is the newest that was made of the ticket itself; null: its tasks have not failed again and again.
+	Diagnosis *explain.Diagnosis `json:"diagnosis"`
+}
+
+// Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
+type Organization struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Plan     string `json:"plan"`                 // free, pro, lifetime, team, enterprise or unlimited
+	MaxSlots *int   `json:"max_concurrent_tasks"` // a limit of its own, which goes before the plan's; null: none
+	Limit    *int   `json:"limit"`                // what binds; null: nothing does
+	AtWork   int    `json:"at_work"`              // tasks that hold a slot
+	Waiting  int    `json:"waiting"`              // tasks that wait for one, or for something else
+	Paused   bool   `json:"paused"`
+}
+
+// OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
+type OrganizationPatch struct {
+	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"free, pro, lifetime, team, enterprise or unlimited"`
+	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
+}
+
+// Organizations returns the caller's own; all of them for admins of the installation.
+func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
+	return answer[[]Organization](ctx, c, call{path: prefix + "/organizations"})
+}
+
+// PatchOrganization changes one; [task.CodeForbidden] but for admins of the installation.
+func (c *Client) PatchOrganization(ctx context.Context, id string, in OrganizationPatch) (Organization, error) {
+	return answer[Organization](ctx, c, call{method: http.MethodPatch, path: item("organizations", id), body: in})
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/spec"
@@ -56,4 +57,67 @@ type Activity struct {
 type Life struct {
 	Activity Activity
 	Phases   spec.PhaseStatus
+}
+
+// Trajectory is the answer of GET /api/v1/sandboxes/{id}/trajectory, newest first.
+type Trajectory struct {
+	SandboxID        string           `json:"sandbox_id"`
+	Events           []SandboxEvent   `json:"events" nullable:"false"`
+	Heartbeats       HeartbeatSummary `json:"heartbeat_summary"` // of the whole sandbox
+	TotalEvents      int64            `json:"total_events"`      // all that are stored, heartbeats too
+	TrajectoryEvents int              `json:"trajectory_events"` // of this page
+	NextCursor       *string          `json:"next_cursor"`       // goes on to older events; null unless has_more
+	PrevCursor       *string          `json:"prev_cursor"`       // goes on to newer events
+	HasMore          bool             `json:"has_more"`
+}
+
+// HeartbeatSummary is what the heartbeats of a sandbox amount to.
+type HeartbeatSummary struct {
+	Count int64      `json:"count"`
+	First *time.Time `json:"first_heartbeat"`
+	Last  *time.Time `json:"last_heartbeat"`
+}
+
+// PhaseReport is the answer of GET /api/v1/sandboxes/{id}/phase-status.
+type PhaseReport struct {
+	SandboxID string           `json:"sandbox_id"`
+	Phases    spec.PhaseStatus `json:"phase_status"`
+	Activity  Activity         `json:"activity"`
+	Timestamp time.Time        `json:"timestamp"`
+}
+
+// Cleared is the answer of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
+type Cleared struct {
+	Count   int    `json:"cleared_count"`
+	Message string `json:"message"`
+}
+
+// StreamEvent is the data of one server-sent event of .../stream.
+type StreamEvent Event
+
+// EventCounts counts the events of a sandbox by type.
+func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {
+	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})
+}
+
+// EventFilter selects events of a sandbox. Zero values do not filter.
+type EventFilter struct {
+	Type  string
+	Limit int // 1..500; 0 is 100
+}
+
+// NewestEvents lists the events of a sandbox, newest first.
+func (c *Client) NewestEvents(ctx context.Context, sandboxID string, f EventFilter) (SandboxEvents, error) {
+	q := query("event_type", f.Type, "limit", positive(f.Limit))
+	return answer[SandboxEvents](ctx, c, call{path: item("sandboxes", sandboxID, "events"), query: q})
+}
+
+// SandboxesStatus lists the sandboxes in which agents are at work, with their activity.
+func (c *Client) SandboxesStatus(ctx context.Context) (SandboxesStatus, error) {
+	return answer[SandboxesStatus](ctx, c, call{path: prefix + "/sandboxes/monitoring/status"})
+}
+
+// Integrity says whether the events of a sandbox are 1..n, each once.
+func (c *Client) Integrity(ctx context.Context, id string) (Integrity, error) {
+	return answer[Integrity](ctx, c, call{path: item("sandboxes", id, "integrity")})
 }

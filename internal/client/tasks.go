@@ -4,7 +4,13 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/feedback"
+	"github.com/omoi-dev/omoi/internal/savedwork"
+	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
 // CreateTask asks for a task. With a key that is not empty the same key and body answer
@@ -71,3 +77,60 @@ func (c *Client) Diff(ctx context.Context, id string, w io.Writer) error {
 	_, err := c.download(ctx, item("tasks", id, "diff"), w)
 	return err
 }
+
+// Explanation says why a task stands where it stands.
+type Explanation = explain.Explanation
+
+// Why explains where a task stands.
+func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
+	return answer[Explanation](ctx, c, call{path: item("tasks", taskID, "why")})
+}
+
+// SavedWork is one element of GET /api/v1/tasks/{id}/work.
+type SavedWork = savedwork.SavedWork
+
+// Work lists where the work of a task's attempts is, the first attempt first.
+func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {
+	page, err := answer[Page[SavedWork]](ctx, c, call{path: item("tasks", taskID, "work")})
+	return page.Items, err
+}
+
+// WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and returns its length.
+func (c *Client) WriteWork(ctx context.Context, taskID string, attempt int, w io.Writer) (int64, error) {
+	return c.download(ctx, item("tasks", taskID, "work", strconv.Itoa(attempt)), w)
+}
+
+// TranscriptInfo is one element of GET /api/v1/tasks/{id}/transcripts.
+type TranscriptInfo = transcript.Info
+
+// TranscriptMark is the answer of PUT /api/v1/sandboxes/{id}/transcripts/{run}.
+type TranscriptMark = transcript.Mark
+
+// Transcripts lists the transcripts of a task's attempts, oldest attempt first.
+func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptInfo, error) {
+	page, err := answer[Page[TranscriptInfo]](ctx, c, call{path: item("tasks", taskID, "transcripts")})
+	return page.Items, err
+}
+
+// WriteTranscript writes the transcript of one run to w.
+func (c *Client) WriteTranscript(ctx context.Context, taskID, runID string, w io.Writer) error {
+	_, err := c.download(ctx, item("tasks", taskID, "transcripts", runID), w)
+	return err
+}
+
+// Webhook is what every webhook of GitHub has; each event has more.
+type Webhook struct {
+	Action string `json:"action,omitempty" doc:"What happened to the thing that the event is called after"`
+}
+
+// TaskFeedback returns what was said from outside of the pull request of a task, and what was done about it.
+func (c *Client) TaskFeedback(ctx context.Context, id string) (feedback.Story, error) {
+	return answer[feedback.Story](ctx, c, call{path: item("tasks", id, "feedback")})
+}
+
+// TypeCheck is the task_type of what `omoi check` gives to agents. Lists for people leave such tasks out unless they
+// are asked for.
+const TypeCheck = "omoi_check"
+
+// IsCheck reports whether a task was made by `omoi check`.
+func IsCheck(t Task) bool { return t.TaskType == TypeCheck }

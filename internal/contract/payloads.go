@@ -235,6 +235,9 @@ const (
 	CommandVerdict  = "verdict"
 	CommandRetry    = "retry"
 	CommandReplace  = "replace"
+	// These suspend a task: a user pauses its project at once, or a budget is spent. CommandRetry resumes it.
+	CommandPause  = "pause"
+	CommandBudget = "budget"
 )
 
 // LoadCommandInput is the input of [LoadCommand].
@@ -479,4 +482,16 @@ type TaskResult struct {
 	Reason  string      `json:"reason,omitempty"`
 	Branch  string      `json:"branch,omitempty"`
 	PullURL string      `json:"pull_url,omitempty"`
+}
+
+// ErrorDetails is the one detail of every application error that an activity returns.
+// The error's type is Class if the activity knew one, else Code.
+type ErrorDetails struct {
+	Class   task.FailureClass `json:"class,omitempty"`
+	Code    task.Code         `json:"code"`
+	ErrorID string            `json:"error_id,omitempty"` // of the stored full text; empty if it could not be stored
+	ResetAt time.Time         `json:"reset_at,omitzero"`  // of a limit: when trying again is of use
+	Redo    bool              `json:"redo,omitempty"`     // saved work cannot be published: an attempt has to do it again
+	// EndReason is the condition for which the step failed; zero: none that programs know.
+	EndReason task.Reason `json:"end_reason,omitzero"`
 }
