@@ -106,6 +106,7 @@ func (a *API) group(tag, path string) group { return group{a, tag, path} }
 
 // route is what every operation says of itself.
 type route struct {
+	api               *API
 	method, path, tag string
 
 	access  access
@@ -130,36 +131,35 @@ type details struct {
 	fails []int
 }
 
-// route makes a route; at is its method and the rest of its path, for example "GET /{id}".
-func (g group) route(want access, at, id, summary string, more ...details) route {
+// on makes a route; at is its method and the rest of its path, for example "GET /{id}".
+func (g group) on(want access, at, id, summary string) route {
 	method, path, _ := strings.Cut(at, " ")
-	r := route{method: method, path: g.path + path, tag: g.tag, access: want, id: id, summary: summary}
-	if len(more) > 0 {
-		r.details = more[0]
-	}
-	return r
+	return route{api: g.API, method: method, path: g.path + path, tag: g.tag, access: want, id: id, summary: summary}
 }
 
 // add registers a route, with its details if there are any. Errors of fn become problem documents here and nowhere
 // else.
-func add[I, O any](g group, want access, at, id, summary string, fn handler[I, O], more ...details) {
-	r, where := g.route(want, at, id, summary, more...), "body"
+func add[I, O any](r route, fn handler[I, O], more ...details) {
+	if len(more) > 0 {
+		r.details = more[0]
+	}
+	a, where := r.api, "body"
 	if r.method == http.MethodGet || r.method == http.MethodDelete {
 		where = "query"
 	}
-	huma.Register(g.huma, g.operation(r), func(ctx context.Context, in *I) (*O, error) {
-		limited, cancel := g.limited(ctx)
+	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
+		limited, cancel := a.limited(ctx)
 		defer cancel()
 		out, err := fn(limited, in)
 		if err != nil {
-			return nil, g.fail(ctx, err, where)
+			return nil, a.fail(ctx, err, where)
 		}
 		return out, nil
 	})
 	if r.says != nil {
-		g.describeBody(r)
+		a.describeBody(r)
 	}
-	g.describeLimit(r)
+	a.describeLimit(r)
 }
 
 // limited bounds what an answer may take, longer than any long poll: of a store that hangs the

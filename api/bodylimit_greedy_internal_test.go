@@ -57,11 +57,11 @@ func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	g := &gate{t: t, limit: newBodyLimit(gateRoom, 1<<20)}
 	g.limit.wait, g.limit.haste = wait, haste
 	box := a.group(tagSandboxes, "/gate/{sandbox_id}")
-	hot[postBatchIn](box, g.limit, "POST /batch", "gate-batch", "", a.postBatch,
+	hot[postBatchIn](box.on(accessSandbox, "POST /batch", "gate-batch", ""), g.limit, a.postBatch,
 		details{says: client.Batch{}, body: 4 << 20})
-	hot[postEventIn](box, g.limit, "POST /events", "gate-event", "", a.postEvent,
+	hot[postEventIn](box.on(accessSandbox, "POST /events", "gate-event", ""), g.limit, a.postEvent,
 		details{says: client.BatchEvent{}, body: 1 << 20})
-	add(box, accessSandbox, "PUT /transcripts/{run_id}", "gate-transcript", "", a.putTranscript,
+	add(box.on(accessSandbox, "PUT /transcripts/{run_id}", "gate-transcript", ""), a.putTranscript,
 		details{body: transcript.MaxPiece, limit: g.limit})
 	a.finishForms()
 	server := httptest.NewServer(a)

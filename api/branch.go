@@ -25,13 +25,13 @@ type Branches interface {
 // answered with 200 and success false.
 func (a *API) registerBranches() {
 	branches := a.group(tagProjects, "/api/v1/branch-workflow")
-	add(branches, accessWrite, "POST /start", "start-branch", "Create a branch", a.startBranch,
+	add(branches.on(accessWrite, "POST /start", "start-branch", "Create a branch"), a.startBranch,
 		details{more: "Finds the branch of a ticket on GitHub, or creates it.", says: client.BranchStart{}})
-	add(branches, accessWrite, "POST /finish", "finish-branch", "Create a pull request", a.finishBranch,
+	add(branches.on(accessWrite, "POST /finish", "finish-branch", "Create a pull request"), a.finishBranch,
 		details{more: "Finds the pull request of a branch, or opens one.", says: client.BranchFinish{}})
-	add(branches, accessWrite, "POST /merge", "merge-branch", "Merge a pull request", a.mergeBranch,
+	add(branches.on(accessWrite, "POST /merge", "merge-branch", "Merge a pull request"), a.mergeBranch,
 		details{says: client.BranchMerge{}})
-	add(branches, accessRead, "POST /status", "branch-status", "Compare a branch with its base", a.branchStatus,
+	add(branches.on(accessRead, "POST /status", "branch-status", "Compare a branch with its base"), a.branchStatus,
 		details{says: client.BranchLook{}})
 }
 

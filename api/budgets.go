@@ -20,11 +20,11 @@ func (a *API) registerBudgets() {
 	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/budget")
 	projects := a.group(tagProjects, "/api/v1/projects/{id}/budget")
 	s := a.deps.Budgets
-	add(tasks, accessRead, "GET", "get-task-budget", "Get budget and usage", read(s.TaskBudget))
-	add(tasks, accessWrite, "PUT", "set-task-budget", "Set a budget", setBudget(s.SetTaskBudget))
-	add(projects, accessRead, "GET", "get-project-budget", "Get budget and usage", read(s.ProjectBudget),
+	add(tasks.on(accessRead, "GET", "get-task-budget", "Get budget and usage"), read(s.TaskBudget))
+	add(tasks.on(accessWrite, "PUT", "set-task-budget", "Set a budget"), setBudget(s.SetTaskBudget))
+	add(projects.on(accessRead, "GET", "get-project-budget", "Get budget and usage"), read(s.ProjectBudget),
 		details{more: "Of all tasks of the project together."})
-	add(projects, accessWrite, "PUT", "set-project-budget", "Set a budget", setBudget(s.SetProjectBudget))
+	add(projects.on(accessWrite, "PUT", "set-project-budget", "Set a budget"), setBudget(s.SetProjectBudget))
 }
 
 func setBudget(

@@ -25,9 +25,9 @@ type Conducting interface {
 
 func (a *API) registerConductor() {
 	all := a.group(tagGuardian, "/api/v1/conductor")
-	add(all, accessRead, "GET /analyses", "list-conductor-analyses", "List conductor analyses",
+	add(all.on(accessRead, "GET /analyses", "list-conductor-analyses", "List conductor analyses"),
 		listed(a.deps.Conducting.ConductorAnalyses), details{more: "Newest first."})
-	add(all, accessRead, "GET /duplicates", "list-duplicates", "List duplicate tasks",
+	add(all.on(accessRead, "GET /duplicates", "list-duplicates", "List duplicate tasks"),
 		listed(a.deps.Conducting.Duplicates), details{more: "Pairs of tasks about the same work, newest first."})
 }
 

@@ -21,15 +21,15 @@ type Credentials interface {
 
 func (a *API) registerCredentials() {
 	all := a.group("credentials", "/api/v1")
-	add(all, accessRead, "GET /credentials", "list-credentials", "List credentials", a.listCredentials,
+	add(all.on(accessRead, "GET /credentials", "list-credentials", "List credentials"), a.listCredentials,
 		details{more: "Those of the caller, and of projects, organization and server, without secrets."})
-	add(all, accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential", a.setCredential,
+	add(all.on(accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential"), a.setCredential,
 		details{more: "Replaces the one before."})
-	add(all, accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential", a.removeCredential,
-		details{status: http.StatusNoContent})
-	add(all, accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential", a.testCredential,
+	add(all.on(accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential"),
+		a.removeCredential, details{status: http.StatusNoContent})
+	add(all.on(accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential"), a.testCredential,
 		details{more: "Asks the provider whether the credential works that a task of the caller would be given."})
-	add(all, accessAdmin, "POST /credential-rotation", "rotate-credentials", "Re-encrypt all credentials",
+	add(all.on(accessAdmin, "POST /credential-rotation", "rotate-credentials", "Re-encrypt all credentials"),
 		a.rotateCredentials, details{more: "Encrypts the credentials of the installation under its first key."})
 }
 

@@ -16,11 +16,11 @@ type Dispatch interface {
 func (a *API) registerDispatch() {
 	projects := a.group(tagProjects, "/api/v1/projects/{id}")
 	tickets := a.group(tagProjects, "/api/v1/tickets/{id}")
-	add(projects, accessWrite, "POST /pause", "pause-project", "Pause a project", a.halt(a.deps.Dispatch.PauseProject),
-		details{more: "With now, running tasks are suspended too."})
-	add(projects, accessWrite, "POST /resume", "resume-project", "Resume a project",
+	add(projects.on(accessWrite, "POST /pause", "pause-project", "Pause a project"),
+		a.halt(a.deps.Dispatch.PauseProject), details{more: "With now, running tasks are suspended too."})
+	add(projects.on(accessWrite, "POST /resume", "resume-project", "Resume a project"),
 		a.halt(a.deps.Dispatch.ResumeProject))
-	add(tickets, accessWrite, "PATCH", "update-ticket", "Update a ticket's phase", a.moveTicket)
+	add(tickets.on(accessWrite, "PATCH", "update-ticket", "Update a ticket's phase"), a.moveTicket)
 }
 
 // halt makes the handler of pause and resume.

@@ -36,24 +36,24 @@ const tagGuardian = "guardian"
 
 func (a *API) registerGuardian() {
 	all := a.group(tagGuardian, "/api/v1/guardian")
-	add(all, accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses",
+	add(all.on(accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses"),
 		listed(a.deps.Guardian.Judgements), details{more: "Newest first."})
-	add(all, accessRead, "GET /interventions", "list-interventions", "List interventions",
+	add(all.on(accessRead, "GET /interventions", "list-interventions", "List interventions"),
 		listed(a.deps.Guardian.Interventions), details{more: "Newest first, with their delivery status."})
-	add(all, accessWrite, "POST /interventions/{id}/withdraw", "withdraw-intervention", "Withdraw an intervention",
+	add(all.on(accessWrite, "POST /interventions/{id}/withdraw", "withdraw-intervention", "Withdraw an intervention"),
 		a.withdraw, details{more: "Only while it is not delivered to the agent."})
 	wrong := []int{http.StatusBadRequest}
-	add(all, accessRead, "POST /intervention/cancel-task", "guardian-cancel", "Emergency-cancel a task",
+	add(all.on(accessRead, "POST /intervention/cancel-task", "guardian-cancel", "Emergency-cancel a task"),
 		a.guardianCancel, details{more: "Fails the task and stops its sandbox.", says: client.CancelAction{}})
-	add(all, accessRead, "POST /intervention/override-priority", "guardian-priority", "Override a priority",
+	add(all.on(accessRead, "POST /intervention/override-priority", "guardian-priority", "Override a priority"),
 		a.guardianPriority, details{says: client.PriorityAction{}, fails: wrong})
-	add(all, accessRead, "POST /intervention/reallocate", "guardian-reallocate", "Reallocate capacity",
+	add(all.on(accessRead, "POST /intervention/reallocate", "guardian-reallocate", "Reallocate capacity"),
 		a.guardianReallocate,
 		details{more: "Moves slots from one project to another.", says: client.ReallocateAction{}, fails: wrong})
-	add(all, accessRead, "GET /actions", "list-guardian-actions", "List guardian actions", a.listActions,
+	add(all.on(accessRead, "GET /actions", "list-guardian-actions", "List guardian actions"), a.listActions,
 		details{more: "Newest first."})
-	add(all, accessRead, "GET /actions/{action_id}", "get-guardian-action", "Get a guardian action", a.getAction)
-	add(all, accessRead, "POST /actions/{action_id}/revert", "revert-guardian-action", "Revert a guardian action",
+	add(all.on(accessRead, "GET /actions/{action_id}", "get-guardian-action", "Get a guardian action"), a.getAction)
+	add(all.on(accessRead, "POST /actions/{action_id}/revert", "revert-guardian-action", "Revert a guardian action"),
 		a.revertAction,
 		details{more: "Reverts what can be reverted, and names what cannot.", says: client.RevertAction{}})
 	a.registerMonitor()

@@ -42,25 +42,25 @@ func (a *API) registerIntake() {
 	events := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}/events")
 	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
 	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, maxBody+int64(transcript)+2*longStep))
-	hot[postEventIn](events, limit, "POST", "create-event", "Create an event", a.postEvent,
+	hot[postEventIn](events.on(accessSandbox, "POST", "create-event", "Create an event"), limit, a.postEvent,
 		details{says: client.BatchEvent{}, body: maxBody, transcript: transcript})
-	hot[postBatchIn](events, limit, "POST /batch", "create-event-batch", "Create a batch of events", a.postBatch,
+	hot[postBatchIn](events.on(accessSandbox, "POST /batch", "create-event-batch", "Create a batch of events"),
+		limit, a.postBatch,
 		details{more: "The events are numbered by their sender.", says: client.Batch{}, body: a.cfg.MaxBatch})
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.
-func hot[I, O any](
-	g group, limit *bodyLimit, at, id, summary string, answer func(context.Context, report) (O, error), more details,
-) {
-	r := g.route(accessSandbox, at, id, summary, more)
+func hot[I, O any](r route, limit *bodyLimit, answer func(context.Context, report) (O, error), more details) {
+	r.details = more
+	a := r.api
 	type answered struct{ Body O }
-	huma.Register(paper{g.huma}, g.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
-	g.describeBody(r)
-	g.describeLimit(r)
-	g.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
+	huma.Register(paper{a.huma}, a.operation(r), func(context.Context, *I) (*answered, error) { return nil, errOnPaper })
+	a.describeBody(r)
+	a.describeLimit(r)
+	a.routes.Handle(r.method, strings.ReplaceAll(r.path, "{sandbox_id}", ":sandbox_id"), func(c *gin.Context) {
 		in := limitBody(c, limit)
 		defer in.leave()
-		g.take(c.Writer, report{Request: c.Request, in: in, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
+		a.take(c.Writer, report{Request: c.Request, in: in, sandboxID: c.Param("sandbox_id"), transcript: r.transcript}, r, func(ctx context.Context, said report) (any, error) {
 			return answer(ctx, said)
 		})
 	})

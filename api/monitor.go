@@ -38,17 +38,17 @@ func (a *API) registerMonitor() {
 	monitor := a.group(tagGuardian, "/api/v1/monitor/intelligent")
 	schedules := a.group(tagGuardian, "/api/v1/schedules/{name}")
 	sandboxes := a.group(tagGuardian, "/api/v1/sandboxes/monitoring")
-	add(monitor, accessRead, "GET /status", "monitor-status", "Get monitoring status", a.monitorStatus)
-	add(monitor, accessRead, "GET /health", "monitor-health", "Get monitoring health", a.monitorHealth)
-	add(monitor, accessWrite, "POST /analyze/{agent_id}", "analyze-agent", "Analyze an agent", a.analyze,
+	add(monitor.on(accessRead, "GET /status", "monitor-status", "Get monitoring status"), a.monitorStatus)
+	add(monitor.on(accessRead, "GET /health", "monitor-health", "Get monitoring health"), a.monitorHealth)
+	add(monitor.on(accessWrite, "POST /analyze/{agent_id}", "analyze-agent", "Analyze an agent"), a.analyze,
 		details{more: "Returns an analysis of the last minutes unless force is set."})
-	add(monitor, accessWrite, "POST /emergency", "analyze-agents", "Analyze several agents", a.emergency,
+	add(monitor.on(accessWrite, "POST /emergency", "analyze-agents", "Analyze several agents"), a.emergency,
 		details{more: "The body is a list of IDs."})
-	add(sandboxes, accessRead, "GET /status", "sandboxes-status", "List active sandboxes", a.sandboxesStatus,
+	add(sandboxes.on(accessRead, "GET /status", "sandboxes-status", "List active sandboxes"), a.sandboxesStatus,
 		details{more: "With their activity."})
-	add(schedules, accessRead, "GET", "get-schedule", "Get a schedule", a.getSchedule)
+	add(schedules.on(accessRead, "GET", "get-schedule", "Get a schedule"), a.getSchedule)
 	for what, summary := range map[string]string{"run": "Trigger a schedule", "pause": "Pause a schedule", "resume": "Resume a schedule"} {
-		add(schedules, accessAdmin, "POST /"+what, what+"-schedule", summary, a.askSchedule(what))
+		add(schedules.on(accessAdmin, "POST /"+what, what+"-schedule", summary), a.askSchedule(what))
 	}
 }
 

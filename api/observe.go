@@ -75,7 +75,7 @@ func traceparent(ctx context.Context) string {
 // installation, so that a key needs the scope admin.
 func (a *API) registerMetrics() {
 	server := a.group(tagServer, "")
-	add(server, accessAdmin, "GET /metrics", "metrics", "Get Prometheus metrics", a.showMetrics,
+	add(server.on(accessAdmin, "GET /metrics", "metrics", "Get Prometheus metrics"), a.showMetrics,
 		details{text: "text/plain", fails: []int{http.StatusNotFound}})
 }
 
@@ -88,3 +88,24 @@ func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, err
 		a.deps.Metrics.ServeHTTP(c.Writer, c.Request)
 	}}, nil
 }
+
+// The kinds of streams.
+const (
+	kindSandbox = "sandbox"
+	kindTask    = "task"
+	kindSocket  = "websocket"
+)
+
+// opening takes the counting of a request over that becomes a stream: it counts when the
+// stream has opened, not when it was handed on, and keeps nothing of the request.
+func (a *API) opening(ctx context.Context, kind string, status int) (opened func() (ended func())) {
+	r, begun := requestOf(ctx), time.Now()
+	r.handed = true
+	return func() func() {
+		r.count(status, time.Since(begun))
+		return a.deps.Meter.Stream(kind)
+	}
+}
+
+// counts reports whether a request is to be counted at its end.
+func (r *request) counts(status int) bool { return !r.handed || status >= http.StatusBadRequest }

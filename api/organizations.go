@@ -16,10 +16,10 @@ type Organizations interface {
 
 func (a *API) registerOrganizations() {
 	organizations := a.group(tagProjects, "/api/v1/organizations")
-	add(organizations, accessRead, "GET", "list-organizations", "List organizations", a.listOrganizations,
+	add(organizations.on(accessRead, "GET", "list-organizations", "List organizations"), a.listOrganizations,
 		details{more: "The caller's own with its plan; all of them for admins of the installation."})
-	add(organizations, accessAdmin, "PATCH /{id}", "update-organization", "Update an organization", a.patchOrganization,
-		details{more: "For admins of the installation."})
+	add(organizations.on(accessAdmin, "PATCH /{id}", "update-organization", "Update an organization"),
+		a.patchOrganization, details{more: "For admins of the installation."})
 }
 
 func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[client.Organization], error) {

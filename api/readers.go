@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -26,15 +27,15 @@ type Readers interface {
 func (a *API) registerReaders() {
 	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
-	add(sandbox, accessInspect, "GET /trajectory", "trajectory", "Get a trajectory", a.trajectory,
+	add(sandbox.on(accessInspect, "GET /trajectory", "trajectory", "Get a trajectory"), a.trajectory,
 		details{more: "Events without heartbeats, newest first."})
-	add(sandbox, accessInspect, "GET /events/{event_id}", "get-event", "Get an event", a.getEvent,
+	add(sandbox.on(accessInspect, "GET /events/{event_id}", "get-event", "Get an event"), a.getEvent,
 		details{more: "With its large fields."})
-	add(sandbox, accessInspect, "GET /integrity", "sandbox-integrity", "Check event integrity", a.integrity,
+	add(sandbox.on(accessInspect, "GET /integrity", "sandbox-integrity", "Check event integrity"), a.integrity,
 		details{more: "Reports whether 1..last are stored, each once."})
-	add(sandbox, accessInspect, "GET /counts", "sandbox-counts", "Count events by type", a.eventCounts)
-	add(sandbox, accessInspect, "GET /phase-status", "phase-status", "Get spec phase status", a.phaseStatus)
-	add(sandboxes, accessAdmin, "POST /admin/clear-tracked-sandboxes", "clear-tracked-sandboxes", "Legacy no-op",
+	add(sandbox.on(accessInspect, "GET /counts", "sandbox-counts", "Count events by type"), a.eventCounts)
+	add(sandbox.on(accessInspect, "GET /phase-status", "phase-status", "Get spec phase status"), a.phaseStatus)
+	add(sandboxes.on(accessAdmin, "POST /admin/clear-tracked-sandboxes", "clear-tracked-sandboxes", "Legacy no-op"),
 		a.clearTracked, details{more: "Nothing is tracked in memory."})
 }
 
@@ -130,4 +131,32 @@ func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client
 // clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.
 func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.Cleared], error) {
 	return body(client.Cleared{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}, nil)
+}
+
+type listEventsIn struct {
+	SandboxPath
+	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
+	Offset    int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000"`
+	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id, as next_cursor gave it: only older events; an unknown one is none"`
+	EventType string `query:"event_type" maxLength:"100" doc:"Exact match"`
+}
+
+func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*bodyOut[client.SandboxEvents], error) {
+	q := ingest.EventQuery{SandboxID: in.SandboxID, Type: in.EventType, Limit: in.Limit, Offset: in.Offset}
+	if sequence, ok := ingest.ParseEventID(in.SandboxID, in.Cursor); ok {
+		q.Before = sequence
+	}
+	page, err := a.deps.Readers.Events(ctx, q)
+	out := client.SandboxEvents{Events: wireEvents(page.Events), TotalCount: page.Total, SandboxID: in.SandboxID}
+	if page.More {
+		out.NextCursor = &page.Events[len(page.Events)-1].ID
+	}
+	return body(out, err)
+}
+
+func orObject(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return raw
 }

@@ -44,92 +44,94 @@ func (a *API) register() {
 func (a *API) registerServer() {
 	keys := a.group(tagServer, "/api/v1/auth/api-keys")
 	server := a.group(tagServer, "")
-	add(server, accessNone, "GET /health", "health", "Liveness check", a.health)
-	add(server, accessNone, "GET /healthz", "liveness", "Liveness check", a.health)
-	add(server, accessNone, "GET /readyz", "readiness", "Readiness check", a.ready, details{
+	add(server.on(accessNone, "GET /health", "health", "Liveness check"), a.health)
+	add(server.on(accessNone, "GET /healthz", "liveness", "Liveness check"), a.health)
+	add(server.on(accessNone, "GET /readyz", "readiness", "Readiness check"), a.ready, details{
 		more: "The state of everything that the server needs.",
 		also: map[int]any{http.StatusServiceUnavailable: client.Readiness{}},
 	})
-	add(server, accessNone, "GET /api/v1/info", "info", "Get server information", a.info)
-	add(keys, accessAdmin, "GET", "list-keys", "List API keys", a.listKeys)
-	add(keys, accessAdmin, "POST", "create-key", "Create an API key", a.createKey, details{status: http.StatusCreated})
-	add(keys, accessAdmin, "DELETE /{id}", "revoke-key", "Revoke an API key", remove(a.deps.Keys.RevokeKey),
+	add(server.on(accessNone, "GET /api/v1/info", "info", "Get server information"), a.info)
+	add(keys.on(accessAdmin, "GET", "list-keys", "List API keys"), a.listKeys)
+	add(keys.on(accessAdmin, "POST", "create-key", "Create an API key"),
+		a.createKey, details{status: http.StatusCreated})
+	add(keys.on(accessAdmin, "DELETE /{id}", "revoke-key", "Revoke an API key"), remove(a.deps.Keys.RevokeKey),
 		details{status: http.StatusNoContent})
 }
 
 func (a *API) registerProjects() {
 	projects := a.group(tagProjects, "/api/v1/projects")
 	tickets := a.group(tagProjects, "/api/v1/tickets")
-	add(projects, accessWrite, "POST", "create-project", "Create a project", a.createProject,
+	add(projects.on(accessWrite, "POST", "create-project", "Create a project"), a.createProject,
 		details{status: http.StatusCreated})
-	add(projects, accessRead, "GET", "list-projects", "List projects", listed(a.deps.Projects.Projects))
-	add(projects, accessRead, "GET /{id}", "get-project", "Get a project", read(a.deps.Projects.Project))
-	add(projects, accessWrite, "PATCH /{id}", "update-project", "Update a project", a.patchProject)
-	add(projects, accessAdmin, "DELETE /{id}", "delete-project", "Delete a project",
+	add(projects.on(accessRead, "GET", "list-projects", "List projects"), listed(a.deps.Projects.Projects))
+	add(projects.on(accessRead, "GET /{id}", "get-project", "Get a project"), read(a.deps.Projects.Project))
+	add(projects.on(accessWrite, "PATCH /{id}", "update-project", "Update a project"), a.patchProject)
+	add(projects.on(accessAdmin, "DELETE /{id}", "delete-project", "Delete a project"),
 		remove(a.deps.Projects.DeleteProject),
 		details{more: "Deletes its credentials too; 409 names its open tasks.", status: http.StatusNoContent})
-	add(projects, accessRead, "GET /{id}/deletion", "preview-project-deletion", "Preview the deletion of a project",
+	add(projects.on(accessRead, "GET /{id}/deletion", "preview-project-deletion", "Preview the deletion of a project"),
 		read(a.deps.Projects.ProjectDeletion))
-	add(tickets, accessWrite, "POST", "create-ticket", "Create a ticket", a.createTicket,
+	add(tickets.on(accessWrite, "POST", "create-ticket", "Create a ticket"), a.createTicket,
 		details{more: "With its first task.", status: http.StatusCreated})
-	add(tickets, accessRead, "GET", "list-tickets", "List tickets", listed(a.deps.Tickets.Tickets))
-	add(tickets, accessRead, "GET /{id}", "get-ticket", "Get a ticket", read(a.deps.Tickets.Ticket))
+	add(tickets.on(accessRead, "GET", "list-tickets", "List tickets"), listed(a.deps.Tickets.Tickets))
+	add(tickets.on(accessRead, "GET /{id}", "get-ticket", "Get a ticket"), read(a.deps.Tickets.Ticket))
 }
 
 func (a *API) registerTasks() {
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	commands := a.group(tagTasks, "/api/v1/commands")
 	accepted := map[int]any{http.StatusAccepted: client.CommandResult{}}
-	add(tasks, accessWrite, "POST", "create-task", "Create a task", a.createTask,
+	add(tasks.on(accessWrite, "POST", "create-task", "Create a task"), a.createTask,
 		details{status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}})
-	add(tasks, accessRead, "GET", "list-tasks", "List tasks", a.listTasks,
+	add(tasks.on(accessRead, "GET", "list-tasks", "List tasks"), a.listTasks,
 		details{more: "A result of more than 2 KiB is cut, and marked as truncated."})
-	add(tasks, accessRead, "GET /{id}", "get-task", "Get a task", a.getTask)
-	add(tasks, accessWrite, "PATCH /{id}", "update-task", "Update a task", a.patchTask)
+	add(tasks.on(accessRead, "GET /{id}", "get-task", "Get a task"), a.getTask)
+	add(tasks.on(accessWrite, "PATCH /{id}", "update-task", "Update a task"), a.patchTask)
 	for kind, summary := range map[string]string{"cancel": "Cancel a task", "fail": "Mark a task as failed", "retry": "Retry a task"} {
-		add(tasks, accessWrite, "POST /{id}/"+kind, kind+"-task", summary, a.ask(kind), details{also: accepted})
+		add(tasks.on(accessWrite, "POST /{id}/"+kind, kind+"-task", summary), a.ask(kind), details{also: accepted})
 	}
-	add(tasks, accessWrite, "POST /{id}/verdict", "review-task", "Submit a review", a.judgeTask,
+	add(tasks.on(accessWrite, "POST /{id}/verdict", "review-task", "Submit a review"), a.judgeTask,
 		details{also: accepted})
-	add(tasks, accessRead, "GET /{id}/events", "list-task-events", "List a task's events", a.taskEvents,
+	add(tasks.on(accessRead, "GET /{id}/events", "list-task-events", "List a task's events"), a.taskEvents,
 		details{more: "Of all attempts, oldest first.", fails: []int{http.StatusGone}})
-	add(tasks, accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff", a.diffTask,
+	add(tasks.on(accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff"), a.diffTask,
 		details{text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
-	add(commands, accessRead, "GET /{id}", "get-command", "Get a command", read(a.deps.Commands.Command))
+	add(commands.on(accessRead, "GET /{id}", "get-command", "Get a command"), read(a.deps.Commands.Command))
 }
 
 func (a *API) registerDependencies() {
 	dependencies := a.group(tagTasks, "/api/v1/tasks/{id}/dependencies")
-	add(dependencies, accessRead, "GET", "list-dependencies", "List dependencies", a.getDependencies)
-	add(dependencies, accessWrite, "POST", "add-dependencies", "Add dependencies",
+	add(dependencies.on(accessRead, "GET", "list-dependencies", "List dependencies"), a.getDependencies)
+	add(dependencies.on(accessWrite, "POST", "add-dependencies", "Add dependencies"),
 		editDependencies(a.deps.Dependencies.AddDependencies))
-	add(dependencies, accessWrite, "PUT", "replace-dependencies", "Replace dependencies",
+	add(dependencies.on(accessWrite, "PUT", "replace-dependencies", "Replace dependencies"),
 		editDependencies(a.deps.Dependencies.SetDependencies))
-	add(dependencies, accessWrite, "DELETE", "remove-dependency", "Remove a dependency", a.removeDependency)
-	add(dependencies, accessRead, "POST /check-circular", "check-circular", "Check for circular dependencies",
+	add(dependencies.on(accessWrite, "DELETE", "remove-dependency", "Remove a dependency"), a.removeDependency)
+	add(dependencies.on(accessRead, "POST /check-circular", "check-circular", "Check for circular dependencies"),
 		a.checkCircular)
 }
 
 func (a *API) registerSandboxes() {
 	sandboxes := a.group(tagSandboxes, "/api/v1")
-	add(sandboxes, accessRead, "GET /sandboxes", "list-sandboxes", "List sandboxes", a.listSandboxes)
-	add(sandboxes, accessAdmin, "GET /storage", "get-storage", "Get stored data by kind", a.storage,
+	add(sandboxes.on(accessRead, "GET /sandboxes", "list-sandboxes", "List sandboxes"), a.listSandboxes)
+	add(sandboxes.on(accessAdmin, "GET /storage", "get-storage", "Get stored data by kind"), a.storage,
 		details{more: "With what expires next."})
-	add(sandboxes, accessAdmin, "GET /hosts", "list-hosts", "List hosts", a.listHosts)
-	add(sandboxes, accessAdmin, "POST /hosts/{id}/lost", "mark-host-lost", "Mark a host as lost", a.loseHost,
+	add(sandboxes.on(accessAdmin, "GET /hosts", "list-hosts", "List hosts"), a.listHosts)
+	add(sandboxes.on(accessAdmin, "POST /hosts/{id}/lost", "mark-host-lost", "Mark a host as lost"), a.loseHost,
 		details{more: "All its sandboxes are marked as lost with it."})
-	add(sandboxes, accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox", a.getSandbox)
+	add(sandboxes.on(accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox"), a.getSandbox)
 }
 
 // registerWire registers the routes that keep their old form.
 func (a *API) registerWire() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
-	add(sandboxes, accessNone, "GET /health", "sandbox-health", "Legacy health check", a.sandboxHealth)
-	add(sandboxes, accessInspect, "GET /{sandbox_id}/events", "list-events", "List events", a.listEvents,
+	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
+	add(sandboxes.on(accessNone, "GET /health", "sandbox-health", "Legacy health check"), a.sandboxHealth)
+	add(sandbox.on(accessInspect, "GET /events", "list-events", "List events"), a.listEvents,
 		details{more: "Newest first."})
-	add(sandboxes, accessInspect, "GET /{sandbox_id}/task", "sandbox-task", "Get a sandbox's task", a.sandboxTask)
-	add(sandboxes, accessSandbox, "POST /{sandbox_id}/task-complete", "task-complete", "Complete a task from its sandbox",
+	add(sandbox.on(accessInspect, "GET /task", "sandbox-task", "Get a sandbox's task"), a.sandboxTask)
+	add(sandbox.on(accessSandbox, "POST /task-complete", "task-complete", "Complete a task from its sandbox"),
 		a.taskComplete, details{says: client.TaskComplete{}})
-	add(sandboxes, accessSandbox, "POST /{sandbox_id}/validation-result", "validation-result", "Submit a validation result",
+	add(sandbox.on(accessSandbox, "POST /validation-result", "validation-result", "Submit a validation result"),
 		a.validationResult, details{says: client.Verdict{}})
 }

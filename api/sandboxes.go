@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/live"
+	"github.com/omoi-dev/omoi/internal/retention"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -39,4 +41,36 @@ func sandboxStates() []task.SandboxState {
 		task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting, task.SandboxGone,
 		task.SandboxLost,
 	}
+}
+
+// Hosts stores the machines of sandboxes.
+type Hosts interface {
+	Hosts(ctx context.Context) ([]client.Host, error)
+	// LoseHost declares one lost; [task.CodeConflict] while it still reports.
+	LoseHost(ctx context.Context, id string) (client.Host, error)
+}
+
+func (a *API) listHosts(ctx context.Context, _ *struct{}) (*pageOut[client.Host], error) {
+	return whole(a.deps.Hosts.Hosts(ctx))
+}
+
+type hostIn struct {
+	ID string `path:"id" minLength:"1" maxLength:"200"`
+}
+
+func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {
+	host, err := a.deps.Hosts.LoseHost(ctx, in.ID)
+	if err == nil {
+		a.deps.Bus.Wake(live.Relay) // the attempts on it are told by an event, of which the database notifies nobody
+	}
+	return body(host, err)
+}
+
+// Storage measures what is stored.
+type Storage interface {
+	Storage(ctx context.Context, rules retention.Policy) (retention.Storage, error)
+}
+
+func (a *API) storage(ctx context.Context, _ *struct{}) (*bodyOut[retention.Storage], error) {
+	return body(a.deps.Storage.Storage(ctx, a.cfg.Retention))
 }

@@ -29,15 +29,16 @@ var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 func (a *API) registerTranscripts() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}/transcripts")
 	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/transcripts")
-	add(sandboxes, accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript", a.putTranscript, details{
-		more: "A sandbox has at most 100 transcripts.", body: transcript.MaxPiece,
-		limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
-	})
-	add(sandboxes, accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript", a.sandboxTranscript,
+	add(sandboxes.on(accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript"),
+		a.putTranscript, details{
+			more: "A sandbox has at most 100 transcripts.", body: transcript.MaxPiece,
+			limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
+		})
+	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,
 		details{more: "Of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
-	add(tasks, accessRead, "GET", "list-transcripts", "List transcripts", a.taskTranscripts,
+	add(tasks.on(accessRead, "GET", "list-transcripts", "List transcripts"), a.taskTranscripts,
 		details{more: "Of all attempts of a task, oldest first."})
-	add(tasks, accessRead, "GET /{run_id}", "get-transcript", "Get a transcript", a.taskTranscript,
+	add(tasks.on(accessRead, "GET /{run_id}", "get-transcript", "Get a transcript"), a.taskTranscript,
 		details{text: transcriptType, fails: []int{http.StatusGone}})
 }
 

@@ -32,12 +32,12 @@ const (
 func (a *API) registerWebhooks() {
 	webhooks := a.group("webhooks", hookPath)
 	tasks := a.group(tagTasks, "/api/v1/tasks")
-	add(webhooks, accessSigned, "POST", "github-webhook", "Receive a GitHub webhook", a.gitHubWebhook, details{
+	add(webhooks.on(accessSigned, "POST", "github-webhook", "Receive a GitHub webhook"), a.gitHubWebhook, details{
 		more: "Signed with github.webhook_secret.", status: http.StatusAccepted, says: client.Webhook{}, body: hookBody,
 		limit: newBodyLimit(hookRoom, hookBody), also: map[int]any{http.StatusOK: feedback.Noted{}},
 		fails: []int{http.StatusUnauthorized},
 	})
-	add(tasks, accessRead, "GET /{id}/feedback", "list-task-feedback", "List pull request feedback",
+	add(tasks.on(accessRead, "GET /{id}/feedback", "list-task-feedback", "List pull request feedback"),
 		read(a.deps.Feedback.TaskFeedback), details{more: "With what was done about each."})
 }
 

@@ -20,9 +20,9 @@ type Explaining interface {
 func (a *API) registerWhy() {
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	diagnoses := a.group(tagGuardian, "/api/v1/diagnoses")
-	add(tasks, accessRead, "GET /{id}/why", "explain-task", "Explain a task's state", a.whyTask,
+	add(tasks.on(accessRead, "GET /{id}/why", "explain-task", "Explain a task's state"), a.whyTask,
 		details{more: "With the events that show it, and the next command."})
-	add(diagnoses, accessRead, "GET", "list-diagnoses", "List diagnoses", listed(a.deps.Explaining.Diagnoses),
+	add(diagnoses.on(accessRead, "GET", "list-diagnoses", "List diagnoses"), listed(a.deps.Explaining.Diagnoses),
 		details{more: "Of tasks and tickets that failed again and again, newest first."})
 }
 

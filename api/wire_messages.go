@@ -27,16 +27,16 @@ func (a *API) registerMessages() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	messages := a.group(tagSandboxes, "/api/v1/messages")
 	crowded := []int{http.StatusTooManyRequests}
-	add(sandboxes, accessInbox, "POST /messages", "send-message", "Send a message", a.postMessage,
+	add(sandboxes.on(accessInbox, "POST /messages", "send-message", "Send a message"), a.postMessage,
 		details{says: client.NewMessage{}, fails: crowded})
-	add(sandboxes, accessSandbox, "GET /messages", "lease-messages", "Lease pending messages", a.takeMessages)
-	add(sandboxes, accessInspect, "GET /messages/{message_id}", "sandbox-message", "Get a delivery status",
+	add(sandboxes.on(accessSandbox, "GET /messages", "lease-messages", "Lease pending messages"), a.takeMessages)
+	add(sandboxes.on(accessInspect, "GET /messages/{message_id}", "sandbox-message", "Get a delivery status"),
 		a.sandboxMessage, details{more: "Of a message to this agent, or from it."})
-	add(sandboxes, accessSandbox, "POST /messages/{message_id}/ack", "ack-message", "Acknowledge a message",
+	add(sandboxes.on(accessSandbox, "POST /messages/{message_id}/ack", "ack-message", "Acknowledge a message"),
 		a.ackMessage, details{more: "Use the message only if settled is true."})
-	add(sandboxes, accessSandbox, "POST /outbox", "send-agent-message", "Send a message to another agent", a.postOutbox,
-		details{more: "Of the same project.", says: client.OutboxMessage{}, fails: crowded})
-	add(messages, accessRead, "GET /{message_id}", "get-message", "Get a delivery status", a.getMessage)
+	add(sandboxes.on(accessSandbox, "POST /outbox", "send-agent-message", "Send a message to another agent"),
+		a.postOutbox, details{more: "Of the same project.", says: client.OutboxMessage{}, fails: crowded})
+	add(messages.on(accessRead, "GET /{message_id}", "get-message", "Get a delivery status"), a.getMessage)
 }
 
 const leaseAtOnce = 100 // messages in one answer
@@ -199,4 +199,54 @@ func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client
 		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
 	}
 	return body(client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}, err)
+}
+
+// MessagePath is the part of a request that names a message.
+type MessagePath struct {
+	MessageID string `path:"message_id" doc:"Id of the message"`
+	Wait      string `query:"wait" doc:"Wait until it is settled: as 25s"`
+}
+
+type sandboxMessageIn struct {
+	SandboxPath
+	MessagePath
+}
+
+// sandboxMessage returns the receipt of what was said to the agent of a sandbox, or by it.
+func (a *API) sandboxMessage(ctx context.Context, in *sandboxMessageIn) (*bodyOut[client.MessageReceipt], error) {
+	return a.receipt(ctx, in.MessagePath, func(m ingest.Message) bool {
+		return m.SandboxID == in.SandboxID || m.SenderKind == ingest.SenderAgent && m.SenderID == in.SandboxID
+	})
+}
+
+// getMessage returns the receipt of a message in the caller's organization.
+func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.MessageReceipt], error) {
+	who := callerOf(ctx)
+	return a.receipt(ctx, *in, func(m ingest.Message) bool {
+		return m.OrganizationID == who.organization || m.OrganizationID == "" && a.cfg.Open
+	})
+}
+
+// receipt reads a message that may be shown, as soon as it is settled or the wait is over.
+func (a *API) receipt(
+	ctx context.Context, in MessagePath, mine func(ingest.Message) bool,
+) (*bodyOut[client.MessageReceipt], error) {
+	wait, err := a.waitOf(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.deps.Messages.Message(ctx, in.MessageID)
+	if err == nil && !mine(m) {
+		err = task.Errorf(task.CodeNotFound, "There is no message %s.", in.MessageID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if wait.wait > 0 && !m.Settled() {
+		err = a.poll(ctx, live.Sandbox(m.SandboxID), wait, func() (bool, error) {
+			m, err = a.deps.Messages.Message(ctx, in.MessageID)
+			return m.Settled(), err
+		})
+	}
+	return body(m, err)
 }

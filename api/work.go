@@ -33,10 +33,10 @@ const keptType = "application/octet-stream"
 
 func (a *API) registerWork() {
 	work := a.group(tagTasks, "/api/v1/tasks/{id}/work")
-	add(work, accessRead, "GET", "list-work", "List saved work", a.listWork, details{
+	add(work.on(accessRead, "GET", "list-work", "List saved work"), a.listWork, details{
 		more: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
 	})
-	add(work, accessRead, "GET /{attempt}", "get-work", "Download saved work", a.getWork, details{
+	add(work.on(accessRead, "GET /{attempt}", "get-work", "Download saved work"), a.getWork, details{
 		more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
 		text: keptType, fails: []int{http.StatusConflict, http.StatusGone},
 	})
