@@ -21,17 +21,17 @@ type Receipts interface {
 
 func (a *API) registerOperator() {
 	tasks := a.group(tagTasks, "/api/v1/tasks")
-	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
+	box := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	server := a.group(tagServer, "/api/v1")
 	add(tasks.on(accessRead, "GET /{id}/receipt", "get-task-receipt", "Get a deletion receipt"),
 		read(a.deps.Receipts.Receipt), details{more: "Lifetimes, cost and verification of every sandbox of a task."})
-	add(sandbox.on(accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log"), a.sandboxLog,
+	add(box.on(accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log"), a.sandboxLog,
 		details{more: "What its agent printed, without secrets, while the sandbox runs and after its end."})
-	add(sandbox.on(accessAdmin, "POST /visits", "begin-visit", "Start an access session"), a.beginVisit, details{
+	add(box.on(accessAdmin, "POST /visits", "begin-visit", "Start an access session"), a.beginVisit, details{
 		more: "Records who accesses a sandbox, and returns where it is.", status: http.StatusCreated,
 		fails: []int{http.StatusGone},
 	})
-	add(sandbox.on(accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session"), a.endVisit,
+	add(box.on(accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session"), a.endVisit,
 		details{status: http.StatusNoContent})
 	add(server.on(accessAdmin, "GET /installation", "installation", "Get the installation ID"), a.installation,
 		details{more: "The one in the labels of its sandboxes."})

@@ -102,10 +102,10 @@ func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 }
 
 // checkWorkers asks the API that serves here which workers poll which task queues; without an API there is nothing to say.
-func checkWorkers(ctx context.Context, cfg *config.Loaded, api string) []Finding {
+func checkWorkers(ctx context.Context, cfg *config.Loaded, address string) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	ready, err := client.New(cmp.Or(api, apiURL(cfg)), cfg.API.Key.Reveal()).Ready(ctx)
+	ready, err := client.New(cmp.Or(address, apiURL(cfg)), cfg.API.Key.Reveal()).Ready(ctx)
 	if err != nil {
 		return nil
 	}

@@ -235,7 +235,7 @@ const (
 	CommandVerdict  = "verdict"
 	CommandRetry    = "retry"
 	CommandReplace  = "replace"
-	// These suspend a task: a user pauses its project at once, or a budget is spent. CommandRetry resumes it.
+	// CommandPause and CommandBudget suspend a task: a user pauses its project at once, or a budget is spent. CommandRetry resumes it.
 	CommandPause  = "pause"
 	CommandBudget = "budget"
 )

@@ -31,7 +31,7 @@ func constraint(t *history, s Settings) *Finding {
 	return edits(t, s, "that the task forbids to change", func(path string) bool { return anyPath(t.Limits.NoPaths, path) })
 }
 
-func edits(t *history, s Settings, which string, wrong func(path string) bool) *Finding {
+func edits(t *history, s Settings, which string, wrong func(name string) bool) *Finding {
 	var files []string
 	var seen []int64
 	for i := range t.Events {

@@ -58,7 +58,7 @@ func WorkOf(title, description string, files ...string) Work {
 }
 
 // Work is what a subject was told to do, and the files that it has changed.
-func (s Subject) Work() Work {
+func (s *Subject) Work() Work {
 	var files []string
 	for i := range s.Events {
 		if s.Events[i].Edit != nil {

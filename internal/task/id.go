@@ -16,8 +16,8 @@ const SandboxNamePrefix = "omoi-"
 // NewID returns a UUIDv7: 36 characters, sortable by the millisecond of its making.
 func NewID() string {
 	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], uint64(time.Now().UnixMilli())<<16) //nolint:gosec // G115: it is after 1970
-	_, _ = rand.Read(b[6:])                                              // never fails
+	binary.BigEndian.PutUint64(b[:], uint64(time.Now().UnixMilli())<<16)
+	_, _ = rand.Read(b[6:]) // never fails
 	return uuid(b[:], 7)
 }
 

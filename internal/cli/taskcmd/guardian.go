@@ -225,12 +225,12 @@ func stateOf(iv client.Intervention) string {
 }
 
 func (s *session) guardianWithdraw() *cobra.Command {
-	return about(s, "withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
-		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"), interventionOf,
-		func(ctx context.Context, api *client.Client, id string) error {
+	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
+		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
+		about(interventionOf, func(ctx context.Context, api *client.Client, id string) error {
 			iv, err := api.Withdraw(ctx, id)
 			return s.answer(iv, err, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })
-		})
+		}))
 }
 
 // interventionOf returns the ID of the intervention that ref names: whole, or by a part among the newest ones.

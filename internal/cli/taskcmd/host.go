@@ -46,11 +46,11 @@ func (s *session) hostState(h client.Host) string {
 
 func (s *session) hostMarkLost() *cobra.Command {
 	var yes bool
-	cmd := about(s, "mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
-		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"), hostOf,
-		func(ctx context.Context, api *client.Client, host client.Host) error {
+	cmd := s.verb("mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
+		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"),
+		about(hostOf, func(ctx context.Context, api *client.Client, host client.Host) error {
 			return s.markLost(ctx, api, host, yes)
-		})
+		}))
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is done")
 	return cmd
 }

@@ -45,7 +45,7 @@ func (s *session) projectTable(projects []client.Project) {
 }
 
 func (s *session) projectVerb(use, short string, do func(context.Context, *client.Client, client.Project) error) *cobra.Command {
-	return about(s, use+" <project>", short, exactly(1, projectArg), projectOf, do)
+	return s.verb(use+" <project>", short, exactly(1, projectArg), about(projectOf, do))
 }
 
 const projectArg = "the name of a project, its id, or 4 or more characters of the id's beginning or end"

@@ -111,7 +111,7 @@ const boxArg = "one sandbox, or a task: its id, or 4 or more characters of it (o
 
 // boxVerb returns a command about a sandbox, deleted ones included.
 func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
-	cmd := about(s, use+" <sandbox>", short, exactly(1, boxArg), s.boxOf, do)
+	cmd := s.verb(use+" <sandbox>", short, exactly(1, boxArg), about(s.boxOf, do))
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
 }

@@ -57,8 +57,8 @@ func ticketStatus(t client.Ticket) string {
 
 func (s *session) ticketShow() *cobra.Command {
 	one := exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest")
-	cmd := about(s, "show <ticket>", "Show a ticket with its tasks, and why they failed", one, ticketOf,
-		func(ctx context.Context, api *client.Client, t client.Ticket) error {
+	cmd := s.verb("show <ticket>", "Show a ticket with its tasks, and why they failed", one,
+		about(ticketOf, func(ctx context.Context, api *client.Client, t client.Ticket) error {
 			if *s.JSON {
 				return s.printJSON(t)
 			}
@@ -67,7 +67,7 @@ func (s *session) ticketShow() *cobra.Command {
 				s.showTicket(t, page.Items)
 			}
 			return err
-		})
+		}))
 	cmd.Long = "Show a ticket (- is the newest) with its tasks, why those failed that did, and the diagnosis of their failures."
 	return cmd
 }

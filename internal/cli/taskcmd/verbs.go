@@ -29,22 +29,22 @@ func (s *session) verb(use, short string, args cobra.PositionalArgs, do func(con
 	}}
 }
 
-// about returns a command about what its only argument names.
-func about[T any](s *session, use, short string, args cobra.PositionalArgs,
+// about has a command do something with what its only argument names.
+func about[T any](
 	find func(context.Context, *client.Client, string) (T, error), do func(context.Context, *client.Client, T) error,
-) *cobra.Command {
-	return s.verb(use, short, args, func(ctx context.Context, api *client.Client, args []string) error {
+) func(context.Context, *client.Client, []string) error {
+	return func(ctx context.Context, api *client.Client, args []string) error {
 		found, err := find(ctx, api, args[0])
 		if err != nil {
 			return err
 		}
 		return do(ctx, api, found)
-	})
+	}
 }
 
 // taskVerb returns a command about a task.
 func (s *session) taskVerb(use, short string, do func(context.Context, *client.Client, client.Task) error) *cobra.Command {
-	cmd := about(s, use, short, oneTask, s.taskOf, do)
+	cmd := s.verb(use, short, oneTask, about(s.taskOf, do))
 	cmd.ValidArgsFunction = s.completeTasks
 	return cmd
 }

@@ -100,8 +100,8 @@ func (p *Provider) at(ctx context.Context, labels sandbox.Labels, name string) (
 	if err != nil {
 		return w, nil, err
 	}
-	tree, path, err := sandbox.DefaultPaths().Locate(name)
-	return walker{p: p, id: found.ID, name: name, tree: tree}, strings.Split(path, "/"), err
+	tree, inside, err := sandbox.DefaultPaths().Locate(name)
+	return walker{p: p, id: found.ID, name: name, tree: tree}, strings.Split(inside, "/"), err
 }
 
 // ReadFile implements [sandbox.Provider].

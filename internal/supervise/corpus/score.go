@@ -29,7 +29,7 @@ func (s Share) Precision() float64 { return ratio(s.Right, s.Said) }
 // Recall is the part of what is so that was said; 1 where nothing is.
 func (s Share) Recall() float64 { return ratio(s.Right, s.Is) }
 
-func (s *Share) add(is, said bool) {
+func tally(s *Share, is, said bool) {
 	s.Is, s.Said, s.Right = s.Is+one(is), s.Said+one(said), s.Right+one(is && said)
 }
 
@@ -136,12 +136,12 @@ func (s *Score) add(j Judged) {
 			s.count(label, is, said)
 		}
 	}
-	s.Whole.add(j.Label != supervise.LabelHealthy, j.Said != supervise.LabelHealthy && j.Said != "")
+	tally(&s.Whole, j.Label != supervise.LabelHealthy, j.Said != supervise.LabelHealthy && j.Said != "")
 }
 
 func (s *Score) count(label supervise.Label, is, said bool) {
 	c := s.Labels[label]
-	c.add(is, said)
+	tally(&c, is, said)
 	s.Labels[label] = c
 }
 
@@ -152,7 +152,8 @@ func (s *Score) pairs(all []Trajectory) {
 	works := make([]supervise.Work, len(list))
 	for i := range list {
 		rows := list[i].rows()
-		works[i] = list[i].subject(rows, len(rows)).Work()
+		subject := list[i].subject(rows, len(rows))
+		works[i] = subject.Work()
 	}
 	for i, a := range list {
 		for k, b := range list[i+1:] {
@@ -236,6 +237,6 @@ func (s *Score) Understood(ctx context.Context, list []Pair, settings supervise.
 }
 
 func (s *Score) compared(p Pair, said bool, why string) {
-	s.Pairs.add(p.Same, said)
+	tally(&s.Pairs, p.Same, said)
 	s.pair(Judged{Name: "pair " + p.Name, Why: why, Reason: p.Reason}, p.Same, said)
 }
