@@ -101,7 +101,8 @@ func (q *Queries) CredentialsUnder(ctx context.Context, arg CredentialsUnderPara
 const dropCredential = `-- name: DropCredential :execrows
 DELETE FROM credentials
 WHERE organization_id = $1 AND kind = $2
-  AND user_id IS NOT DISTINCT FROM $3::uuid AND project_id IS NOT DISTINCT FROM $4::uuid
+  AND user_id IS NOT DISTINCT FROM $3::uuid AND project_id IS NOT DISTINCT
+      FROM $4::uuid
 `
 
 type DropCredentialParams struct {
@@ -151,7 +152,8 @@ func (q *Queries) NoteCooldown(ctx context.Context, why string, iD string) error
 }
 
 const organizationCredentials = `-- name: OrganizationCredentials :many
-SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials WHERE organization_id = $1
+SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials
+    WHERE organization_id = $1
 `
 
 type OrganizationCredentialsRow struct {
@@ -207,15 +209,18 @@ func (q *Queries) PlaceOrganization(ctx context.Context, projectID *string, user
 
 const proveAnswered = `-- name: ProveAnswered :exec
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
-WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
-    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
-    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
+WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id
+    JOIN sandboxes b ON b.id = a.sandbox_id
+    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id
+        AND e.sequence > b.last_sequence - 1000
+    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential
+        AND b.last_work_at > s.since
         AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
             THEN $1::text[] ELSE $2::text[] END))
 `
 
-// Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
-// the credential ended after it. It reads the newest 1,000 events of an attempt.
+// Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or
+// a run on the credential ended after it. It reads the newest 1,000 events of an attempt.
 func (q *Queries) ProveAnswered(ctx context.Context, answered []string, completions []string) error {
 	_, err := q.db.Exec(ctx, proveAnswered, answered, completions)
 	return err
@@ -332,9 +337,12 @@ func (q *Queries) ResealTaskEnv(ctx context.Context, arg ResealTaskEnvParams) (i
 
 const resumeSuspended = `-- name: ResumeSuspended :exec
 SELECT omoi_add_command(m.id, 'retry', $1::text, $2::text) FROM (
-    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    WHERE t.id = ANY ($3::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id
+        ORDER BY a.number DESC LIMIT 1) a
+    WHERE t.id = ANY ($3::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit'
+        AND t.queued_at IS NULL
+        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry'
+            AND c.created_at >= a.ended_at)
     ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
 ) m
 `
@@ -345,8 +353,8 @@ type ResumeSuspendedParams struct {
 	Ids    []string
 }
 
-// Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another transaction
-// changes at this moment is left to the next call.
+// Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another
+// transaction changes at this moment is left to the next call.
 func (q *Queries) ResumeSuspended(ctx context.Context, arg ResumeSuspendedParams) error {
 	_, err := q.db.Exec(ctx, resumeSuspended, arg.Reason, arg.Sender, arg.Ids)
 	return err
@@ -354,7 +362,8 @@ func (q *Queries) ResumeSuspended(ctx context.Context, arg ResumeSuspendedParams
 
 const suspendedOnCredentials = `-- name: SuspendedOnCredentials :many
 SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
-    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
+    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
+        AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT task_id, number, sandbox_id, kind, run_id, ordinal, started_at, assigned_at, ended_at, outcome, failure_class, end_reason, reason, stop_reason, feedback_id, head_commit, credential FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
@@ -376,8 +385,8 @@ type SuspendedOnCredentialsRow struct {
 	Proven          bool
 }
 
-// Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the last hour or
-// works again (proven). A task that was retried since its last attempt is left out.
+// Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the
+// last hour or works again (proven). A task that was retried since its last attempt is left out.
 func (q *Queries) SuspendedOnCredentials(ctx context.Context) ([]SuspendedOnCredentialsRow, error) {
 	rows, err := q.db.Query(ctx, suspendedOnCredentials)
 	if err != nil {

@@ -38,7 +38,8 @@ func (q *Queries) ActionByID(ctx context.Context, organizationID string, iD stri
 
 const actions = `-- name: Actions :many
 SELECT id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, approved_by, audit_log, command_id, created_at, executed_at, reverted_at FROM guardian_actions
-WHERE organization_id = $1 AND ($2::text[] IS NULL OR action_type = ANY($2::text[]))
+WHERE organization_id = $1 AND ($2::text[] IS NULL
+    OR action_type = ANY($2::text[]))
     AND ($3::text[] IS NULL OR target_entity = ANY($3::text[]))
 ORDER BY created_at DESC, id DESC LIMIT $4
 `
@@ -90,7 +91,8 @@ func (q *Queries) Actions(ctx context.Context, arg ActionsParams) ([]GuardianAct
 }
 
 const activeByAnyID = `-- name: ActiveByAnyID :many
-SELECT s.id, (CASE $1::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
+SELECT s.id, (CASE $1::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3
+    ELSE 4 END)::integer AS rank
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = $2 AND omoi_active(t.status, s.ended_at)
     AND $1::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
@@ -109,8 +111,8 @@ type ActiveByAnyIDRow struct {
 	Rank int
 }
 
-// An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
-// which two may share; in one project, if it is named.
+// An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent
+// gave itself, which two may share; in one project, if it is named.
 func (q *Queries) ActiveByAnyID(ctx context.Context, arg ActiveByAnyIDParams) ([]ActiveByAnyIDRow, error) {
 	rows, err := q.db.Query(ctx, activeByAnyID, arg.ID, arg.OrganizationID, arg.ProjectID)
 	if err != nil {
@@ -190,7 +192,8 @@ func (q *Queries) ActiveSandboxIDs(ctx context.Context) ([]string, error) {
 
 const analyses = `-- name: Analyses :many
 SELECT id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score, needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at FROM guardian_analyses
-WHERE organization_id = $1 AND ($2::uuid[] IS NULL OR task_id = ANY($2::uuid[]))
+WHERE organization_id = $1 AND ($2::uuid[] IS NULL
+    OR task_id = ANY($2::uuid[]))
   AND ($3::timestamptz IS NULL
        OR (judged_at, id) < ($3::timestamptz, $4::uuid))
 ORDER BY judged_at DESC, id DESC LIMIT $5
@@ -285,8 +288,10 @@ func (q *Queries) CountSteered(ctx context.Context, organizationID string) (int6
 
 const cycleCounts = `-- name: CycleCounts :one
 SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed = 0) AS succeeded,
-    count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL AND started_at < now() - interval '10 minutes') AS failed,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS last_age
+    count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL
+        AND started_at < now() - interval '10 minutes') AS failed,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p
+        WHERE p.part = 'guardian'), -1)::float8 AS last_age
 FROM guardian_cycles
 `
 
@@ -313,7 +318,8 @@ const endGuardianCycle = `-- name: EndGuardianCycle :exec
 WITH pulse AS (
     INSERT INTO component_heartbeats (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
-UPDATE guardian_cycles SET ended_at = now(), active = $1, judged = $2, standing = $3, failed = $4, acted = $5
+UPDATE guardian_cycles SET ended_at = now(), active = $1, judged = $2, standing = $3, failed = $4,
+    acted = $5
 WHERE id = $6
 `
 
@@ -370,8 +376,10 @@ func (q *Queries) ForgetCycles(ctx context.Context, keep time.Duration) error {
 }
 
 const insertAction = `-- name: InsertAction :one
-INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by,
+    audit_log, command_id)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9)
 RETURNING id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, approved_by, audit_log, command_id, created_at, executed_at, reverted_at
 `
 
@@ -419,10 +427,14 @@ func (q *Queries) InsertAction(ctx context.Context, arg InsertActionParams) (Gua
 }
 
 const insertAnalysis = `-- name: InsertAnalysis :execrows
-INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score,
-    needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict,
+    alignment_score,
+    needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules,
+        judged_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+    $9,
+    $10, $11, $12, $13, $14, $15, $16, $17, $18,
+        $19)
 ON CONFLICT (cycle_id, sandbox_id) DO NOTHING
 `
 
@@ -478,9 +490,11 @@ func (q *Queries) InsertAnalysis(ctx context.Context, arg InsertAnalysisParams) 
 }
 
 const insertIntervention = `-- name: InsertIntervention :exec
-INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence,
+INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type,
+    content, confidence,
     shadow, state, reason, settled_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10,
     $11, $12, $13, CASE WHEN $12 = 'recorded' THEN now() END)
 `
 
@@ -522,7 +536,8 @@ func (q *Queries) InsertIntervention(ctx context.Context, arg InsertIntervention
 const interventions = `-- name: Interventions :many
 SELECT i.id, i.analysis_id, i.organization_id, i.task_id, i.sandbox_id, i.attempt, i.level, i.steering_type, i.content, i.confidence, i.shadow, i.state, i.reason, i.message_id, i.command_id, i.planned_at, i.settled_at, coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
-WHERE i.organization_id = $1 AND ($2::uuid[] IS NULL OR i.task_id = ANY($2::uuid[]))
+WHERE i.organization_id = $1 AND ($2::uuid[] IS NULL
+    OR i.task_id = ANY($2::uuid[]))
   AND ($3::uuid IS NULL OR i.id = $3::uuid)
   AND ($4::timestamptz IS NULL
        OR (i.planned_at, i.id) < ($4::timestamptz, $5::uuid))
@@ -679,11 +694,12 @@ func (q *Queries) LockIntervention(ctx context.Context, id string) (Intervention
 }
 
 const lockProjects = `-- name: LockProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL
+    ORDER BY id FOR NO KEY UPDATE
 `
 
-// In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
-// it lets in under a key of the project, while others wait for the gate.
+// In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes
+// whom it lets in under a key of the project, while others wait for the gate.
 func (q *Queries) LockProjects(ctx context.Context, organizationID string, ids []string) ([]Project, error) {
 	rows, err := q.db.Query(ctx, lockProjects, organizationID, ids)
 	if err != nil {
@@ -782,9 +798,11 @@ func (q *Queries) NewestAnalyses(ctx context.Context, ids []string, fresh time.D
 }
 
 const pastInterventions = `-- name: PastInterventions :many
-SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'), false)::boolean AS taken
+SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'),
+    false)::boolean AS taken
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id
-WHERE i.sandbox_id = $1 AND i.shadow = $2 AND i.level <> 'observe' AND i.state IN ('planned', 'recorded', 'sent')
+WHERE i.sandbox_id = $1 AND i.shadow = $2 AND i.level <> 'observe' AND i.state IN ('planned', 'recorded',
+    'sent')
 ORDER BY i.planned_at DESC, i.id DESC
 `
 
@@ -816,7 +834,8 @@ func (q *Queries) PastInterventions(ctx context.Context, sandboxID string, shado
 }
 
 const plannedInterventions = `-- name: PlannedInterventions :many
-SELECT id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence, shadow, state, reason, message_id, command_id, planned_at, settled_at FROM interventions WHERE state = 'planned' AND sandbox_id > $1::text AND sandbox_id <= $2::text ORDER BY planned_at, id
+SELECT id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence, shadow, state, reason, message_id, command_id, planned_at, settled_at FROM interventions WHERE state = 'planned' AND sandbox_id > $1::text AND sandbox_id <= $2::text
+    ORDER BY planned_at, id
 `
 
 func (q *Queries) PlannedInterventions(ctx context.Context, after string, upto string) ([]Intervention, error) {
@@ -907,8 +926,10 @@ func (q *Queries) SetProjectSlots(ctx context.Context, maxSlots int, iD string) 
 }
 
 const settleIntervention = `-- name: SettleIntervention :execrows
-UPDATE interventions SET state = $1, reason = CASE WHEN $2::text = '' THEN reason ELSE reason || '; ' || $2::text END,
-    message_id = coalesce($3, message_id), command_id = coalesce($4, command_id), settled_at = now()
+UPDATE interventions SET state = $1, reason = CASE WHEN $2::text = '' THEN reason
+    ELSE reason || '; ' || $2::text END,
+    message_id = coalesce($3, message_id), command_id = coalesce($4,
+        command_id), settled_at = now()
 WHERE id = $5 AND state = $6
 `
 
@@ -980,7 +1001,8 @@ func (q *Queries) Unwatched(ctx context.Context, part string) (float64, error) {
 const watchedEvents = `-- name: WatchedEvents :many
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
     EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.host_bound)::boolean AS freezes
-FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month, unnest($3::bigint[]) AS last_sequence) b
+FROM (SELECT unnest($1::text[]) AS id, unnest($2::date[]) AS partition_month,
+    unnest($3::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
         WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
@@ -988,7 +1010,8 @@ CROSS JOIN LATERAL (
         ORDER BY n.sequence DESC LIMIT $5)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
-        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - $5::bigint AND h.sequence <= b.last_sequence
+        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id
+            AND h.sequence > b.last_sequence - $5::bigint AND h.sequence <= b.last_sequence
             AND h.event_type = ANY ($4::text[])
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence
@@ -1047,18 +1070,23 @@ func (q *Queries) WatchedEvents(ctx context.Context, arg WatchedEventsParams) ([
 }
 
 const watchedSandboxes = `-- name: WatchedSandboxes :many
-SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd,
+    (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
-    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
+    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END,
+        t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
+        - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now())
+            ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = $1 AND g.sandbox_id = s.id)::boolean AS in_cycle
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE omoi_active(t.status, s.ended_at) AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text AND s.id <= $4::text)
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id
+    LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE omoi_active(t.status, s.ended_at) AND (s.id = $2::text OR $2::text = '' AND s.id > $3::text
+    AND s.id <= $4::text)
 ORDER BY s.id LIMIT $5
 `
 
@@ -1154,7 +1182,8 @@ func (q *Queries) WatchedSandboxes(ctx context.Context, arg WatchedSandboxesPara
 
 const withdrawMessage = `-- name: WithdrawMessage :execrows
 UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL, reason = $1
-WHERE m.state = 'accepted' AND (m.id = $2 OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope, f.idempotency_key || ':go-on'
+WHERE m.state = 'accepted' AND (m.id = $2 OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope,
+    f.idempotency_key || ':go-on'
     FROM messages f WHERE f.id = $2 AND f.state = 'accepted'))
 `
 

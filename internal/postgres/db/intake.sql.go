@@ -41,7 +41,8 @@ func (q *Queries) AnsweredByID(ctx context.Context, arg AnsweredByIDParams) erro
 const answeredInterrupt = `-- name: AnsweredInterrupt :exec
 UPDATE messages SET state = 'answered', answered_at = coalesce($1::timestamptz, now()),
     settled_at = coalesce(settled_at, $1, now()), lease_until = NULL, reason = ''
-WHERE messages.id = (SELECT m.id FROM messages m WHERE m.sandbox_id = $2 AND m.content = $3 AND m.state = 'delivered'
+WHERE messages.id = (SELECT m.id FROM messages m WHERE m.sandbox_id = $2
+    AND m.content = $3 AND m.state = 'delivered'
     AND m.kind = 'interrupt' ORDER BY m.ordinal LIMIT 1)
 `
 
@@ -76,7 +77,8 @@ const droppedByID = `-- name: DroppedByID :exec
 WITH dropped AS (
     UPDATE messages SET state = 'expired', settled_at = coalesce($1::timestamptz, now()),
         reason = 'The agent ended before it could use the message.'
-    WHERE messages.sandbox_id = $2 AND messages.id = $3 AND messages.state = 'taken_up' RETURNING messages.id)
+    WHERE messages.sandbox_id = $2 AND messages.id = $3 AND messages.state = 'taken_up'
+        RETURNING messages.id)
 UPDATE feedback SET state = 'held', due_at = now(), message_id = NULL, task_id = NULL
 WHERE message_id = (SELECT dropped.id FROM dropped) AND feedback.state IN ('sent', 'heard')
 `
@@ -94,7 +96,8 @@ func (q *Queries) DroppedByID(ctx context.Context, arg DroppedByIDParams) error 
 }
 
 const ensureSpec = `-- name: EnsureSpec :exec
-INSERT INTO spec_progress AS p (sandbox_id, spec_id) VALUES ($1, $2) ON CONFLICT (sandbox_id) DO UPDATE
+INSERT INTO spec_progress AS p (sandbox_id, spec_id) VALUES ($1, $2)
+    ON CONFLICT (sandbox_id) DO UPDATE
 SET spec_id = coalesce(nullif(excluded.spec_id, ''), p.spec_id), updated_at = now()
 `
 
@@ -116,8 +119,10 @@ func (q *Queries) FreeKeys(ctx context.Context, sandboxIds []string, keys []stri
 }
 
 const injectedByContent = `-- name: InjectedByContent :exec
-UPDATE messages SET state = 'taken_up', injected = true, settled_at = coalesce($1::timestamptz, now()), lease_until = NULL, reason = ''
-WHERE messages.id = (SELECT m.id FROM messages m WHERE m.sandbox_id = $2 AND m.content = $3 AND m.state = 'delivered'
+UPDATE messages SET state = 'taken_up', injected = true, settled_at = coalesce($1::timestamptz, now()),
+    lease_until = NULL, reason = ''
+WHERE messages.id = (SELECT m.id FROM messages m WHERE m.sandbox_id = $2
+    AND m.content = $3 AND m.state = 'delivered'
     ORDER BY m.ordinal LIMIT 1)
 `
 
@@ -136,7 +141,8 @@ const injectedByID = `-- name: InjectedByID :exec
 
 UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END, injected = true,
     settled_at = coalesce(settled_at, $1::timestamptz, now()), lease_until = NULL, reason = ''
-WHERE sandbox_id = $2 AND id = $3 AND state IN ('accepted', 'delivered', 'taken_up', 'answered')
+WHERE sandbox_id = $2 AND id = $3 AND state IN ('accepted', 'delivered', 'taken_up',
+    'answered')
 `
 
 type InjectedByIDParams struct {
@@ -153,8 +159,10 @@ func (q *Queries) InjectedByID(ctx context.Context, arg InjectedByIDParams) erro
 
 const insertEvents = `-- name: InsertEvents :exec
 
-INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at, key)
-SELECT q.id, q.sequence, q.partition_month, q.event_type, q.source, q.event_data::jsonb, q.late, coalesce($1::timestamptz, now()), nullif(q.key, '')
+INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at,
+    key)
+SELECT q.id, q.sequence, q.partition_month, q.event_type, q.source, q.event_data::jsonb, q.late,
+    coalesce($1::timestamptz, now()), nullif(q.key, '')
 FROM (SELECT unnest($2::text[]) AS id, unnest($3::bigint[]) AS sequence,
     unnest($4::date[]) AS partition_month, unnest($5::text[]) AS event_type,
     unnest($6::text[]) AS source, unnest($7::text[]) AS event_data,
@@ -173,8 +181,8 @@ type InsertEventsParams struct {
 	Keys            []string
 }
 
-// What the intake of events writes. Its transaction sends all of it in one round trip, after the rows of the sandboxes were locked.
-// A null time is that of the transaction.
+// What the intake of events writes. Its transaction sends all of it in one round trip, after the rows of the sandboxes
+// were locked. A null time is that of the transaction.
 // Arrays side by side in a SELECT cost a fifth less than in FROM, where their rows are kept first.
 func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) error {
 	_, err := q.db.Exec(ctx, insertEvents,
@@ -193,11 +201,14 @@ func (q *Queries) InsertEvents(ctx context.Context, arg InsertEventsParams) erro
 
 const insertLargeEvent = `-- name: InsertLargeEvent :exec
 WITH stored AS (
-    INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at, cut, key)
-    VALUES ($1, $2, $3, $6, $7, $8::text::jsonb,
+    INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at,
+        cut, key)
+    VALUES ($1, $2, $3, $6, $7,
+        $8::text::jsonb,
         $9, coalesce($10::timestamptz, now()), true, nullif($11::text, ''))
 ) INSERT INTO event_fields (sandbox_id, sequence, partition_month, names, fields)
-VALUES ($1, $2, $3, $4, $5::text::jsonb)
+VALUES ($1, $2, $3, $4,
+    $5::text::jsonb)
 `
 
 type InsertLargeEventParams struct {
@@ -233,10 +244,13 @@ func (q *Queries) InsertLargeEvent(ctx context.Context, arg InsertLargeEventPara
 
 const keepTranscript = `-- name: KeepTranscript :exec
 INSERT INTO transcripts AS t (run_key, session_id, task_id, sandbox_id, metadata, content, cut, updated_at)
-SELECT $1::text, $2::text, $3::uuid, $4::text, $5::text::jsonb,
+SELECT $1::text, $2::text, $3::uuid, $4::text,
+    $5::text::jsonb,
     $6::bytea, $7::bigint, coalesce($8::timestamptz, now())
-WHERE (SELECT count(*) FROM transcripts o WHERE o.sandbox_id = $4 AND o.run_key <> $1) < $9::integer
-ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content, cut = excluded.cut, updated_at = excluded.updated_at
+WHERE (SELECT count(*) FROM transcripts o WHERE o.sandbox_id = $4
+    AND o.run_key <> $1) < $9::integer
+ON CONFLICT (run_key) DO UPDATE SET metadata = excluded.metadata, content = excluded.content, cut = excluded.cut,
+    updated_at = excluded.updated_at
 WHERE t.sandbox_id = excluded.sandbox_id AND NOT $10::boolean
 `
 
@@ -253,8 +267,8 @@ type KeepTranscriptParams struct {
 	Late      bool
 }
 
-// Each attempt has a row of its own for a session, though its task's later attempts go on with it. What comes late fills no more
-// than a gap, and what is too many is not kept.
+// Each attempt has a row of its own for a session, though its task's later attempts go on with it. What comes late
+// fills no more than a gap, and what is too many is not kept.
 func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) error {
 	_, err := q.db.Exec(ctx, keepTranscript,
 		arg.RunKey,
@@ -273,7 +287,8 @@ func (q *Queries) KeepTranscript(ctx context.Context, arg KeepTranscriptParams) 
 
 const moveMarks = `-- name: MoveMarks :exec
 INSERT INTO event_spools (sandbox_id, spool_id, watermark)
-SELECT unnest($1::text[]), unnest($2::text[]), unnest($3::bigint[])
+SELECT unnest($1::text[]), unnest($2::text[]),
+    unnest($3::bigint[])
 ON CONFLICT (sandbox_id, spool_id) DO UPDATE SET watermark = excluded.watermark
 `
 
@@ -289,7 +304,8 @@ func (q *Queries) MoveMarks(ctx context.Context, arg MoveMarksParams) error {
 }
 
 const neverConfirmed = `-- name: NeverConfirmed :exec
-UPDATE messages SET settled_at = coalesce($1::timestamptz, now()), lease_until = NULL, reason = $2
+UPDATE messages SET settled_at = coalesce($1::timestamptz, now()), lease_until = NULL,
+    reason = $2
 WHERE sandbox_id = $3 AND state = 'delivered' AND settled_at IS NULL AND leased_by = ''
 `
 
@@ -316,7 +332,8 @@ func (q *Queries) NoteAgentBack(ctx context.Context, sandboxID string) error {
 }
 
 const noteAgentLeft = `-- name: NoteAgentLeft :exec
-WITH box AS (INSERT INTO agent_shutdowns (sandbox_id, left_at) VALUES ($2, coalesce($1::timestamptz, now())) ON CONFLICT DO NOTHING)
+WITH box AS (INSERT INTO agent_shutdowns (sandbox_id, left_at) VALUES ($2,
+    coalesce($1::timestamptz, now())) ON CONFLICT DO NOTHING)
 UPDATE messages SET state = 'expired', settled_at = coalesce($1, now()), lease_until = NULL,
     reason = 'The agent left before it took the message up.'
 WHERE messages.sandbox_id = $2 AND state IN ('accepted', 'delivered') AND settled_at IS NULL
@@ -329,9 +346,11 @@ func (q *Queries) NoteAgentLeft(ctx context.Context, at *time.Time, sandboxID st
 
 const specCriterion = `-- name: SpecCriterion :exec
 UPDATE spec_progress SET criteria = jsonb_build_object($1::text,
-    jsonb_build_object('requirement_id', $2::text, 'at', coalesce($3::timestamptz, now()))) || criteria
+    jsonb_build_object('requirement_id', $2::text, 'at', coalesce($3::timestamptz,
+        now()))) || criteria
 WHERE sandbox_id = $4
-    AND (criteria ? $1 OR (SELECT count(*) FROM jsonb_object_keys(criteria)) < $5::integer)
+    AND (criteria ? $1 OR (SELECT count(*)
+        FROM jsonb_object_keys(criteria)) < $5::integer)
 `
 
 type SpecCriterionParams struct {
@@ -355,10 +374,13 @@ func (q *Queries) SpecCriterion(ctx context.Context, arg SpecCriterionParams) er
 
 const specExecutionEnded = `-- name: SpecExecutionEnded :exec
 UPDATE spec_progress SET
-    execution_completed_at = CASE WHEN $1::boolean THEN coalesce(execution_completed_at, $2::timestamptz, now())
+    execution_completed_at = CASE WHEN $1::boolean THEN coalesce(execution_completed_at,
+        $2::timestamptz, now())
         ELSE execution_completed_at END,
-    execution_failed_at = CASE WHEN $1 THEN execution_failed_at ELSE coalesce(execution_failed_at, $2, now()) END,
-    status = CASE WHEN NOT $3::boolean THEN status WHEN $1 THEN 'completed' ELSE 'failed' END,
+    execution_failed_at = CASE WHEN $1 THEN execution_failed_at ELSE coalesce(execution_failed_at,
+        $2, now()) END,
+    status = CASE WHEN NOT $3::boolean THEN status WHEN $1 THEN 'completed'
+        ELSE 'failed' END,
     progress = CASE WHEN $3 AND $1 THEN 100 ELSE progress END
 WHERE sandbox_id = $4
 `
@@ -390,7 +412,8 @@ func (q *Queries) SpecFailed(ctx context.Context, sandboxID string) error {
 }
 
 const specPhaseCompleted = `-- name: SpecPhaseCompleted :exec
-UPDATE spec_progress SET completed = jsonb_build_object($1::text, coalesce($2::timestamptz, now())) || completed,
+UPDATE spec_progress SET completed = jsonb_build_object($1::text, coalesce($2::timestamptz,
+    now())) || completed,
     last_completed = $1::text, last_completed_at = coalesce($2, now())
 WHERE sandbox_id = $3
 `
@@ -423,7 +446,8 @@ func (q *Queries) SpecPhaseData(ctx context.Context, outputs string, sandboxID s
 }
 
 const specPhaseStarted = `-- name: SpecPhaseStarted :exec
-UPDATE spec_progress SET started = jsonb_build_object($1::text, coalesce($2::timestamptz, now())) || started,
+UPDATE spec_progress SET started = jsonb_build_object($1::text, coalesce($2::timestamptz,
+    now())) || started,
     current_phase = CASE WHEN $3::boolean THEN $1 ELSE current_phase END,
     progress = CASE WHEN $3 THEN $4::integer ELSE progress END
 WHERE sandbox_id = $5
@@ -450,10 +474,12 @@ func (q *Queries) SpecPhaseStarted(ctx context.Context, arg SpecPhaseStartedPara
 
 const tellCriterion = `-- name: TellCriterion :exec
 INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, payload)
-SELECT s.organization_id, 'CRITERION_COMPLETED', 'criterion', $1::text, jsonb_build_object('criterion_id', $1,
+SELECT s.organization_id, 'CRITERION_COMPLETED', 'criterion', $1::text,
+    jsonb_build_object('criterion_id', $1,
     'requirement_id', $2::text, 'evidence', $3::text::jsonb, 'sandbox_id', s.id,
     'task_id', coalesce($4::text, s.task_id::text),
-    'spec_id', coalesce(nullif($5::text, ''), (SELECT t.result ->> 'spec_id' FROM tasks t WHERE t.id = s.task_id)))
+    'spec_id', coalesce(nullif($5::text, ''), (SELECT t.result ->> 'spec_id' FROM tasks t
+        WHERE t.id = s.task_id)))
 FROM sandboxes s WHERE s.id = $6
 `
 

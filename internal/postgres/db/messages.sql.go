@@ -56,7 +56,8 @@ func (q *Queries) AgentOfSandbox(ctx context.Context, iD string, projectID strin
 }
 
 const agentOfTask = `-- name: AgentOfTask :one
-SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = $1 AND project_id = $2
+SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = $1
+    AND project_id = $2
 `
 
 // Empty between attempts.
@@ -110,8 +111,10 @@ func (q *Queries) GetMessage(ctx context.Context, id string) (GetMessageRow, err
 }
 
 const insertMessage = `-- name: InsertMessage :one
-INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key, body_hash, settled_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key,
+    body_hash, settled_at)
+VALUES ($1, $2, $3, $4, $5,
+    $6, $7, $8,
     $9, $10, $11,
     CASE WHEN $7 = 'refused' THEN now() END)
 ON CONFLICT (key_scope, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
@@ -208,7 +211,8 @@ func (q *Queries) Interrupters(ctx context.Context, ids []string) ([]Interrupter
 
 const leaseMessages = `-- name: LeaseMessages :many
 WITH due AS (
-    SELECT m.id, $1::text = '' AND m.leased_by = '' AND m.deliveries >= $4::integer AS spent FROM messages m
+    SELECT m.id, $1::text = '' AND m.leased_by = '' AND m.deliveries >= $4::integer AS spent
+        FROM messages m
     WHERE m.sandbox_id = $5
       AND ($6::text IN ('', m.kind))
       AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
@@ -236,8 +240,8 @@ type LeaseMessagesParams struct {
 	Most      int
 }
 
-// A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message three times;
-// then it is settled as it stands.
+// A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message
+// three times; then it is settled as it stands.
 func (q *Queries) LeaseMessages(ctx context.Context, arg LeaseMessagesParams) ([]Message, error) {
 	rows, err := q.db.Query(ctx, leaseMessages,
 		arg.Taker,
@@ -331,8 +335,10 @@ func (q *Queries) MessageOfKey(ctx context.Context, keyScope string, idempotency
 
 const messageSandbox = `-- name: MessageSandbox :one
 SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
-    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
-    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered') AND m.settled_at IS NULL) AS open
+    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL
+        AND t.sandbox_id <> s.id)::boolean AS goes_on,
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')
+        AND m.settled_at IS NULL) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = $1 FOR NO KEY UPDATE OF s
 `

@@ -68,7 +68,8 @@ WITH asked AS (
     FROM (SELECT task_id, crashed FROM asked UNION ALL SELECT task_id, crashed FROM reported UNION ALL SELECT task_id, crashed FROM left_behind) AS found
     GROUP BY task_id LIMIT $7
 )
-UPDATE task_outbox r SET leased_by = $1, lease_until = now() + $2::float8 * interval '1 second'
+UPDATE task_outbox r SET leased_by = $1,
+    lease_until = now() + $2::float8 * interval '1 second'
 FROM picked p WHERE r.task_id = p.task_id
 RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.failures, p.crashed::boolean AS crashed,
     (r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
@@ -135,7 +136,8 @@ func (q *Queries) LeaseRelays(ctx context.Context, arg LeaseRelaysParams) ([]Lea
 const leftSandboxes = `-- name: LeftSandboxes :many
 SELECT s.id, a.number, (a.ended_at > now() - $1::interval)::boolean AS recent
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
-WHERE a.task_id = $2 AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+WHERE a.task_id = $2 AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL
+    AND s.state NOT IN ('gone', 'lost')
 ORDER BY a.number
 `
 
@@ -223,7 +225,8 @@ func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 }
 
 const relayCommands = `-- name: RelayCommands :many
-SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent', '')::text AS trace,
+SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
+    '')::text AS trace,
     c.created_at, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = $1 AND c.sent_at IS NULL AND c.state = 'accepted'
@@ -275,19 +278,22 @@ WITH next AS (
     SELECT r.task_id,
         r.admit AND NOT ($11::boolean AND $12::timestamptz IS NOT DISTINCT FROM
             (SELECT s.granted_at FROM slots s WHERE s.task_id = r.task_id)) AS admit,
-        EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL AND c.state = 'accepted') AS asked,
+        EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL
+            AND c.state = 'accepted') AS asked,
         r.digests >= $13::integer AND r.window_at > now() - $10::float8 * interval '1 second' AS slowed
     FROM task_outbox r WHERE r.task_id = $14
 )
 UPDATE task_outbox r SET leased_by = '', failures = $1, error = $2, admit = n.admit,
     lease_until = CASE WHEN $3::float8 > 0 THEN now() + $3::float8 * interval '1 second' END,
     due_at = CASE WHEN n.admit OR n.asked THEN now() + $4::float8 * interval '1 second' END,
-    bucket = CASE WHEN $5::boolean THEN least($6::float8, r.bucket + extract(epoch FROM now() - r.bucket_at)
+    bucket = CASE WHEN $5::boolean THEN least($6::float8, r.bucket + extract(epoch
+        FROM now() - r.bucket_at)
         * CASE WHEN n.slowed THEN $7::float8 ELSE $8::float8 END) - 1 ELSE r.bucket END,
     bucket_at = CASE WHEN $5::boolean THEN now() ELSE r.bucket_at END,
     digests = CASE WHEN NOT $9::boolean THEN r.digests
         WHEN r.window_at <= now() - $10::float8 * interval '1 second' THEN 1 ELSE r.digests + 1 END,
-    window_at = CASE WHEN $9::boolean AND r.window_at <= now() - $10::float8 * interval '1 second'
+    window_at = CASE WHEN $9::boolean
+        AND r.window_at <= now() - $10::float8 * interval '1 second'
         THEN now() ELSE r.window_at END
 FROM next n WHERE r.task_id = n.task_id
 RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now(), false) OR EXISTS (

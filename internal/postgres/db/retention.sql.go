@@ -25,7 +25,8 @@ const countExpiredGit = `-- name: CountExpiredGit :one
 SELECT count(*) FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
 WHERE e.ended_at < $1::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL
     AND ($2::text <> 'branches' OR t.pull_request_number IS NULL)
-    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = $2::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = $2::text
+        AND r.removed_at >= e.ended_at)
     AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
         AND (o.completed_at IS NULL OR o.completed_at >= $1::timestamptz))
 `
@@ -40,7 +41,8 @@ func (q *Queries) CountExpiredGit(ctx context.Context, before time.Time, kind st
 
 const emptyFields = `-- name: EmptyFields :execrows
 UPDATE event_fields SET fields = '{}'
-WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4 AND pg_column_size(fields) > 16
+WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3
+    AND sequence <= $4 AND pg_column_size(fields) > 16
 `
 
 type EmptyFieldsParams struct {
@@ -78,8 +80,10 @@ func (q *Queries) EmptyTranscripts(ctx context.Context, ids []string) (int64, er
 }
 
 const expiredBoxes = `-- name: ExpiredBoxes :one
-SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = $1 AND NOT o.done))::bigint AS boxes, coalesce(sum(e.last_sequence), 0)::bigint AS events
-FROM ended_sandboxes e WHERE e.ended_at < $2::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = $1)
+SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = $1 AND NOT o.done))::bigint AS boxes,
+    coalesce(sum(e.last_sequence), 0)::bigint AS events
+FROM ended_sandboxes e WHERE e.ended_at < $2::timestamptz AND NOT EXISTS (SELECT FROM removals r
+    WHERE r.subject = e.id AND r.kind = $1)
 `
 
 type ExpiredBoxesRow struct {
@@ -96,7 +100,8 @@ func (q *Queries) ExpiredBoxes(ctx context.Context, kind string, before time.Tim
 }
 
 const expiredBusRows = `-- name: ExpiredBusRows :one
-SELECT count(*) FROM bus_events b WHERE b.created_at < $1::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+SELECT count(*) FROM bus_events b WHERE b.created_at < $1::timestamptz AND coalesce(b.payload ->> 'task_id',
+    b.entity_id) NOT IN (
     SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'))
 `
 
@@ -108,10 +113,12 @@ func (q *Queries) ExpiredBusRows(ctx context.Context, before time.Time) (int64, 
 }
 
 const expiredGit = `-- name: ExpiredGit :many
-SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
+SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id
+    JOIN projects p ON p.id = t.project_id
 WHERE e.ended_at < $1::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL AND t.id > $2
     AND ($3::text <> 'branches' OR t.pull_request_number IS NULL)
-    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = $3::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = $3::text
+        AND r.removed_at >= e.ended_at)
     AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
         AND (o.completed_at IS NULL OR o.completed_at >= $1::timestamptz))
 ORDER BY t.id LIMIT $4
@@ -165,7 +172,8 @@ func (q *Queries) ExpiredGit(ctx context.Context, arg ExpiredGitParams) ([]Expir
 const markExpired = `-- name: MarkExpired :execrows
 INSERT INTO removals (subject, kind, removed_at)
 SELECT e.id, $1, $2 FROM ended_sandboxes e
-WHERE e.ended_at < $3::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = $1)
+WHERE e.ended_at < $3::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id
+    AND r.kind = $1)
 LIMIT $4 ON CONFLICT DO NOTHING
 `
 
@@ -240,7 +248,8 @@ func (q *Queries) OpenRemovals(ctx context.Context, kind string, most int) ([]Op
 
 const removeBusRows = `-- name: RemoveBusRows :execrows
 DELETE FROM bus_events WHERE id = ANY (ARRAY(
-    SELECT b.id FROM bus_events b WHERE b.created_at < $1::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+    SELECT b.id FROM bus_events b WHERE b.created_at < $1::timestamptz AND coalesce(b.payload ->> 'task_id',
+        b.entity_id) NOT IN (
         SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'))
     ORDER BY b.id LIMIT $2))
 `
@@ -265,7 +274,8 @@ func (q *Queries) RemoveCounts(ctx context.Context, ids []string) error {
 }
 
 const removeEventFields = `-- name: RemoveEventFields :exec
-DELETE FROM event_fields WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
+DELETE FROM event_fields WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[])
+    AND sequence > $3 AND sequence <= $4
 `
 
 type RemoveEventFieldsParams struct {
@@ -286,7 +296,8 @@ func (q *Queries) RemoveEventFields(ctx context.Context, arg RemoveEventFieldsPa
 }
 
 const removeEvents = `-- name: RemoveEvents :execrows
-DELETE FROM sandbox_events WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[]) AND sequence > $3 AND sequence <= $4
+DELETE FROM sandbox_events WHERE partition_month = $1 AND sandbox_id = ANY ($2::text[])
+    AND sequence > $3 AND sequence <= $4
 `
 
 type RemoveEventsParams struct {
@@ -383,7 +394,8 @@ func (q *Queries) SettleRemovals(ctx context.Context, kind string, ids []string)
 }
 
 const taskRemovals = `-- name: TaskRemovals :many
-SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = $1 WHERE s.task_id = $2
+SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = $1
+    WHERE s.task_id = $2
 `
 
 type TaskRemovalsRow struct {

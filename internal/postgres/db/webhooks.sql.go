@@ -126,9 +126,12 @@ func (q *Queries) FeedbackChain(ctx context.Context, rootID string) (FeedbackCha
 }
 
 const feedbackRoot = `-- name: FeedbackRoot :one
-SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state, '')::text AS pull_state,
-    ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id) ORDER BY x.round)::text[] AS followers
-FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
+SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state,
+    '')::text AS pull_state,
+    ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id)
+        ORDER BY x.round)::text[] AS followers
+FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id
+    LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE t.organization_id = $1 AND t.id = $2
 `
 
@@ -179,8 +182,8 @@ type FeedbackTaskRow struct {
 	PullState      string
 }
 
-// The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under the
-// name of its opener are people: a person opened it with his own token, and no agent has that.
+// The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under
+// the name of its opener are people: a person opened it with his own token, and no agent has that.
 func (q *Queries) FeedbackTask(ctx context.Context, arg FeedbackTaskParams) (FeedbackTaskRow, error) {
 	row := q.db.QueryRow(ctx, feedbackTask, arg.Repo, arg.Numbers, arg.Branches)
 	var i FeedbackTaskRow
@@ -201,19 +204,21 @@ UPDATE tasks t SET user_requested = false, branch_name = o.branch_name,
 FROM tasks o WHERE t.id = $1 AND o.id = $2
 `
 
-// A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that the branch
-// has by then, which is noted with the branch.
+// A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that
+// the branch has by then, which is noted with the branch.
 func (q *Queries) GoOnWith(ctx context.Context, iD string, follows string) error {
 	_, err := q.db.Exec(ctx, goOnWith, iD, follows)
 	return err
 }
 
 const heardFeedback = `-- name: HeardFeedback :exec
-UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END, due_at = now(),
+UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END,
+    due_at = now(),
     message_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.message_id END,
     task_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.task_id END
 FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT IN ('accepted', 'delivered')
-    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id AND s.ended_at IS NOT NULL))
+    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id
+        AND s.ended_at IS NOT NULL))
 `
 
 // What an agent has taken up is heard; what it did not take up before it left is held again.
@@ -391,7 +396,8 @@ func (q *Queries) PruneFeedback(ctx context.Context, keep time.Duration) error {
 
 const savePullState = `-- name: SavePullState :exec
 INSERT INTO pull_request_states (root_id, state, at) VALUES ($1, $2, $3)
-ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_request_states.at <= excluded.at
+ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at
+    WHERE pull_request_states.at <= excluded.at
 `
 
 type SavePullStateParams struct {
@@ -406,7 +412,8 @@ func (q *Queries) SavePullState(ctx context.Context, arg SavePullStateParams) er
 }
 
 const settleFeedback = `-- name: SettleFeedback :exec
-UPDATE feedback SET state = $1, reason = $2, task_id = $3, message_id = $4
+UPDATE feedback SET state = $1, reason = $2, task_id = $3,
+    message_id = $4
 WHERE id = ANY ($5::uuid[])
 `
 

@@ -19,7 +19,8 @@ RETURNING *;
 -- name: DropCredential :execrows
 DELETE FROM credentials
 WHERE organization_id = @organization_id AND kind = @kind
-  AND user_id IS NOT DISTINCT FROM sqlc.narg('user_id')::uuid AND project_id IS NOT DISTINCT FROM sqlc.narg('project_id')::uuid;
+  AND user_id IS NOT DISTINCT FROM sqlc.narg('user_id')::uuid AND project_id IS NOT DISTINCT
+      FROM sqlc.narg('project_id')::uuid;
 
 -- name: Credentials :many
 -- Those of a user, of the organization, and of the project, or of every project.
@@ -64,10 +65,11 @@ WHERE a.task_id = @task_id AND starts_with(a.credential, @of_installation::text)
 UPDATE tasks SET queue_reason = nullif(@why::text, '')::jsonb WHERE id = @id AND queued_at IS NULL;
 
 -- name: SuspendedOnCredentials :many
--- Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the last hour or
--- works again (proven). A task that was retried since its last attempt is left out.
+-- Tasks suspended by the limit of the credential that they used, in organizations where a credential was set in the
+-- last hour or works again (proven). A task that was retried since its last attempt is left out.
 SELECT t.id, t.organization_id, t.user_id, t.project_id, t.agent, t.execution_config, a.credential AS used,
-    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id AND s.credential = a.credential
+    EXISTS (SELECT FROM credential_cooldowns s WHERE s.organization_id = t.organization_id
+        AND s.credential = a.credential
         AND s.proven_at > a.ended_at)::boolean AS proven
 FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
 WHERE t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
@@ -79,25 +81,32 @@ ORDER BY t.organization_id, t.id;
 
 -- name: OrganizationCredentials :many
 -- What decides on the names of credentials; see credential.Name.
-SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials WHERE organization_id = @organization_id;
+SELECT id, organization_id, user_id, project_id, kind, updated_at FROM credentials
+    WHERE organization_id = @organization_id;
 
 -- name: ResumeSuspended :exec
--- Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another transaction
--- changes at this moment is left to the next call.
+-- Retries those of the tasks that are still suspended by a rate limit, once after each attempt. A task that another
+-- transaction changes at this moment is left to the next call.
 SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text) FROM (
-    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id ORDER BY a.number DESC LIMIT 1) a
-    WHERE t.id = ANY (@ids::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit' AND t.queued_at IS NULL
-        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry' AND c.created_at >= a.ended_at)
+    SELECT t.id FROM tasks t CROSS JOIN LATERAL (SELECT * FROM attempts a WHERE a.task_id = t.id
+        ORDER BY a.number DESC LIMIT 1) a
+    WHERE t.id = ANY (@ids::uuid[]) AND t.status = 'pending' AND t.blocked_reason = 'provider_limit'
+        AND t.queued_at IS NULL
+        AND NOT EXISTS (SELECT FROM commands c WHERE c.task_id = t.id AND c.kind = 'retry'
+            AND c.created_at >= a.ended_at)
     ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
 ) m;
 
 -- name: ProveAnswered :exec
--- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or a run on
--- the credential ended after it. It reads the newest 1,000 events of an attempt.
+-- Ends the cooldown of credentials that work again: a model answered an attempt that began after the limit was met, or
+-- a run on the credential ended after it. It reads the newest 1,000 events of an attempt.
 UPDATE credential_cooldowns s SET proven_at = clock_timestamp(), next_at = clock_timestamp(), probe = NULL
-WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id JOIN sandboxes b ON b.id = a.sandbox_id
-    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id AND e.sequence > b.last_sequence - 1000
-    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential AND b.last_work_at > s.since
+WHERE s.proven_at IS NULL AND EXISTS (SELECT FROM attempts a JOIN tasks t ON t.id = a.task_id
+    JOIN sandboxes b ON b.id = a.sandbox_id
+    JOIN sandbox_events e ON e.partition_month = b.partition_month AND e.sandbox_id = b.id
+        AND e.sequence > b.last_sequence - 1000
+    WHERE a.ended_at IS NULL AND t.organization_id = s.organization_id AND a.credential = s.credential
+        AND b.last_work_at > s.since
         AND e.created_at > s.since AND e.event_type = ANY (CASE WHEN a.started_at > s.since
             THEN @answered::text[] ELSE @completions::text[] END));
 

@@ -6,7 +6,8 @@ INSERT INTO guardian_cycles (id) VALUES (@id) ON CONFLICT (id) DO UPDATE SET id 
 WITH pulse AS (
     INSERT INTO component_heartbeats (part, at) VALUES ('guardian', now()) ON CONFLICT (part) DO UPDATE SET at = now()
 )
-UPDATE guardian_cycles SET ended_at = now(), active = @active, judged = @judged, standing = @standing, failed = @failed, acted = @acted
+UPDATE guardian_cycles SET ended_at = now(), active = @active, judged = @judged, standing = @standing, failed = @failed,
+    acted = @acted
 WHERE id = @id;
 
 -- name: ActiveSandboxIDs :many
@@ -19,9 +20,10 @@ SELECT s.id, t.id AS task_id, t.phase_id FROM tasks t JOIN sandboxes s ON s.id =
 WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at) ORDER BY s.created_at, s.id;
 
 -- name: ActiveByAnyID :many
--- An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent gave itself,
--- which two may share; in one project, if it is named.
-SELECT s.id, (CASE @id::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3 ELSE 4 END)::integer AS rank
+-- An id is that of a sandbox first, bare or as omoi-agent reports it, then that of a task, then the one that an agent
+-- gave itself, which two may share; in one project, if it is named.
+SELECT s.id, (CASE @id::text WHEN s.id THEN 1 WHEN 'agent-' || s.id THEN 2 WHEN t.id::text THEN 3
+    ELSE 4 END)::integer AS rank
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.organization_id = @organization_id AND omoi_active(t.status, s.ended_at)
     AND @id::text IN (s.id, 'agent-' || s.id, t.id::text, t.assigned_agent_id)
@@ -31,18 +33,23 @@ ORDER BY rank LIMIT 2;
 -- name: WatchedSandboxes :many
 -- Active ones in the order of their ids, behind after and up to upto; or only one. Who validates the
 -- work of a task is not in the task's mode.
-SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd, (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
+SELECT s.id, s.partition_month, s.last_sequence, s.counters, s.cost_usd,
+    (s.input_tokens + s.output_tokens)::bigint AS tokens, coalesce(s.attempt, 0)::integer AS attempt,
     t.id AS task_id, t.organization_id, t.project_id, t.title, t.description, t.task_type,
     CASE WHEN a.kind = 'validation' THEN a.kind ELSE t.mode END::text AS mode,
-    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END, t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
+    coalesce(CASE WHEN a.kind = 'validation' THEN nullif(t.execution_config -> 'validator' ->> 'agent', '') END,
+        t.agent)::text AS agent, t.phase_id, t.execution_config, t.budget,
     t.replacement_count, p.auto_steering, p.settings, now()::timestamptz AS at,
     (extract(epoch FROM now() - coalesce(a.assigned_at, a.started_at, s.created_at))
-        - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now()) ELSE 0 END)::float8 AS age,
+        - CASE WHEN s.host_bound THEN omoi_frozen_seconds(coalesce(a.assigned_at, a.started_at, s.created_at), now())
+            ELSE 0 END)::float8 AS age,
     coalesce((SELECT extract(epoch FROM now() - g.judged_at) FROM guardian_analyses g WHERE g.sandbox_id = s.id
         ORDER BY g.judged_at DESC LIMIT 1), -1)::float8 AS last_judged,
     EXISTS (SELECT FROM guardian_analyses g WHERE g.cycle_id = @cycle_id AND g.sandbox_id = s.id)::boolean AS in_cycle
-FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id LEFT JOIN attempts a ON a.sandbox_id = s.id
-WHERE omoi_active(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text AND s.id <= @upto::text)
+FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id JOIN projects p ON p.id = t.project_id
+    LEFT JOIN attempts a ON a.sandbox_id = s.id
+WHERE omoi_active(t.status, s.ended_at) AND (s.id = @one::text OR @one::text = '' AND s.id > @after::text
+    AND s.id <= @upto::text)
 ORDER BY s.id LIMIT @most;
 
 -- name: WordsOfPeople :many
@@ -60,7 +67,8 @@ CROSS JOIN LATERAL (
 -- lately.
 SELECT e.sandbox_id, e.sequence, e.event_type, e.event_data, e.created_at,
     EXISTS (SELECT FROM sandboxes s WHERE s.id = b.id AND s.host_bound)::boolean AS freezes
-FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month, unnest(@last_sequences::bigint[]) AS last_sequence) b
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@partition_months::date[]) AS partition_month,
+    unnest(@last_sequences::bigint[]) AS last_sequence) b
 CROSS JOIN LATERAL (
     (SELECT n.sandbox_id, n.sequence, n.event_type, n.event_data, n.created_at FROM sandbox_events n
         WHERE n.partition_month = b.partition_month AND n.sandbox_id = b.id AND n.sequence <= b.last_sequence
@@ -68,17 +76,22 @@ CROSS JOIN LATERAL (
         ORDER BY n.sequence DESC LIMIT @newest)
     UNION ALL
     (SELECT h.sandbox_id, h.sequence, h.event_type, h.event_data, h.created_at FROM sandbox_events h
-        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id AND h.sequence > b.last_sequence - @newest::bigint AND h.sequence <= b.last_sequence
+        WHERE h.partition_month = b.partition_month AND h.sandbox_id = b.id
+            AND h.sequence > b.last_sequence - @newest::bigint AND h.sequence <= b.last_sequence
             AND h.event_type = ANY (@heartbeats::text[])
         ORDER BY h.sequence DESC LIMIT 1)
 ) e ORDER BY e.sandbox_id, e.sequence;
 
 -- name: InsertAnalysis :execrows
 -- None where the cycle has one of the sandbox.
-INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score,
-    needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules, judged_at)
-VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spoken_by, @verdict, sqlc.narg('alignment_score'),
-    @needs_steering, @steering_type, @current_focus, @confidence, @first_seen, @last_seen, @analysis, @subject, @rules, @judged_at)
+INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict,
+    alignment_score,
+    needs_steering, steering_type, current_focus, confidence, first_seen, last_seen, analysis, subject, rules,
+        judged_at)
+VALUES (@id, @cycle_id, @sandbox_id, @organization_id, @task_id, @attempt, @spoken_by, @verdict,
+    sqlc.narg('alignment_score'),
+    @needs_steering, @steering_type, @current_focus, @confidence, @first_seen, @last_seen, @analysis, @subject, @rules,
+        @judged_at)
 ON CONFLICT (cycle_id, sandbox_id) DO NOTHING;
 
 -- name: ForgetAnalyses :exec
@@ -92,7 +105,8 @@ DELETE FROM guardian_cycles WHERE started_at < now() - @keep::interval;
 
 -- name: Analyses :many
 SELECT * FROM guardian_analyses
-WHERE organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL OR task_id = ANY(sqlc.narg('task_ids')::uuid[]))
+WHERE organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL
+    OR task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (judged_at, id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
 ORDER BY judged_at DESC, id DESC LIMIT @max_rows;
@@ -109,15 +123,19 @@ SELECT pg_advisory_xact_lock(hashtextextended('omoi steering ' || @sandbox_id::t
 
 -- name: PastInterventions :many
 -- What was done about an attempt, or would have been, newest first.
-SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'), false)::boolean AS taken
+SELECT i.level, extract(epoch FROM now() - i.planned_at)::float8 AS age, coalesce(m.state IN ('taken_up', 'answered'),
+    false)::boolean AS taken
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id
-WHERE i.sandbox_id = @sandbox_id AND i.shadow = @shadow AND i.level <> 'observe' AND i.state IN ('planned', 'recorded', 'sent')
+WHERE i.sandbox_id = @sandbox_id AND i.shadow = @shadow AND i.level <> 'observe' AND i.state IN ('planned', 'recorded',
+    'sent')
 ORDER BY i.planned_at DESC, i.id DESC;
 
 -- name: InsertIntervention :exec
-INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type, content, confidence,
+INSERT INTO interventions (id, analysis_id, organization_id, task_id, sandbox_id, attempt, level, steering_type,
+    content, confidence,
     shadow, state, reason, settled_at)
-VALUES (@id, @analysis_id, @organization_id, @task_id, @sandbox_id, @attempt, @level, @steering_type, @content, @confidence,
+VALUES (@id, @analysis_id, @organization_id, @task_id, @sandbox_id, @attempt, @level, @steering_type, @content,
+    @confidence,
     @shadow, @state, @reason, CASE WHEN @state = 'recorded' THEN now() END);
 
 -- name: TellSteering :exec
@@ -126,7 +144,8 @@ INSERT INTO bus_events (organization_id, event_type, entity_type, entity_id, pay
 VALUES (@organization_id, @event_type, @entity_type, @entity_id, @payload);
 
 -- name: PlannedInterventions :many
-SELECT * FROM interventions WHERE state = 'planned' AND sandbox_id > @after::text AND sandbox_id <= @upto::text ORDER BY planned_at, id;
+SELECT * FROM interventions WHERE state = 'planned' AND sandbox_id > @after::text AND sandbox_id <= @upto::text
+    ORDER BY planned_at, id;
 
 -- name: ExpireInterventions :exec
 UPDATE interventions SET state = 'expired', settled_at = now(), reason = reason || '; nobody carried it out in time'
@@ -136,14 +155,17 @@ WHERE state = 'planned' AND planned_at < now() - @stale::interval;
 SELECT * FROM interventions WHERE id = @id FOR UPDATE;
 
 -- name: SettleIntervention :execrows
-UPDATE interventions SET state = @state, reason = CASE WHEN @reason::text = '' THEN reason ELSE reason || '; ' || @reason::text END,
-    message_id = coalesce(sqlc.narg('message_id'), message_id), command_id = coalesce(sqlc.narg('command_id'), command_id), settled_at = now()
+UPDATE interventions SET state = @state, reason = CASE WHEN @reason::text = '' THEN reason
+    ELSE reason || '; ' || @reason::text END,
+    message_id = coalesce(sqlc.narg('message_id'), message_id), command_id = coalesce(sqlc.narg('command_id'),
+        command_id), settled_at = now()
 WHERE id = @id AND state = @was;
 
 -- name: Interventions :many
 SELECT sqlc.embed(i), coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
 FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
-WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL OR i.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
+WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL
+    OR i.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('id')::uuid IS NULL OR i.id = sqlc.narg('id')::uuid)
   AND (sqlc.narg('before_at')::timestamptz IS NULL
        OR (i.planned_at, i.id) < (sqlc.narg('before_at')::timestamptz, sqlc.narg('before_id')::uuid))
@@ -156,7 +178,8 @@ SELECT count(*) FROM interventions WHERE organization_id = @organization_id AND 
 -- name: WithdrawMessage :execrows
 -- Only what the agent has not taken up; with an interrupt what is said after it.
 UPDATE messages m SET state = 'expired', settled_at = now(), lease_until = NULL, reason = @reason
-WHERE m.state = 'accepted' AND (m.id = @id OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope, f.idempotency_key || ':go-on'
+WHERE m.state = 'accepted' AND (m.id = @id OR (m.key_scope, m.idempotency_key) = (SELECT f.key_scope,
+    f.idempotency_key || ':go-on'
     FROM messages f WHERE f.id = @id AND f.state = 'accepted'));
 
 -- name: LastCycle :many
@@ -164,8 +187,10 @@ SELECT * FROM guardian_cycles ORDER BY started_at DESC LIMIT 1;
 
 -- name: CycleCounts :one
 SELECT count(*) AS total, count(*) FILTER (WHERE ended_at IS NOT NULL AND failed = 0) AS succeeded,
-    count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL AND started_at < now() - interval '10 minutes') AS failed,
-    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p WHERE p.part = 'guardian'), -1)::float8 AS last_age
+    count(*) FILTER (WHERE ended_at IS NOT NULL AND failed > 0 OR ended_at IS NULL
+        AND started_at < now() - interval '10 minutes') AS failed,
+    coalesce((SELECT greatest(extract(epoch FROM now() - p.at), 0) FROM component_heartbeats p
+        WHERE p.part = 'guardian'), -1)::float8 AS last_age
 FROM guardian_cycles;
 
 -- name: Unwatched :one
@@ -177,13 +202,16 @@ SELECT (CASE WHEN count(*) = 0 THEN -1 ELSE least(
 FROM tasks t JOIN sandboxes s ON s.id = t.sandbox_id WHERE omoi_active(t.status, s.ended_at);
 
 -- name: InsertAction :one
-INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by, audit_log, command_id)
-VALUES (@id, @organization_id, @action_type, @target_entity, @authority_level, @reason, @initiated_by, @audit_log, sqlc.narg('command_id'))
+INSERT INTO guardian_actions (id, organization_id, action_type, target_entity, authority_level, reason, initiated_by,
+    audit_log, command_id)
+VALUES (@id, @organization_id, @action_type, @target_entity, @authority_level, @reason, @initiated_by, @audit_log,
+    sqlc.narg('command_id'))
 RETURNING *;
 
 -- name: Actions :many
 SELECT * FROM guardian_actions
-WHERE organization_id = @organization_id AND (sqlc.narg('action_types')::text[] IS NULL OR action_type = ANY(sqlc.narg('action_types')::text[]))
+WHERE organization_id = @organization_id AND (sqlc.narg('action_types')::text[] IS NULL
+    OR action_type = ANY(sqlc.narg('action_types')::text[]))
     AND (sqlc.narg('target_entities')::text[] IS NULL OR target_entity = ANY(sqlc.narg('target_entities')::text[]))
 ORDER BY created_at DESC, id DESC LIMIT @max_rows;
 
@@ -204,9 +232,10 @@ WHERE p.organization_id = @organization_id AND (p.id::text = @id::text
     OR p.id = (SELECT t.project_id FROM sandboxes s JOIN tasks t ON t.id = s.task_id WHERE s.id = @id::text));
 
 -- name: LockProjects :many
--- In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes whom
--- it lets in under a key of the project, while others wait for the gate.
-SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE;
+-- In the one order in which projects are locked, and no harder than a change of their settings does: the gate notes
+-- whom it lets in under a key of the project, while others wait for the gate.
+SELECT * FROM projects WHERE organization_id = @organization_id AND id = ANY (@ids::uuid[]) AND deleted_at IS NULL
+    ORDER BY id FOR NO KEY UPDATE;
 
 -- name: SetProjectSlots :exec
 UPDATE projects SET max_slots = @max_slots, updated_at = now() WHERE id = @id;

@@ -1,8 +1,10 @@
 -- name: MessageSandbox :one
 -- Locked, so that no message is accepted while the attempt ends, and none beyond the bound.
 SELECT s.id, s.state, (s.ended_at IS NOT NULL OR s.state IN ('gone', 'lost'))::boolean AS ended,
-    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL AND t.sandbox_id <> s.id)::boolean AS goes_on,
-    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered') AND m.settled_at IS NULL) AS open
+    coalesce(t.status, '')::text AS task_status, (t.sandbox_id IS NOT NULL
+        AND t.sandbox_id <> s.id)::boolean AS goes_on,
+    (SELECT count(*) FROM messages m WHERE m.sandbox_id = s.id AND m.state IN ('accepted', 'delivered')
+        AND m.settled_at IS NULL) AS open
 FROM sandboxes s LEFT JOIN tasks t ON t.id = s.task_id
 WHERE s.id = sqlc.arg(id) FOR NO KEY UPDATE OF s;
 
@@ -12,8 +14,10 @@ SELECT EXISTS (SELECT FROM agent_shutdowns WHERE sandbox_id = sqlc.arg(sandbox_i
 
 -- name: InsertMessage :one
 -- No row where the sender's key is taken.
-INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key, body_hash, settled_at)
-VALUES (sqlc.arg(id), sqlc.arg(sandbox_id), sqlc.arg(kind), sqlc.arg(content), sqlc.arg(sender_kind), sqlc.arg(sender_id), sqlc.arg(state), sqlc.arg(reason),
+INSERT INTO messages (id, sandbox_id, kind, content, sender_kind, sender_id, state, reason, key_scope, idempotency_key,
+    body_hash, settled_at)
+VALUES (sqlc.arg(id), sqlc.arg(sandbox_id), sqlc.arg(kind), sqlc.arg(content), sqlc.arg(sender_kind),
+    sqlc.arg(sender_id), sqlc.arg(state), sqlc.arg(reason),
     sqlc.narg(key_scope), sqlc.narg(idempotency_key), sqlc.narg(body_hash),
     CASE WHEN sqlc.arg(state) = 'refused' THEN now() END)
 ON CONFLICT (key_scope, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
@@ -30,10 +34,11 @@ SELECT EXISTS (SELECT FROM messages m WHERE m.sandbox_id = sqlc.arg(sandbox_id)
         OR m.leased_by = nullif(sqlc.arg(again)::text, '') AND m.settled_at IS NULL))));
 
 -- name: LeaseMessages :many
--- A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message three times;
--- then it is settled as it stands.
+-- A poll that is repeated, since its answer was lost, is given the same again. A legacy worker is given a message
+-- three times; then it is settled as it stands.
 WITH due AS (
-    SELECT m.id, sqlc.arg(taker)::text = '' AND m.leased_by = '' AND m.deliveries >= sqlc.arg(times)::integer AS spent FROM messages m
+    SELECT m.id, sqlc.arg(taker)::text = '' AND m.leased_by = '' AND m.deliveries >= sqlc.arg(times)::integer AS spent
+        FROM messages m
     WHERE m.sandbox_id = sqlc.arg(sandbox_id)
       AND (sqlc.arg(kind)::text IN ('', m.kind))
       AND (m.state = 'accepted' OR (m.state = 'delivered' AND (m.lease_until <= now()
@@ -73,7 +78,8 @@ WHERE s.id = sqlc.arg(id) AND t.project_id = sqlc.arg(project_id);
 
 -- name: AgentOfTask :one
 -- Empty between attempts.
-SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = sqlc.arg(id) AND project_id = sqlc.arg(project_id);
+SELECT coalesce(sandbox_id, '')::text AS sandbox_id FROM tasks WHERE id = sqlc.arg(id)
+    AND project_id = sqlc.arg(project_id);
 
 -- name: Interrupters :many
 -- Of each of these sandboxes who sent the newest interrupt for which its agent has stopped.

@@ -21,7 +21,8 @@ WITH asked AS (
     FROM (SELECT * FROM asked UNION ALL SELECT * FROM reported UNION ALL SELECT * FROM left_behind) AS found
     GROUP BY task_id LIMIT sqlc.arg(most)
 )
-UPDATE task_outbox r SET leased_by = sqlc.arg(owner), lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
+UPDATE task_outbox r SET leased_by = sqlc.arg(owner),
+    lease_until = now() + sqlc.arg(lease)::float8 * interval '1 second'
 FROM picked p WHERE r.task_id = p.task_id
 RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.failures, p.crashed::boolean AS crashed,
     (r.bucket + extract(epoch FROM now() - r.bucket_at) * CASE
@@ -29,7 +30,8 @@ RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.
         THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END >= 1)::boolean AS room;
 
 -- name: RelayCommands :many
-SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent', '')::text AS trace,
+SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
+    '')::text AS trace,
     c.created_at, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = sqlc.arg(task_id) AND c.sent_at IS NULL AND c.state = 'accepted'
@@ -47,7 +49,8 @@ WHERE id = sqlc.arg(id) AND state = 'accepted';
 -- been over for wait.
 SELECT s.id, a.number, (a.ended_at > now() - @wait::interval)::boolean AS recent
 FROM attempts a JOIN sandboxes s ON s.id = a.sandbox_id
-WHERE a.task_id = @task_id AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL AND s.state NOT IN ('gone', 'lost')
+WHERE a.task_id = @task_id AND a.ended_at IS NOT NULL AND s.gone_at IS NULL AND s.verified_at IS NULL
+    AND s.state NOT IN ('gone', 'lost')
 ORDER BY a.number;
 
 -- name: SlotGranted :one
@@ -83,19 +86,22 @@ WITH next AS (
     SELECT r.task_id,
         r.admit AND NOT (sqlc.arg(told)::boolean AND sqlc.narg(granted_at)::timestamptz IS NOT DISTINCT FROM
             (SELECT s.granted_at FROM slots s WHERE s.task_id = r.task_id)) AS admit,
-        EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL AND c.state = 'accepted') AS asked,
+        EXISTS (SELECT FROM commands c WHERE c.task_id = r.task_id AND c.sent_at IS NULL
+            AND c.state = 'accepted') AS asked,
         r.digests >= sqlc.arg(many)::integer AND r.window_at > now() - sqlc.arg(span)::float8 * interval '1 second' AS slowed
     FROM task_outbox r WHERE r.task_id = sqlc.arg(task_id)
 )
 UPDATE task_outbox r SET leased_by = '', failures = sqlc.arg(failures), error = sqlc.arg(error), admit = n.admit,
     lease_until = CASE WHEN sqlc.arg(pause)::float8 > 0 THEN now() + sqlc.arg(pause)::float8 * interval '1 second' END,
     due_at = CASE WHEN n.admit OR n.asked THEN now() + sqlc.arg(hold)::float8 * interval '1 second' END,
-    bucket = CASE WHEN sqlc.arg(token)::boolean THEN least(sqlc.arg(burst)::float8, r.bucket + extract(epoch FROM now() - r.bucket_at)
+    bucket = CASE WHEN sqlc.arg(token)::boolean THEN least(sqlc.arg(burst)::float8, r.bucket + extract(epoch
+        FROM now() - r.bucket_at)
         * CASE WHEN n.slowed THEN sqlc.arg(slow)::float8 ELSE sqlc.arg(rate)::float8 END) - 1 ELSE r.bucket END,
     bucket_at = CASE WHEN sqlc.arg(token)::boolean THEN now() ELSE r.bucket_at END,
     digests = CASE WHEN NOT sqlc.arg(digest)::boolean THEN r.digests
         WHEN r.window_at <= now() - sqlc.arg(span)::float8 * interval '1 second' THEN 1 ELSE r.digests + 1 END,
-    window_at = CASE WHEN sqlc.arg(digest)::boolean AND r.window_at <= now() - sqlc.arg(span)::float8 * interval '1 second'
+    window_at = CASE WHEN sqlc.arg(digest)::boolean
+        AND r.window_at <= now() - sqlc.arg(span)::float8 * interval '1 second'
         THEN now() ELSE r.window_at END
 FROM next n WHERE r.task_id = n.task_id
 RETURNING (coalesce(r.lease_until, now()) <= now() AND (coalesce(r.due_at <= now(), false) OR EXISTS (

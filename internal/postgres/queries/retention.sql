@@ -5,7 +5,8 @@ SELECT clock_timestamp()::timestamptz AS now;
 -- Notes what is to be removed of sandboxes that ended before a moment.
 INSERT INTO removals (subject, kind, removed_at)
 SELECT e.id, @kind, @now FROM ended_sandboxes e
-WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = @kind)
+WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id
+    AND r.kind = @kind)
 LIMIT @most ON CONFLICT DO NOTHING;
 
 -- name: OpenRemovals :many
@@ -17,10 +18,12 @@ WHERE r.kind = @kind AND NOT r.done ORDER BY s.partition_month, s.id LIMIT @most
 UPDATE removals SET done = true WHERE kind = @kind AND subject = ANY (@ids::text[]);
 
 -- name: RemoveEvents :execrows
-DELETE FROM sandbox_events WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+DELETE FROM sandbox_events WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[])
+    AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveEventFields :exec
-DELETE FROM event_fields WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until;
+DELETE FROM event_fields WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[])
+    AND sequence > @after AND sequence <= @until;
 
 -- name: RemoveCounts :exec
 WITH logs AS (DELETE FROM log_parts l WHERE l.sandbox_id = ANY (@ids::text[]))
@@ -29,7 +32,8 @@ DELETE FROM event_counts c WHERE c.sandbox_id = ANY (@ids::text[]);
 -- name: EmptyFields :execrows
 -- Their names stay, so that readers see what an event once had.
 UPDATE event_fields SET fields = '{}'
-WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after AND sequence <= @until AND pg_column_size(fields) > 16;
+WHERE partition_month = @partition_month AND sandbox_id = ANY (@ids::text[]) AND sequence > @after
+    AND sequence <= @until AND pg_column_size(fields) > 16;
 
 -- name: EmptyTranscripts :execrows
 -- Their rows stay, so that a later attempt is told that there was one.
@@ -42,7 +46,8 @@ DELETE FROM stored_texts WHERE id IN (SELECT (s.salvage ->> 'ref')::uuid FROM sa
 -- name: RemoveBusRows :execrows
 -- Not those of open tasks. Rows of sandboxes name their task.
 DELETE FROM bus_events WHERE id = ANY (ARRAY(
-    SELECT b.id FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+    SELECT b.id FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id',
+        b.entity_id) NOT IN (
         SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'))
     ORDER BY b.id LIMIT @most));
 
@@ -57,14 +62,17 @@ WHERE r.subject = @id AND r.kind = 'events' AND s.last_sequence > @after::bigint
 
 -- name: TaskRemovals :many
 -- Likewise of the sandboxes of a task.
-SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = @kind WHERE s.task_id = @task_id;
+SELECT s.id, r.removed_at FROM sandboxes s JOIN removals r ON r.subject = s.id AND r.kind = @kind
+    WHERE s.task_id = @task_id;
 
 -- name: ExpiredGit :many
 -- Ended tasks with a branch that no younger task shares.
-SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
+SELECT t.id, p.repo, t.user_id, t.project_id FROM ended_tasks e JOIN tasks t ON t.id = e.id
+    JOIN projects p ON p.id = t.project_id
 WHERE e.ended_at < @before::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL AND t.id > @after
     AND (@kind::text <> 'branches' OR t.pull_request_number IS NULL)
-    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text
+        AND r.removed_at >= e.ended_at)
     AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
         AND (o.completed_at IS NULL OR o.completed_at >= @before::timestamptz))
 ORDER BY t.id LIMIT @most;
@@ -74,7 +82,8 @@ ORDER BY t.id LIMIT @most;
 SELECT count(*) FROM ended_tasks e JOIN tasks t ON t.id = e.id JOIN projects p ON p.id = t.project_id
 WHERE e.ended_at < @before::timestamptz AND p.repo <> '' AND t.branch_name IS NOT NULL
     AND (@kind::text <> 'branches' OR t.pull_request_number IS NULL)
-    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text AND r.removed_at >= e.ended_at)
+    AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = t.id::text AND r.kind = @kind::text
+        AND r.removed_at >= e.ended_at)
     AND NOT EXISTS (SELECT FROM tasks o WHERE o.project_id = t.project_id AND o.branch_name = t.branch_name
         AND (o.completed_at IS NULL OR o.completed_at >= @before::timestamptz));
 
@@ -84,9 +93,12 @@ ON CONFLICT (subject, kind) DO UPDATE SET removed_at = excluded.removed_at, done
 
 -- name: ExpiredBoxes :one
 -- What the next pass marks of a kind, and what an earlier one has left.
-SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = @kind AND NOT o.done))::bigint AS boxes, coalesce(sum(e.last_sequence), 0)::bigint AS events
-FROM ended_sandboxes e WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r WHERE r.subject = e.id AND r.kind = @kind);
+SELECT (count(*) + (SELECT count(*) FROM removals o WHERE o.kind = @kind AND NOT o.done))::bigint AS boxes,
+    coalesce(sum(e.last_sequence), 0)::bigint AS events
+FROM ended_sandboxes e WHERE e.ended_at < @before::timestamptz AND NOT EXISTS (SELECT FROM removals r
+    WHERE r.subject = e.id AND r.kind = @kind);
 
 -- name: ExpiredBusRows :one
-SELECT count(*) FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id', b.entity_id) NOT IN (
+SELECT count(*) FROM bus_events b WHERE b.created_at < @before::timestamptz AND coalesce(b.payload ->> 'task_id',
+    b.entity_id) NOT IN (
     SELECT t.id::text FROM tasks t WHERE t.status NOT IN ('completed', 'failed', 'cancelled'));

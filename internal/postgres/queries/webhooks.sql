@@ -1,6 +1,6 @@
 -- name: FeedbackTask :one
--- The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under the
--- name of its opener are people: a person opened it with his own token, and no agent has that.
+-- The newest task whose pull request or branch it is, the first of that pull request, and whether those who talk under
+-- the name of its opener are people: a person opened it with his own token, and no agent has that.
 SELECT t.id, t.organization_id, coalesce(f.root_id, t.id)::uuid AS root_id, p.on_feedback,
     (EXISTS (SELECT FROM credentials c WHERE c.user_id = t.user_id AND c.kind = 'github')
         AND NOT coalesce(t.execution_config -> 'credentials' ? 'github', false))::boolean AS opened_by_person,
@@ -31,15 +31,18 @@ DELETE FROM feedback WHERE id = ANY (ARRAY(
 
 -- name: SavePullState :exec
 INSERT INTO pull_request_states (root_id, state, at) VALUES (@root_id, @state, @at)
-ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at WHERE pull_request_states.at <= excluded.at;
+ON CONFLICT (root_id) DO UPDATE SET state = excluded.state, at = excluded.at
+    WHERE pull_request_states.at <= excluded.at;
 
 -- name: HeardFeedback :exec
 -- What an agent has taken up is heard; what it did not take up before it left is held again.
-UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END, due_at = now(),
+UPDATE feedback f SET state = CASE WHEN m.state IN ('taken_up', 'answered') THEN 'heard' ELSE 'held' END,
+    due_at = now(),
     message_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.message_id END,
     task_id = CASE WHEN m.state IN ('taken_up', 'answered') THEN f.task_id END
 FROM messages m WHERE f.state = 'sent' AND m.id = f.message_id AND (m.state NOT IN ('accepted', 'delivered')
-    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id AND s.ended_at IS NOT NULL));
+    OR m.settled_at IS NOT NULL AND EXISTS (SELECT FROM sandboxes s WHERE s.id = m.sandbox_id
+        AND s.ended_at IS NOT NULL));
 
 -- name: DueFeedback :many
 -- The pull requests for which something is due.
@@ -65,15 +68,16 @@ ORDER BY t.created_at DESC, t.id DESC LIMIT 1;
 SELECT title, description FROM tasks WHERE id = @id;
 
 -- name: SettleFeedback :exec
-UPDATE feedback SET state = @state, reason = @reason, task_id = sqlc.narg('task_id'), message_id = sqlc.narg('message_id')
+UPDATE feedback SET state = @state, reason = @reason, task_id = sqlc.narg('task_id'),
+    message_id = sqlc.narg('message_id')
 WHERE id = ANY (@ids::uuid[]);
 
 -- name: WaitFeedback :exec
 UPDATE feedback SET reason = @reason, due_at = now() + @pause::interval WHERE id = ANY (@ids::uuid[]);
 
 -- name: GoOnWith :exec
--- A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that the branch
--- has by then, which is noted with the branch.
+-- A task goes on with branch and pull request of another; nobody asked for it in person. It begins at the head that
+-- the branch has by then, which is noted with the branch.
 UPDATE tasks t SET user_requested = false, branch_name = o.branch_name,
     pull_request_url = o.pull_request_url, pull_request_number = o.pull_request_number
 FROM tasks o WHERE t.id = @id AND o.id = @follows;
@@ -82,9 +86,12 @@ FROM tasks o WHERE t.id = @id AND o.id = @follows;
 INSERT INTO follow_ups (task_id, root_id, follows, round) VALUES (@task_id, @root_id, @follows, @round);
 
 -- name: FeedbackRoot :one
-SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state, '')::text AS pull_state,
-    ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id) ORDER BY x.round)::text[] AS followers
-FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
+SELECT coalesce(f.root_id, t.id)::uuid AS root_id, coalesce(f.follows::text, '')::text AS follows, coalesce(s.state,
+    '')::text AS pull_state,
+    ARRAY(SELECT x.task_id::text FROM follow_ups x WHERE x.root_id = coalesce(f.root_id, t.id)
+        ORDER BY x.round)::text[] AS followers
+FROM tasks t LEFT JOIN follow_ups f ON f.task_id = t.id
+    LEFT JOIN pull_request_states s ON s.root_id = coalesce(f.root_id, t.id)
 WHERE t.organization_id = @organization_id AND t.id = @id;
 
 -- name: ListFeedback :many
