@@ -18,7 +18,7 @@ type Cursor struct {
 	others   string // the other attempts in order, as in the wire form; text, so that cursors compare
 }
 
-// maxCursorPlaces is more than a task has attempts.
+// maxCursorPlaces is how many attempts a reader may name, more than a task has.
 const maxCursorPlaces = 100
 
 // String returns the wire form: <attempt>:<sequence> of the newest event, then the same of
@@ -36,7 +36,7 @@ func ParseCursor(s string) (Cursor, error) {
 		return Cursor{}, nil
 	}
 	newest, places, ok := parsePlaces(s)
-	if !ok {
+	if !ok || len(places) > maxCursorPlaces {
 		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number; other attempts follow behind commas.")
 	}
 	return cursorOf(newest, places), nil
@@ -44,7 +44,7 @@ func ParseCursor(s string) (Cursor, error) {
 
 // parsePlaces returns the sequence of each attempt, and the attempt that stands first.
 func parsePlaces(s string) (newest int, places map[int]int64, ok bool) {
-	parts := strings.SplitN(s, ",", maxCursorPlaces+1)
+	parts := strings.Split(s, ",")
 	places = make(map[int]int64, len(parts))
 	for n, part := range parts {
 		left, right, _ := strings.Cut(part, ":")
@@ -58,7 +58,7 @@ func parsePlaces(s string) (newest int, places map[int]int64, ok bool) {
 		}
 		places[int(attempt)] = int64(sequence)
 	}
-	return newest, places, len(parts) <= maxCursorPlaces && len(places) == len(parts)
+	return newest, places, len(places) == len(parts)
 }
 
 // cursorOf is the cursor of places, the newest of which is that of an attempt.

@@ -452,10 +452,27 @@ func TestATasksEventsAreReadOverItsAttempts(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"1:1", "2:1", "2:2", "3:1", "3:2", "3:3"}, seen)
+	page, err := b.store.TaskEventsAfter(t.Context(), taskID, foreignPlaces(t), 2)
+	require.NoError(t, err)
+	require.Empty(t, page.Events, "behind attempts that the task does not have")
 	for _, bad := range []string{"1", "a:1", "1:b", "-1:2", "1:2:3", "1:2,", "1:2,1:3"} {
 		_, err := ingest.ParseCursor(bad)
 		requireInvalid(t, err, "after", bad)
 	}
+}
+
+// foreignPlaces is a cursor with as many attempts as a reader may name, none of which a task has.
+func foreignPlaces(t *testing.T) ingest.Cursor {
+	t.Helper()
+	var places []string
+	for n := range 100 {
+		places = append(places, fmt.Sprintf("%d:0", 200-n))
+	}
+	_, err := ingest.ParseCursor(strings.Join(append(places, "1000:0"), ","))
+	requireInvalid(t, err, "after", "one more")
+	cursor, err := ingest.ParseCursor(strings.Join(places, ","))
+	require.NoError(t, err)
+	return cursor
 }
 
 func TestReadersAreWokenAfterTheCommit(t *testing.T) {
