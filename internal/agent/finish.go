@@ -28,8 +28,8 @@ type phaseError struct {
 func (e *phaseError) Error() string { return e.cause.Error() }
 func (e *phaseError) Unwrap() error { return e.cause }
 
-// Failure is an error before the work began. Its class is [task.ClassInfrastructure] where another sandbox may have what is missing,
-// and [task.ClassNone] where the error itself tells.
+// Failure returns an error before the work began, with its failure class: for example [task.ClassInfrastructure] where
+// another sandbox may have what is missing. With [task.ClassNone] the error itself tells.
 func Failure(class task.FailureClass, err error) error {
 	return &phaseError{phase: "initialization", class: class, cause: err}
 }

@@ -23,8 +23,13 @@ func (r *Runner) family(root int) map[int]proctable.Process {
 			add(k)
 		}
 	}
-	if p, ok := proctable.Read(root); ok && root > 0 {
-		add(p)
+	if root > 0 {
+		for _, k := range kids[root] { // also where root has ended since they were read
+			add(k)
+		}
+		if p, ok := proctable.Read(root); ok {
+			add(p)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,6 +17,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+// A sandbox without the address of its toolbox is asked for it.
+func TestToolbox_AddressIsAskedFor(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"url":"https://proxy.example/toolbox/"}`)
+	}))
+	t.Cleanup(server.Close)
+	p, err := New(Config{APIKey: "key", APIURL: server.URL}, nil)
+	require.NoError(t, err)
+	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box"})
+	require.NoError(t, err)
+	require.Equal(t, "https://proxy.example/toolbox/box", tb.base)
+}
+
 // A person who can type nothing, not even Ctrl-C, is not kept waiting for a shell that hangs.
 func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -34,7 +49,7 @@ func TestAShellThatNeverBeginsIsGivenUp(t *testing.T) {
 	t.Cleanup(server.Close)
 	p, err := New(Config{APIKey: "key", APIURL: server.URL}, nil)
 	require.NoError(t, err)
-	tb, err := p.toolbox(&apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
+	tb, err := p.toolbox(t.Context(), &apiclient.Sandbox{Id: "box", ToolboxProxyUrl: server.URL})
 	require.NoError(t, err)
 	e := execution{
 		tb: tb, id: "visit", dir: dirExec + "/visit", begins: time.Millisecond, time: time.Minute,

@@ -90,6 +90,17 @@ func (c *client) keepAlive(ctx context.Context, id string) error {
 	return classify("keep sandbox "+id+" alive", resp, err)
 }
 
+func (c *client) toolboxURL(ctx context.Context, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, resp, err := c.api.SandboxAPI.GetToolboxProxyUrl(ctx, id).Execute()
+	defer closeBody(resp)
+	if err := classify("find the toolbox of sandbox "+id, resp, err); err != nil {
+		return "", err
+	}
+	return found.GetUrl(), nil
+}
+
 // maxPages bounds a listing whose cursors never end.
 const maxPages = 1000
 

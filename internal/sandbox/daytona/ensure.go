@@ -131,7 +131,7 @@ func (p *Provider) up(ctx context.Context, id string, again bool) (box *apiclien
 // furnish waits for the toolbox and makes the folders. It answers the machine's GOARCH. Whose
 // daemon dies before it answers is stopped by Daytona, and started again.
 func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string, error) {
-	tb, err := p.toolbox(box)
+	tb, err := p.toolbox(ctx, box)
 	if err != nil {
 		return "", err
 	}

@@ -65,7 +65,7 @@ func settled(state apiclient.SandboxState) bool {
 // inspectAgent looks inside. A toolbox that cannot be reached says nothing: of a daemon that has died Daytona says within minutes
 // that its sandbox has stopped.
 func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) sandbox.Inspection {
-	tb, err := p.toolbox(box)
+	tb, err := p.toolbox(ctx, box)
 	var seen sandbox.Inspection
 	if err == nil {
 		seen, err = tb.agent(ctx)

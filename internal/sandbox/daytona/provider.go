@@ -123,7 +123,7 @@ func (p *Provider) inside(ctx context.Context, labels sandbox.Labels) (*toolbox,
 			return nil, err
 		}
 	}
-	return p.toolbox(box)
+	return p.toolbox(ctx, box)
 }
 
 // wake brings a stopped sandbox back, and waits for one that is on its way.

@@ -23,12 +23,19 @@ type toolbox struct {
 }
 
 // toolbox finds the daemon: the proxy's address comes from the sandbox and may change.
-func (p *Provider) toolbox(box *apiclient.Sandbox) (*toolbox, error) {
-	u, err := url.Parse(box.ToolboxProxyUrl)
+func (p *Provider) toolbox(ctx context.Context, box *apiclient.Sandbox) (*toolbox, error) {
+	address := box.ToolboxProxyUrl
+	if address == "" {
+		var err error
+		if address, err = p.client.toolboxURL(ctx, box.Id); err != nil {
+			return nil, err
+		}
+	}
+	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, task.Errorf(task.CodeUnavailable, "Daytona names no usable toolbox of sandbox %s", box.Name).WithCause(err)
 	}
-	base := strings.TrimRight(box.ToolboxProxyUrl, "/") + "/" + box.Id
+	base := strings.TrimRight(address, "/") + "/" + box.Id
 	tb := &toolbox{base: base, http: p.client.http, head: http.Header{"User-Agent": {source}}}
 	conf := toolboxclient.NewConfiguration()
 	conf.Servers = toolboxclient.ServerConfigurations{{URL: tb.base}}

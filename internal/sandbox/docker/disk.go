@@ -57,7 +57,8 @@ func (p *Provider) KeepDisks(ctx context.Context, installation string) error {
 		if one.bytes <= one.limit {
 			continue
 		}
-		if used, ok := p.used(ctx, one.labels); ok { // an engine counts the lengths of files, which may have holes
+		// An engine counts the lengths of files, which may have holes. Where nothing inside can tell, the engine is believed.
+		if used, ok := p.used(ctx, one.labels); ok {
 			one.bytes = used
 		}
 		if one.bytes > one.limit {

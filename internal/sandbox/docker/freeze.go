@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
@@ -42,17 +43,19 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	if err != nil {
 		return 0, err
 	}
+	errs := make([]error, len(found))
 	var all errgroup.Group
 	all.SetLimit(atOnce)
-	for _, c := range found {
+	for i, c := range found {
 		all.Go(func() error {
 			if err := act(ctx, c.ID); err != nil && !gone(err) {
-				return engineError("freeze or thaw a container", err)
+				errs[i] = engineError("freeze or thaw a container", err)
 			}
 			return nil
 		})
 	}
-	return sandboxes(found), all.Wait()
+	_ = all.Wait() // errs tells
+	return sandboxes(found), errors.Join(errs...)
 }
 
 func (p *Provider) inState(ctx context.Context, installation, state string) ([]container.Summary, error) {

@@ -55,8 +55,14 @@ func (p *Provider) discard(ctx context.Context, f, trash folder, m meta) error {
 	if err := p.endAll(ctx, f, m); err != nil {
 		return err
 	}
-	if err := os.Rename(string(f), string(trash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unavailable("move a sandbox to the trash", err)
+	there, err := f.exists()
+	if err != nil {
+		return err
+	}
+	if there {
+		if err := os.Rename(string(f), string(trash)); err != nil {
+			return unavailable("move a sandbox to the trash", err)
+		}
 	}
 	return p.endAll(ctx, trash, m)
 }

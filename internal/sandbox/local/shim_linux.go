@@ -170,7 +170,7 @@ func (s *minder) launchProgram(st *state) error {
 	return cmp.Or(err, s.block.Close())
 }
 
-// note writes down that the command of Start was started.
+// note records the command of Start: before it is started, as the intent, and again with its processes.
 func (s *minder) note(st state) error {
 	if s.kind == kindExec {
 		return nil
@@ -189,10 +189,20 @@ func (s *minder) identify(st *state) error {
 		PIDNS uint64 `json:"pid-namespace"` //nolint:tagliatelle // likewise
 	}
 	if err := json.NewDecoder(s.status).Decode(&told); err != nil {
-		return fmt.Errorf("bubblewrap did not start, and its output says why: %w", err)
+		return fmt.Errorf("bubblewrap did not start: %s", s.lastWords())
 	}
 	st.Init, st.PIDNS = identify(told.Child), told.PIDNS
 	return nil
+}
+
+// lastWords returns the last line of the log, which holds only bubblewrap's complaint before the command has run. The
+// output of a command of Exec and Attach goes to its caller.
+func (s *minder) lastWords() string {
+	if s.kind == kindExec {
+		return "its error output says why"
+	}
+	text, _ := os.ReadFile(s.folder.at(fileLog))
+	return lastLine(text)
 }
 
 // answer speaks once; nobody may be listening any more.
