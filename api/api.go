@@ -137,11 +137,11 @@ func (g group) on(want access, at, id, summary string) route {
 	return route{api: g.API, method: method, path: g.path + path, tag: g.tag, access: want, id: id, summary: summary}
 }
 
-// add registers a route, with its details if there are any. Errors of fn become problem documents here and nowhere
-// else.
-func add[I, O any](r route, fn handler[I, O], more ...details) {
-	if len(more) > 0 {
-		r.details = more[0]
+// add registers a route, with its details if there are any, at most once. Errors of fn become problem documents here and
+// nowhere else.
+func add[I, O any](r route, fn handler[I, O], with ...details) {
+	for _, d := range with {
+		r.details = d
 	}
 	a, where := r.api, "body"
 	if r.method == http.MethodGet || r.method == http.MethodDelete {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -189,21 +190,24 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// due receives a value when the database notifies the relays that something is due.
-func (w *world) due() <-chan struct{} {
+// due listens as the relays do. The result waits until the database notifies them that something is due.
+func (w *world) due() (notified func()) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
-	told, ended := make(chan struct{}, 1), make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = w.store.ListenRelays(ctx, func() { wait.Notify(told) }) // it ends with the test
-	}()
-	w.t.Cleanup(func() {
-		stop()
-		<-ended
-	})
-	<-told // it listens
-	return told
+	told, ended := make(chan struct{}, 1), make(chan error, 1)
+	go func() { ended <- w.store.ListenRelays(ctx, func() { wait.Notify(told) }) }()
+	w.t.Cleanup(stop)
+	notified = func() {
+		select {
+		case <-told:
+		case err := <-ended:
+			assert.NoError(w.t, err, "listen")
+		case <-time.After(time.Minute):
+			assert.Fail(w.t, "the database notifies no relay")
+		}
+	}
+	notified() // it listens
+	return notified
 }
 
 // answer is what came back.

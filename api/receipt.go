@@ -2,13 +2,9 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/receipt"
-	"github.com/omoi-dev/omoi/internal/redact"
-	"github.com/omoi-dev/omoi/internal/sandbox"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Receipts reads deletion receipts and the ID of the installation.
@@ -27,12 +23,6 @@ func (a *API) registerOperator() {
 		read(a.deps.Receipts.Receipt), details{more: "Lifetimes, cost and verification of every sandbox of a task."})
 	add(box.on(accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log"), a.sandboxLog,
 		details{more: "What its agent printed, without secrets, while the sandbox runs and after its end."})
-	add(box.on(accessAdmin, "POST /visits", "begin-visit", "Start an access session"), a.beginVisit, details{
-		more: "Records who accesses a sandbox, and returns where it is.", status: http.StatusCreated,
-		fails: []int{http.StatusGone},
-	})
-	add(box.on(accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session"), a.endVisit,
-		details{status: http.StatusNoContent})
 	add(server.on(accessAdmin, "GET /installation", "installation", "Get the installation ID"), a.installation,
 		details{more: "The one in the labels of its sandboxes."})
 }
@@ -40,51 +30,4 @@ func (a *API) registerOperator() {
 func (a *API) installation(ctx context.Context, _ *struct{}) (*bodyOut[client.Installation], error) {
 	id, err := a.deps.Receipts.Installation(ctx)
 	return body(client.Installation{ID: id}, err)
-}
-
-// Visits records access sessions.
-type Visits interface {
-	// BeginVisit writes down that a person goes into a sandbox, and returns its labels.
-	BeginVisit(
-		ctx context.Context, organizationID string, v receipt.AccessSession,
-	) (receipt.AccessSession, sandbox.Labels, error)
-	EndVisit(ctx context.Context, organizationID, sandboxID, id, outcome string) error
-}
-
-type beginVisitIn struct {
-	SandboxPath
-
-	Body client.NewVisit
-}
-
-// beginVisit writes down first, so that nobody goes in unseen. What a person typed is kept
-// without what has the form of a secret.
-func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.BegunVisit], error) {
-	who := callerOf(ctx)
-	box, err := a.deps.Sandboxes.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
-	switch {
-	case err != nil:
-		return nil, err
-	case !box.Machine():
-		return nil, task.Errorf(task.CodeConflict, "Sandbox %s is no machine of ours: its agent runs elsewhere.", box.ID)
-	case box.State == task.SandboxGone || box.State == task.SandboxLost:
-		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.",
-			box.ID, box.State)
-	}
-	visit, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
-		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
-	})
-	return body(client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)
-}
-
-type endVisitIn struct {
-	SandboxPath
-
-	VisitID string `path:"visit_id"`
-	Body    client.VisitEnd
-}
-
-func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
-	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID,
-		redact.Scrub(in.Body.Outcome, nil))
 }

@@ -33,6 +33,7 @@ func (a *API) register() {
 	a.registerTranscripts()
 	a.registerStreams()
 	a.registerOperator()
+	a.registerVisits()
 	a.registerWork()
 	a.registerCredentials()
 	a.registerWebhooks()

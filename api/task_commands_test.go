@@ -47,11 +47,11 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 			t.Parallel()
 			w := start(t, patient)
 			made := w.task(newTask())
-			due := w.due()
+			notified := w.due()
 			done := make(chan struct{})
 			go func() { // what relay and workflow do
 				defer close(done)
-				<-due
+				notified()
 				w.exec(
 					`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE task_id = $1 AND kind = 'fail'`,
 					made.ID, string(receipt),

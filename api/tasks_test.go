@@ -16,7 +16,7 @@ import (
 func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	due := w.due()
+	notified := w.due()
 	res := w.call(http.MethodPost, "/api/v1/tasks", newTask())
 	made := ok[client.Task](res, http.StatusCreated)
 	require.Equal(t, "/api/v1/tasks/"+made.ID, res.header.Get("Location"))
@@ -30,7 +30,7 @@ func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 		w.count(`SELECT count(*) FROM commands WHERE task_id = $1 AND kind = 'start' AND state = 'accepted'`, made.ID))
 	require.Equal(t, 1,
 		w.count(`SELECT count(*) FROM task_outbox WHERE task_id = $1 AND due_at <= now() AND admit`, made.ID))
-	<-due
+	notified()
 	require.Equal(t, made.ID, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK).ID)
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/spec"
@@ -223,71 +222,6 @@ func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Sc
 	return answer[Schedule](ctx, c, call{
 		method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason},
 	})
-}
-
-// ConductorAnalysis is what the conductor thought of an organization's agents together.
-type ConductorAnalysis = conductor.Analysis
-
-// ConductorStatus says how the conductor runs.
-type ConductorStatus struct {
-	Running    bool               `json:"running"` // the schedule is there and not paused
-	Resting    bool               `json:"resting"` // paused, since nobody is at work
-	Schedule   Schedule           `json:"schedule"`
-	LastRunAge *float64           `json:"last_run_age_seconds"`    // since a cycle came to its end; null: none did
-	Last       *ConductorAnalysis `json:"last_analysis,omitempty"` // the newest of the caller's organization
-}
-
-// DuplicateReport says which open work is like that which was asked for, in the form of the replaced system.
-type DuplicateReport struct {
-	IsDuplicate bool        `json:"is_duplicate"`
-	Message     string      `json:"message"`
-	Candidates  []Candidate `json:"candidates" nullable:"false"` // the most alike first
-	Highest     float64     `json:"highest_similarity"`
-}
-
-// Candidate is open work that is like another.
-type Candidate struct {
-	TicketID    string  `json:"ticket_id"`
-	TaskID      string  `json:"task_id"`
-	Title       string  `json:"title"`
-	Description string  `json:"description"` // its beginning
-	Status      string  `json:"status"`      // of the task
-	Similarity  float64 `json:"similarity_score"`
-}
-
-// ConductorAnalyses lists what the conductor thought, newest first.
-func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
-	return answer[Page[ConductorAnalysis]](ctx, c, call{
-		path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit)),
-	})
-}
-
-// Duplicates lists pairs of tasks about the same work, newest first.
-func (c *Client) Duplicates(ctx context.Context, f GuardianFilter) (Page[conductor.Duplicate], error) {
-	return answer[Page[conductor.Duplicate]](ctx, c, call{path: prefix + "/conductor/duplicates", query: f.query()})
-}
-
-// Schedule is a schedule as Temporal has it.
-type Schedule struct {
-	ID      string     `json:"id"`
-	Exists  bool       `json:"exists"` // no worker has made it yet
-	Paused  bool       `json:"paused"`
-	Note    string     `json:"note"` // why it is paused
-	EveryS  float64    `json:"every_s"`
-	LastRun *time.Time `json:"last_run"` // when it last began one; null: never
-	NextRun *time.Time `json:"next_run"` // null while it is paused
-	Skipped int64      `json:"skipped"`  // because the one before was still under way
-	Missed  int64      `json:"missed"`   // while nothing ran, beyond the window in which they are made up for
-	Running []string   `json:"running" nullable:"false"`
-	// Recent are the newest runs, oldest first, also those that somebody asked for.
-	Recent []ScheduleRun `json:"recent" nullable:"false"`
-}
-
-// ScheduleRun is a run that a schedule began.
-type ScheduleRun struct {
-	WorkflowID string    `json:"workflow_id"`
-	RunID      string    `json:"run_id"` // the cycle of guardian or conductor has this name
-	BeganAt    time.Time `json:"began_at"`
 }
 
 // Diagnoses lists them, newest first.

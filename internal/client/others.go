@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/omoi-dev/omoi/internal/retention"
 )
@@ -122,36 +121,4 @@ func (c *Client) RevokeKey(ctx context.Context, id string) error {
 // Storage returns the size of stored data by kind, and what the next retention pass removes.
 func (c *Client) Storage(ctx context.Context) (retention.Storage, error) {
 	return answer[retention.Storage](ctx, c, call{path: prefix + "/storage"})
-}
-
-// Host is a machine that holds sandboxes.
-type Host struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`    // of the machine, for people; may be empty
-	Version   string     `json:"version"` // of its worker
-	Providers []string   `json:"providers"`
-	Agents    []string   `json:"agents"`   // agent runtimes whose program its local sandboxes can run
-	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
-	SeenAt    time.Time  `json:"seen_at"`  // when it reported last
-	LostAt    *time.Time `json:"lost_at"`  // when a person declared it lost
-	Beats     bool       `json:"beats"`    // it reports
-	// Sandboxes on it: at work; neither at work nor verified gone; lost with it.
-	Live       int `json:"live"`
-	Unverified int `json:"unverified"`
-	Lost       int `json:"lost"`
-}
-
-// Key is an API key without its secret.
-type Key struct {
-	ID             string     `json:"id"`
-	OrganizationID string     `json:"organization_id"`
-	UserID         string     `json:"user_id"` // for whom it speaks
-	User           string     `json:"user"`    // the name of that user
-	Name           string     `json:"name"`
-	Prefix         string     `json:"prefix"` // its first 16 characters
-	Scopes         []string   `json:"scopes" nullable:"false"`
-	CreatedAt      time.Time  `json:"created_at"`
-	LastUsedAt     *time.Time `json:"last_used_at"`
-	ExpiresAt      *time.Time `json:"expires_at"` // null: never
-	RevokedAt      *time.Time `json:"revoked_at"`
 }
