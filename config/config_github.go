@@ -23,10 +23,11 @@ func (g *GitHub) faults() (faults []string) {
 	case g.AppID == 0 && key:
 		faults = append(faults, "github.app_key: requires github.app_id")
 	}
-	for key, secret := range map[string]Secret{"github.webhook_secret": g.WebhookSecret, "github.webhook_previous_secret": g.WebhookPreviousSecret} {
-		if secret != "" {
-			faults = append(faults, secretFault(key, secret))
-		}
+	if g.WebhookSecret != "" {
+		faults = append(faults, secretFault("github.webhook_secret", g.WebhookSecret))
+	}
+	if g.WebhookPreviousSecret != "" {
+		faults = append(faults, secretFault("github.webhook_previous_secret", g.WebhookPreviousSecret))
 	}
 	if g.WebhookPreviousSecret != "" && g.WebhookSecret == "" {
 		faults = append(faults, "github.webhook_previous_secret: requires github.webhook_secret")

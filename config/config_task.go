@@ -1,8 +1,6 @@
 package config
 
-import (
-	"time"
-)
+import "time"
 
 // Task holds the defaults and limits of tasks.
 type Task struct {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 
 // place is where data of this installation goes that other users of the machine reach.
 func place(cfg *config.Loaded) devstack.Config {
-	return devstack.Config{Home: cfg.Home, DataRoot: cfg.Dev.PostgresDataRoot}
+	return devstack.Config{Home: cfg.Home, DataRoot: cmp.Or(cfg.Dev.PostgresDataRoot, "/var/lib/omoi")}
 }
 
 // settleSocket gives sandboxes that do not reach the API's address a socket, where none is named.

@@ -3,6 +3,9 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -54,6 +57,21 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 			require.Empty(t, out)
 		})
 	}
+}
+
+// The flag wins over the variable, and needs no scheme.
+func TestAPIURLFlagNamesTheServer(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.Path
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"items":[],"next_cursor":null}`)
+	}))
+	t.Cleanup(server.Close)
+	code, _, complaints := omoi(t, []string{"OMOI_API_URL=http://127.0.0.1:1"}, "ps", "--api-url", strings.TrimPrefix(server.URL, "http://"))
+	require.Zero(t, code, complaints)
+	require.Equal(t, "/api/v1/tasks", <-asked)
 }
 
 func TestErrorsAsJSON(t *testing.T) {

@@ -222,8 +222,12 @@ func TestTheServerIsFoundInDevJSON(t *testing.T) {
 	env := map[string]string{"OMOI_API_URL": "", "OMOI_HOME": home}
 	require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(`{"api_url":"`+f.url+`"}`), 0o600))
 	require.Zero(t, f.with(call{env: env}, "ps").code)
-	require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(`{`), 0o600))
-	require.Equal(t, exit.Unreachable, f.with(call{env: env}, "ps").code)
+	for _, damaged := range []string{`{`, `{}`} {
+		require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(damaged), 0o600))
+		got := f.with(call{env: env}, "ps")
+		require.Equal(t, exit.Unreachable, got.code)
+		require.Contains(t, got.err, "Start `omoi dev` again")
+	}
 }
 
 func TestRunKnowsItsExamples(t *testing.T) {

@@ -71,6 +71,9 @@ func BaseURL(env func(string) string) (string, error) {
 	}
 	home := cmp.Or(env("OMOI_HOME"), filepath.Join(env("HOME"), ".omoi"))
 	info, err := devstack.ReadInfo(home)
+	if err == nil && info.APIURL == "" {
+		err = errors.New("dev.json has no api_url")
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		err = errors.New("no server configured. Next: run omoi dev, or set OMOI_API_URL")
 	} else if err != nil {

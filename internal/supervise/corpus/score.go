@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -201,13 +200,13 @@ func LoadPairs() ([]Pair, error) {
 		return nil, fmt.Errorf("read pairs: %w", err)
 	}
 	var list []Pair
-	for lines := json.NewDecoder(bytes.NewReader(raw)); lines.More(); {
+	for n, line := range lines(raw) {
 		var p Pair
-		if err := lines.Decode(&p); err != nil {
-			return nil, fmt.Errorf("read pairs: line %d: %w", len(list)+1, err)
+		if err := json.Unmarshal(line, &p); err != nil {
+			return nil, fmt.Errorf("read pairs: line %d: %w", n+1, err)
 		}
 		if list = append(list, p); p.Name == "" || p.Reason == "" {
-			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", len(list))
+			return nil, fmt.Errorf("read pairs: line %d: it has no name or no reason", n+1)
 		}
 	}
 	return list, nil

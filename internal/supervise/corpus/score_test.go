@@ -157,6 +157,7 @@ func TestWhatIsNoTrajectory(t *testing.T) {
 	for _, text := range []string{
 		"", "{}", `{"label":"tired","reason":"x"}` + event, `{"label":"loop","reason":" "}` + event, `{"label":"loop","reason":"x"}`,
 		`{"label":"duplicate","reason":"x"}` + event, `{"label":"loop","reason":"x","twin":"y"}` + event, `{"label":"loop","reason":"x"}` + "\nno",
+		`{"label":"loop","reason":"x"}` + event + "\n}" + event, `{"label":"loop","reason":"x"}` + event + event[1:],
 	} {
 		_, err := corpus.Parse([]byte(text))
 		require.Error(t, err, text)

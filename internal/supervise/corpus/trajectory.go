@@ -80,17 +80,24 @@ func Load(dir fs.FS) ([]Trajectory, error) {
 // Parse reads one file.
 func Parse(raw []byte) (Trajectory, error) {
 	var t Trajectory
-	lines := json.NewDecoder(bytes.NewReader(raw))
-	err := lines.Decode(&t)
-	for err == nil && lines.More() {
-		var e Event
-		err = lines.Decode(&e)
-		t.Events = append(t.Events, e)
-	}
-	if err != nil {
-		return t, fmt.Errorf("line %d: %w", 1+len(t.Events), err)
+	for n, line := range lines(raw) {
+		var err error
+		if n == 0 {
+			err = json.Unmarshal(line, &t)
+		} else {
+			t.Events = append(t.Events, Event{})
+			err = json.Unmarshal(line, &t.Events[n-1])
+		}
+		if err != nil {
+			return t, fmt.Errorf("line %d: %w", n+1, err)
+		}
 	}
 	return t, t.check()
+}
+
+// lines returns the lines of a file, each of which is a JSON value.
+func lines(raw []byte) [][]byte {
+	return bytes.Split(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n"))
 }
 
 // Labels are those that a trajectory may have.

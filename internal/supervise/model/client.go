@@ -206,7 +206,8 @@ func (r *reply) calls() (calls []block) {
 	return calls
 }
 
-// decode reads the input of a form, which may hold no other fields than into. The nullable ones may be null, or missing.
+// decode reads the input of a form, which may hold no other fields than into, by their exact names. The nullable ones may
+// be null, or missing.
 func (r *reply) decode(form tool, into any, nullable ...string) error {
 	for _, call := range r.calls() {
 		if call.Name == form.Name {
