@@ -216,7 +216,8 @@ func (q queued) Exec(_ context.Context, sql string, args ...any) (pgconn.Command
 	return pgconn.CommandTag{}, nil
 }
 
-// batch returns what stores the plan, in one round trip.
+// batch returns what stores the plan, in one round trip after the rows of the sandboxes were locked. A null time is that of
+// the transaction.
 func (p *eventPlan) batch(ctx context.Context, c ingest.Commit) *pgx.Batch {
 	batch := &pgx.Batch{}
 	p.queueSandboxes(batch, c.Quiet) // first: it notices a plan that is out of date

@@ -14,8 +14,8 @@ import (
 // neverAcknowledged is the reason of a message that a legacy worker was given and never confirmed.
 const neverAcknowledged = "Delivered, never acknowledged: the worker does not confirm what it injects."
 
-// queueMessages settles the messages that new events speak of, in the order of the events. It goes by the id, or by the text where
-// an old worker tells none.
+// queueMessages settles the messages that new events speak of, in the order of the events. It goes by the ID, or by the text where
+// an old worker tells none. Only what has the form of a UUID may reach a query by ID: its cast would fail the whole batch.
 func (p *eventPlan) queueMessages(ctx context.Context, q *db.Queries) {
 	at := timeOr(p.now)
 	for _, row := range p.rows {

@@ -1,6 +1,3 @@
--- What the intake of events writes. Its transaction sends all of it in one round trip, after the rows of the sandboxes
--- were locked. A null time is that of the transaction.
-
 -- name: InsertEvents :exec
 -- Arrays side by side in a SELECT cost a fifth less than in FROM, where their rows are kept first.
 INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, source, event_data, late, created_at,
@@ -108,8 +105,6 @@ SELECT s.organization_id, 'CRITERION_COMPLETED', 'criterion', sqlc.arg(criterion
     'spec_id', coalesce(nullif(sqlc.arg(spec_id)::text, ''), (SELECT t.result ->> 'spec_id' FROM tasks t
         WHERE t.id = s.task_id)))
 FROM sandboxes s WHERE s.id = sqlc.arg(sandbox_id);
-
--- What agents say of messages in their events. Old workers do not know the ids.
 
 -- name: InjectedByID :exec
 UPDATE messages SET state = CASE WHEN state = 'answered' THEN state ELSE 'taken_up' END, injected = true,
