@@ -11,10 +11,17 @@ import (
 // it keeps a process below 500 MB.
 const memoryLimit = 420 << 20
 
-// limitMemory sets the limit, unless the operator has set one by GOMEMLIMIT.
+// garbagePercent is how much garbage, relative to what lives, makes the runtime collect it. Little lives in a process of the API, so
+// that the usual 100 took a third of its processor time under ingest: batches of events were stored a quarter slower.
+const garbagePercent = 400
+
+// limitMemory sets both, unless the operator has set GOMEMLIMIT or GOGC.
 func limitMemory() {
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(memoryLimit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
 	}
 }
 
