@@ -232,7 +232,12 @@ func (p *eventPlan) batch(ctx context.Context, c ingest.Commit) *pgx.Batch {
 }
 
 func (p *eventPlan) queueEvents(ctx context.Context, q *db.Queries) {
-	in := db.InsertEventsParams{At: timeOr(p.now)}
+	n := len(p.rows)
+	in := db.InsertEventsParams{
+		At: timeOr(p.now), Ids: make([]string, 0, n), Sequences: make([]int64, 0, n), PartitionMonths: make([]time.Time, 0, n),
+		EventTypes: make([]string, 0, n), Sources: make([]string, 0, n), EventData: make([]string, 0, n), Late: make([]bool, 0, n),
+		Keys: make([]string, 0, n),
+	}
 	for _, row := range p.rows {
 		if row.event.Large != nil {
 			continue // queueLarge
