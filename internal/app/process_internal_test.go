@@ -9,8 +9,6 @@ import (
 )
 
 // TestLimitMemory_OperatorWins does not run beside others: it is about the whole process.
-//
-//nolint:paralleltest // see above
 func TestLimitMemory_OperatorWins(t *testing.T) {
 	limit := debug.SetMemoryLimit(math.MaxInt64)
 	defer debug.SetMemoryLimit(limit)
