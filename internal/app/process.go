@@ -11,9 +11,9 @@ import (
 // it keeps a process below 500 MB.
 const memoryLimit = 420 << 20
 
-// garbagePercent is how much garbage, relative to what lives, makes the runtime collect it. Little lives in a process of the API, so
+// garbagePercent is how much garbage, as a percentage of what lives, makes the runtime collect it. Little lives in a process of the API, so
 // that the usual 100 took a third of its processor time under ingest: batches of events were stored a quarter slower.
-const garbagePercent = 400
+const garbagePercent = 300
 
 // limitMemory sets both, unless the operator has set GOMEMLIMIT or GOGC.
 func limitMemory() {
