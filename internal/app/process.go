@@ -11,8 +11,8 @@ import (
 // it keeps a process below 500 MB.
 const memoryLimit = 420 << 20
 
-// garbagePercent is how much garbage, as a percentage of what lives, makes the runtime collect it. Little lives in a process of the API, so
-// that the usual 100 took a third of its processor time under ingest: batches of events were stored a quarter slower.
+// garbagePercent is how much garbage, as a percentage of what lives, makes the runtime collect it. Little lives in a process of
+// the API, so that Go's usual 100 took a third of its processor time under ingest.
 const garbagePercent = 300
 
 // limitMemory sets both, unless the operator has set GOMEMLIMIT or GOGC.
