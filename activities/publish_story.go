@@ -202,7 +202,8 @@ func plainText(text string, limit int) string {
 	return cutRunes(text, limit)
 }
 
-// agentText is what an agent says, or somebody at the pull request. It calls nobody, and closes no issue: what omoi writes speaks with omoi's rights.
+// agentText returns text of an agent or of a reviewer so that it mentions nobody and closes no issue: a pull request acts with
+// the rights of omoi.
 func agentText(text string, limit int) string {
 	return plainText(strings.ReplaceAll(unclosing(text), "@", "@"+gap), limit)
 }

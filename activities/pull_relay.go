@@ -250,8 +250,7 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	}
 }
 
-// flush has the agent's program send what is left in the spool. Where the agent reaches nothing,
-// somebody has to carry meanwhile.
+// flush has omoi-agent send what is left in the spool. Where the agent cannot reach the API, the pull relay has to run meanwhile.
 func (p place) flush(ctx context.Context, within time.Duration) error {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "flush", "--config", agentconfig.ConfigPath}, Timeout: within,

@@ -286,8 +286,8 @@ func (a *Activities) wakeReaper(ctx context.Context) error {
 	return a.deps.Reconciler.SetReaperRests(ctx, false)
 }
 
-// again takes up again what the ledger has as verified gone and a provider lists: a create that was later than any look, or a
-// delete that was taken back. A list may be late too, so the provider is asked for each; what it cannot tell now is left to the next round.
+// again reopens sandboxes whose deletion was verified and that a provider lists: a create came later than any absence check, or a
+// delete was taken back. The list may be out of date, so the provider is asked for each. The next pass repeats what is unknown.
 func (a *Activities) again(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) ([]contract.Orphan, error) {
 	labels := make(map[string]sandbox.Labels, len(listed))
 	for _, box := range listed {
@@ -337,7 +337,7 @@ func (a *Activities) inspectListed(ctx context.Context, provider string, labels 
 	return p.Inspect(within, labels)
 }
 
-// tellAgain tells a person of what was there again, until it is verified gone anew.
+// tellAgain raises an alert while sandboxes exist again whose deletion had been verified, until it is verified once more.
 func (a *Activities) tellAgain(ctx context.Context) error {
 	n, id, err := a.deps.Fleet.CountReappeared(ctx)
 	if err != nil {
@@ -345,8 +345,8 @@ func (a *Activities) tellAgain(ctx context.Context) error {
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf("sandboxes that were there again after they had been verified gone: %d, %s among them; they are deleted and looked for anew. "+
-			"Where it happens more than once a longer time before the second look helps, as daytona.max_create_delay", n, id)
+		text = fmt.Sprintf("sandboxes that exist again after their deletion was verified: %d, for example %s. They are deleted and verified once more. "+
+			"If this happens repeatedly, raise the time before the second absence check, for example daytona.max_create_delay", n, id)
 	}
 	a.alarm(ctx, "seen again", text)
 	return nil

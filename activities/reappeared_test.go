@@ -34,7 +34,7 @@ func TestWhatIsThereAgainIsTakenUp(t *testing.T) {
 	require.Equal(t, orphans(boxID), b.orphans())
 	require.Equal(t, []string{boxID}, b.store.back)
 	require.Nil(t, b.store.rows[boxID].VerifiedAt)
-	require.Contains(t, b.store.alarms["seen again"], "had been verified gone: 1, "+boxID)
+	require.Contains(t, b.store.alarms["seen again"], "deletion was verified: 1, for example "+boxID)
 	require.Equal(t, orphans(boxID), b.orphans())
 	require.Len(t, b.store.back, 1, "once")
 
