@@ -90,6 +90,21 @@ func TestHalfMade(t *testing.T) {
 	require.NoDirExists(t, folder)
 }
 
+// TestDelete_WithoutTrash fails while the folder of the trash is missing: the sandbox is still there.
+func TestDelete_WithoutTrash(t *testing.T) {
+	t.Parallel()
+	cfg := local.Config{Root: newRoot(t)}
+	p, labels := ensure(t, cfg, sandbox.Spec{})
+	trash := filepath.Join(cfg.Root, ".trash")
+	require.NoError(t, os.RemoveAll(trash))
+	require.Equal(t, task.CodeUnavailable, task.CodeOf(p.Delete(t.Context(), labels)))
+	require.DirExists(t, filepath.Join(cfg.Root, task.SandboxName(labels.SandboxID)))
+
+	require.NoError(t, os.Mkdir(trash, 0o700))
+	require.NoError(t, p.Delete(t.Context(), labels))
+	require.Equal(t, sandbox.StateGone, inspect(t, p, labels).State)
+}
+
 // TestHalfRemoved is a worker that died in Delete, after the move to the trash.
 func TestHalfRemoved(t *testing.T) {
 	t.Parallel()
