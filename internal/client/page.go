@@ -19,9 +19,9 @@ type Standing struct {
 	Ended  bool // every attempt has ended
 }
 
-// GuardianQuery selects judgements or interventions, newest first.
+// GuardianQuery selects analyses, interventions or duplicates, newest first.
 type GuardianQuery struct {
-	TaskIDs []string `query:"task_id,explode" doc:"Of these tasks only"` // nil: of all tasks
+	TaskIDs []string `query:"task_id,explode" doc:"Only items of these tasks; repeat for several. Absent: all tasks."`
 	PageRequest
 }
 
@@ -33,14 +33,14 @@ type TicketQuery struct {
 
 // PageRequest asks for one page of a list that is ordered newest first.
 type PageRequest struct {
-	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
-	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before"` // empty: the first page
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"Maximum number of items on the page"`
+	Cursor string `query:"cursor" maxLength:"200" doc:"The next_cursor of the previous page; empty: the first page"`
 }
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items      []T    `json:"items" nullable:"false"`
-	NextCursor string `json:"next_cursor"` // empty: this is the last page
+	Items      []T    `json:"items" nullable:"false" doc:"Items of the page, newest first unless the route says otherwise."`
+	NextCursor string `json:"next_cursor" doc:"Value of cursor for the next page; empty: this is the last page."`
 }
 
 // TaskQuery selects tasks of an organization: those with one of the values of each filter. A nil filter selects all.
