@@ -26,9 +26,10 @@ type Conducting interface {
 func (a *API) registerConductor() {
 	all := a.group(tagGuardian, "/api/v1/conductor")
 	add(all.on(accessRead, "GET /analyses", "list-conductor-analyses", "List conductor analyses"),
-		listed(a.deps.Conducting.ConductorAnalyses), details{more: "Newest first."})
+		listed(a.deps.Conducting.ConductorAnalyses),
+		details{more: "Stored analyses of all active agents of the caller's organization together, newest first."})
 	add(all.on(accessRead, "GET /duplicates", "list-duplicates", "List duplicate tasks"),
-		listed(a.deps.Conducting.Duplicates), details{more: "Pairs of tasks about the same work, newest first."})
+		listed(a.deps.Conducting.Duplicates), details{more: "Pairs of tasks of one project about the same work, last found first. Pairs stay when their tasks end."})
 }
 
 // conductorStatus says how the conductor runs, and what it last thought of the caller's organization.

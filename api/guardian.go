@@ -37,25 +37,46 @@ const tagGuardian = "guardian"
 func (a *API) registerGuardian() {
 	all := a.group(tagGuardian, "/api/v1/guardian")
 	add(all.on(accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses"),
-		listed(a.deps.Guardian.Judgements), details{more: "Newest first."})
+		listed(a.deps.Guardian.Judgements),
+		details{more: "Stored analyses of single agents in the caller's organization, newest first."})
 	add(all.on(accessRead, "GET /interventions", "list-interventions", "List interventions"),
-		listed(a.deps.Guardian.Interventions), details{more: "Newest first, with their delivery status."})
+		listed(a.deps.Guardian.Interventions), details{
+			more: "Steering decisions of the guardian, newest first, with the delivery status of their messages and commands.",
+		})
 	add(all.on(accessWrite, "POST /interventions/{id}/withdraw", "withdraw-intervention", "Withdraw an intervention"),
-		a.withdraw, details{more: "Only while it is not delivered to the agent."})
+		a.withdraw, details{
+			more: "Possible while the intervention is planned, or while its message is not delivered to the agent; otherwise 409.",
+		})
 	wrong := []int{http.StatusBadRequest}
 	add(all.on(accessRead, "POST /intervention/cancel-task", "guardian-cancel", "Emergency-cancel a task"),
-		a.guardianCancel, details{more: "Fails the task and stops its sandbox.", says: client.CancelAction{}})
+		a.guardianCancel, details{
+			more: "Legacy route. Fails the task with the error EMERGENCY CANCELLATION and the reason, saves its work and " +
+				"deletes its sandbox. Requires the scope admin. Unknown fields of the body are ignored.",
+			says: client.CancelAction{},
+		})
 	add(all.on(accessRead, "POST /intervention/override-priority", "guardian-priority", "Override a priority"),
-		a.guardianPriority, details{says: client.PriorityAction{}, fails: wrong})
+		a.guardianPriority, details{
+			more: "Legacy route. Changes the priority of a task. Requires the scope admin. Unknown fields of the body are ignored.",
+			says: client.PriorityAction{}, fails: wrong,
+		})
 	add(all.on(accessRead, "POST /intervention/reallocate", "guardian-reallocate", "Reallocate capacity"),
 		a.guardianReallocate,
-		details{more: "Moves slots from one project to another.", says: client.ReallocateAction{}, fails: wrong})
+		details{
+			more: "Legacy route. Moves slots from the concurrency limit of one project to that of another. Requires the scope " +
+				"admin. Unknown fields of the body are ignored.",
+			says: client.ReallocateAction{}, fails: wrong,
+		})
 	add(all.on(accessRead, "GET /actions", "list-guardian-actions", "List guardian actions"), a.listActions,
-		details{more: "Newest first."})
-	add(all.on(accessRead, "GET /actions/{action_id}", "get-guardian-action", "Get a guardian action"), a.getAction)
+		details{more: "Legacy route. Actions of users by the routes below /api/v1/guardian/intervention, newest first."})
+	add(all.on(accessRead, "GET /actions/{action_id}", "get-guardian-action", "Get a guardian action"), a.getAction,
+		details{more: "Legacy route. One action of a user, with its audit log."})
 	add(all.on(accessRead, "POST /actions/{action_id}/revert", "revert-guardian-action", "Revert a guardian action"),
 		a.revertAction,
-		details{more: "Reverts what can be reverted, and names what cannot.", says: client.RevertAction{}})
+		details{
+			more: "Legacy route. Reverts what can be reverted, and names what cannot. Requires the scope admin. An action that " +
+				"was already reverted answers 404.",
+			says: client.RevertAction{},
+		})
 	a.registerMonitor()
 	a.registerConductor()
 }
@@ -148,9 +169,9 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 }
 
 type listActionsIn struct {
-	Limit   int      `query:"limit" default:"100" minimum:"1" maximum:"1000"`
-	Types   []string `query:"action_type,explode"`
-	Targets []string `query:"target_entity,explode"`
+	Limit   int      `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Maximum number of actions in the list"`
+	Types   []string `query:"action_type,explode" doc:"Only actions of these types; absent: of all types"`
+	Targets []string `query:"target_entity,explode" doc:"Only actions on these targets, compared exactly; absent: on all targets"`
 }
 
 func (a *API) listActions(ctx context.Context, in *listActionsIn) (*arrayOut[client.GuardianAction], error) {

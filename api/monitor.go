@@ -38,17 +38,30 @@ func (a *API) registerMonitor() {
 	monitor := a.group(tagGuardian, "/api/v1/monitor/intelligent")
 	schedules := a.group(tagGuardian, "/api/v1/schedules/{name}")
 	sandboxes := a.group(tagGuardian, "/api/v1/sandboxes/monitoring")
-	add(monitor.on(accessRead, "GET /status", "monitor-status", "Get monitoring status"), a.monitorStatus)
-	add(monitor.on(accessRead, "GET /health", "monitor-health", "Get monitoring health"), a.monitorHealth)
+	add(monitor.on(accessRead, "GET /status", "monitor-status", "Get monitoring status"), a.monitorStatus,
+		details{more: "Legacy route. How guardian and conductor run: schedules, settings, counts of cycles."})
+	add(monitor.on(accessRead, "GET /health", "monitor-health", "Get monitoring health"), a.monitorHealth,
+		details{more: "Legacy route. Summary of the newest analyses of the active agents of the caller's organization."})
 	add(monitor.on(accessWrite, "POST /analyze/{agent_id}", "analyze-agent", "Analyze an agent"), a.analyze,
-		details{more: "Returns an analysis of the last minutes unless force is set."})
+		details{
+			more: "Legacy route. Analyzes an active agent now. Without force, an analysis younger than analysis_cache_seconds is " +
+				"returned instead. An intervention that follows is executed, unless the project is in shadow mode.",
+		})
 	add(monitor.on(accessWrite, "POST /emergency", "analyze-agents", "Analyze several agents"), a.emergency,
-		details{more: "The body is a list of IDs."})
+		details{
+			more: "Legacy route. Analyzes active agents now, as with force. The body is a list of up to 50 IDs of sandboxes, " +
+				"agents or tasks.",
+		})
 	add(sandboxes.on(accessRead, "GET /status", "sandboxes-status", "List active sandboxes"), a.sandboxesStatus,
-		details{more: "With their activity."})
-	add(schedules.on(accessRead, "GET", "get-schedule", "Get a schedule"), a.getSchedule)
-	for what, summary := range map[string]string{"run": "Trigger a schedule", "pause": "Pause a schedule", "resume": "Resume a schedule"} {
-		add(schedules.on(accessAdmin, "POST /"+what, what+"-schedule", summary), a.askSchedule(what))
+		details{more: "Legacy route. Active sandboxes of the caller's organization, with the activity of their agents."})
+	add(schedules.on(accessRead, "GET", "get-schedule", "Get a schedule"), a.getSchedule,
+		details{more: "Current state of a schedule in Temporal. A schedule that no worker has created answers exists: false."})
+	for what, texts := range map[string][2]string{
+		"run":    {"Trigger a schedule", "Starts a run now, or after the run in progress; also while the schedule is paused."},
+		"pause":  {"Pause a schedule", "The schedule starts no runs until a user resumes it. A run in progress continues."},
+		"resume": {"Resume a schedule", "Ends a pause, whether a user or omoi paused the schedule."},
+	} {
+		add(schedules.on(accessAdmin, "POST /"+what, what+"-schedule", texts[0]), a.askSchedule(what), details{more: texts[1]})
 	}
 }
 
@@ -207,8 +220,8 @@ func healthOf(mean, steer float64) string {
 }
 
 type analyzeIn struct {
-	AgentID string `path:"agent_id" minLength:"1" maxLength:"100" doc:"A sandbox; or an agent or a task that has one"`
-	Force   bool   `query:"force" doc:"Judge anew, also if a judgement still stands"`
+	AgentID string `path:"agent_id" minLength:"1" maxLength:"100" doc:"ID of an active sandbox, or of a task or an agent that has one"`
+	Force   bool   `query:"force" doc:"Analyze also if the last analysis is younger than analysis_cache_seconds"`
 }
 
 func (a *API) analyze(ctx context.Context, in *analyzeIn) (*bodyOut[client.AgentAnalysis], error) {

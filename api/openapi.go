@@ -77,6 +77,9 @@ func (a *API) finishDocument() {
 			result.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}
 		}
 		for name, property := range schema.Properties {
+			if property.Nullable && len(property.Enum) > 0 {
+				property.Enum = append(property.Enum, nil)
+			}
 			if property.Ref != "" && slices.Contains(schema.Required, name) && mayBeNull(name) {
 				schema.Properties[name] = &huma.Schema{
 					Description: property.Description,

@@ -14,11 +14,11 @@ const (
 )
 
 type scheduleIn struct {
-	Name string `path:"name" enum:"guardian,conductor,reaper,retention"`
+	Name string `path:"name" enum:"guardian,conductor,reaper,retention" doc:"Which of omoi's schedules"`
 }
 
 type scheduleAskIn struct {
-	Name string `path:"name" enum:"guardian,conductor,reaper,retention"`
+	Name string `path:"name" enum:"guardian,conductor,reaper,retention" doc:"Which of omoi's schedules"`
 	Body *client.ReasonRequest
 }
 

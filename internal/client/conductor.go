@@ -6,16 +6,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/conductor"
 )
 
-// ConductorAnalysis is what the conductor thought of an organization's agents together.
+// ConductorAnalysis is one analysis of all active agents of an organization by the conductor.
 type ConductorAnalysis = conductor.Analysis
 
 // ConductorStatus says how the conductor runs.
 type ConductorStatus struct {
-	Running    bool               `json:"running"` // the schedule is there and not paused
-	Resting    bool               `json:"resting"` // paused, since nobody is at work
-	Schedule   Schedule           `json:"schedule"`
-	LastRunAge *float64           `json:"last_run_age_seconds"`    // since a cycle came to its end; null: none did
-	Last       *ConductorAnalysis `json:"last_analysis,omitempty"` // the newest of the caller's organization
+	Running    bool               `json:"running" doc:"True if the conductor's schedule exists and is not paused."`
+	Resting    bool               `json:"resting" doc:"True if omoi paused the conductor's schedule because all tasks are final; the next task resumes the schedule."`
+	Schedule   Schedule           `json:"schedule" doc:"The conductor's schedule in Temporal."`
+	LastRunAge *float64           `json:"last_run_age_seconds" doc:"Time since a conductor cycle last ended. Null: none has ended."`
+	Last       *ConductorAnalysis `json:"last_analysis,omitempty" doc:"Newest conductor analysis of the caller's organization. Absent: there is none."`
 }
 
 // DuplicateReport says which open work is like that which was asked for, in the form of the replaced system.

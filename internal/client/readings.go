@@ -42,15 +42,15 @@ type EventCounts struct {
 
 // Activity is what is known of the life in a sandbox.
 type Activity struct {
-	SandboxID       string     `json:"sandbox_id"`
-	LastWorkAt      *time.Time `json:"last_work_at"`
-	LastHeartbeatAt *time.Time `json:"last_heartbeat_at"`
-	HeartbeatStatus *string    `json:"heartbeat_status"`
-	HasCompleted    bool       `json:"has_completed"` // the agent completed and did nothing after it
-	IsAlive         bool       `json:"is_alive"`      // a heartbeat within two minutes
-	IsIdle          bool       `json:"is_idle"`
-	IsStuck         bool       `json:"is_stuck_running"`
-	IdleSeconds     float64    `json:"idle_duration_seconds"` // since the last work
+	SandboxID       string     `json:"sandbox_id" doc:"ID that omoi gave the sandbox."`
+	LastWorkAt      *time.Time `json:"last_work_at" doc:"When the newest event that counts as work was stored. Null: none was."`
+	LastHeartbeatAt *time.Time `json:"last_heartbeat_at" doc:"When the agent's newest heartbeat was stored. Null: none was."`
+	HeartbeatStatus *string    `json:"heartbeat_status" doc:"Field status of that heartbeat, for example running. Null: none."`
+	HasCompleted    bool       `json:"has_completed" doc:"True if the agent completed and has done no work since."`
+	IsAlive         bool       `json:"is_alive" doc:"True if the agent sent a heartbeat within the last 2 minutes and the sandbox has not ended."`
+	IsIdle          bool       `json:"is_idle" doc:"Legacy field: same value as is_stuck_running."`
+	IsStuck         bool       `json:"is_stuck_running" doc:"True if is_alive, not has_completed, and no work for more than 15 minutes."`
+	IdleSeconds     float64    `json:"idle_duration_seconds" doc:"Time since last_work_at. 0 if there was no work."`
 }
 
 // Life is what is known of an active sandbox: of the life in it, and of a run by phases.

@@ -24,22 +24,21 @@ type ActiveOrganization struct {
 	InCycle bool // the cycle that asks has looked at it
 }
 
-// Analysis is what the conductor thought of an organization's agents together, once in
-// a cycle.
+// Analysis is one analysis of all active agents of an organization, made once in a cycle.
 type Analysis struct {
-	ID             string          `json:"id"`
-	CycleID        string          `json:"cycle_id"`
-	OrganizationID string          `json:"organization_id"`
-	Coherence      *float64        `json:"coherence_score"`   // 0..1; null: too few are judged to say
-	AtMost         float64         `json:"coherence_at_most"` // if all of whom nothing is known do perfectly
-	Status         string          `json:"system_status"`     // critical, warning, inefficient, normal, optimal, unknown
-	Agents         int             `json:"num_agents"`
-	Judged         int             `json:"judged"`
-	Duplicates     int             `json:"duplicate_count"`
-	Terminations   int             `json:"termination_count"`  // whose work is done, and whose sandbox lives
-	Coordinations  int             `json:"coordination_count"` // files that several change at a time
-	Details        json.RawMessage `json:"details"`            // phases, projects, load, recommendations
-	CreatedAt      time.Time       `json:"created_at"`
+	ID             string          `json:"id" doc:"UUID of the analysis."`
+	CycleID        string          `json:"cycle_id" doc:"Run ID of the conductor workflow that made the analysis."`
+	OrganizationID string          `json:"organization_id" doc:"Organization whose active agents were analyzed."`
+	Coherence      *float64        `json:"coherence_score" doc:"How well the agents serve their goals together, 0 to 1. Null: too few agents have a guardian analysis."`
+	AtMost         float64         `json:"coherence_at_most" doc:"The score if every agent without an analysis did perfectly, 0 to 1."`
+	Status         string          `json:"system_status" enum:"no_agents,critical,warning,inefficient,normal,optimal,unknown" doc:"Summary of the scores; inefficient: over 30 % of the agents duplicate work, unknown: too few analyses. More values may be added."`
+	Agents         int             `json:"num_agents" doc:"Number of active agents of the organization."`
+	Judged         int             `json:"judged" doc:"Number of these agents whose recent guardian analysis has a verdict other than unknown."`
+	Duplicates     int             `json:"duplicate_count" doc:"Number of pairs of active tasks about the same work."`
+	Terminations   int             `json:"termination_count" doc:"Number of agents whose work is done while their sandbox still runs."`
+	Coordinations  int             `json:"coordination_count" doc:"Number of files that several agents of a project change at the same time."`
+	Details        json.RawMessage `json:"details" doc:"Object with the whole analysis: agents by phase and project, load balance, recommendations."`
+	CreatedAt      time.Time       `json:"created_at" doc:"When the conductor stored the analysis."`
 }
 
 // Who said that two tasks are the same work.
@@ -50,23 +49,23 @@ const (
 
 // Duplicate is a pair of tasks about the same work.
 type Duplicate struct {
-	ID         string          `json:"id"`
-	AnalysisID *string         `json:"conductor_analysis_id"` // the newest that found it; null: that is forgotten
-	TaskID     string          `json:"task1_id"`
-	OtherID    string          `json:"task2_id"`
-	SandboxID  string          `json:"agent1_id"` // in which the first one is worked on
-	OtherBox   string          `json:"agent2_id"`
-	Title      string          `json:"task1_title"`
-	OtherTitle string          `json:"task2_title"`
-	Status     task.Status     `json:"task1_status"`
-	OtherState task.Status     `json:"task2_status"`
-	SpokenBy   string          `json:"spoken_by"` // words or model
-	Similarity float64         `json:"similarity_score"`
-	Work       string          `json:"work_description"` // a model's; empty where words spoke
-	Resources  json.RawMessage `json:"resources"`        // files that both have changed
-	Cycles     int             `json:"cycles"`           // in how many it was found
-	CreatedAt  time.Time       `json:"created_at"`
-	SeenAt     time.Time       `json:"seen_at"`
+	ID         string          `json:"id" doc:"UUID of the pair."`
+	AnalysisID *string         `json:"conductor_analysis_id" doc:"Newest conductor analysis that found the pair. Null: retention removed that analysis."`
+	TaskID     string          `json:"task1_id" doc:"First task of the pair: the one with the lower ID."`
+	OtherID    string          `json:"task2_id" doc:"Second task of the pair."`
+	SandboxID  string          `json:"agent1_id" doc:"Sandbox of task1 when the pair was last found."`
+	OtherBox   string          `json:"agent2_id" doc:"Sandbox of task2 when the pair was last found."`
+	Title      string          `json:"task1_title" doc:"Current title of the first task."`
+	OtherTitle string          `json:"task2_title" doc:"Current title of the second task."`
+	Status     task.Status     `json:"task1_status" doc:"Current status of the first task."`
+	OtherState task.Status     `json:"task2_status" doc:"Current status of the second task."`
+	SpokenBy   string          `json:"spoken_by" enum:"words,model" doc:"What found the pair: a comparison of texts and changed files, or a model. More values may be added."`
+	Similarity float64         `json:"similarity_score" doc:"Similarity of the two works, 0 to 1."`
+	Work       string          `json:"work_description" doc:"The model's description of the common work. Empty unless a model decided."`
+	Resources  json.RawMessage `json:"resources" doc:"Object whose files list the paths that both tasks changed. Empty object: none."`
+	Cycles     int             `json:"cycles" doc:"Number of conductor cycles that found the pair."`
+	CreatedAt  time.Time       `json:"created_at" doc:"When a conductor cycle first found the pair."`
+	SeenAt     time.Time       `json:"seen_at" doc:"When a conductor cycle last found the pair."`
 
 	Same bool `json:"-"` // false: a model has told them apart
 }

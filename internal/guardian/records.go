@@ -47,27 +47,27 @@ type WatchQuery struct {
 	Limit       int
 }
 
-// Analysis is one analysis as it is stored: with all that is needed to make it again.
+// Analysis is one stored analysis, with all that is needed to repeat it.
 type Analysis struct {
-	ID             string          `json:"id"`
-	CycleID        string          `json:"cycle_id"`
-	SandboxID      string          `json:"sandbox_id"`
-	OrganizationID string          `json:"organization_id"`
-	TaskID         string          `json:"task_id"`
-	Attempt        int             `json:"attempt"`
-	SpokenBy       string          `json:"spoken_by"`       // rules, model or none
-	Verdict        string          `json:"verdict"`         // healthy, steer or unknown
-	AlignmentScore *float64        `json:"alignment_score"` // null: nobody can say
-	NeedsSteering  bool            `json:"needs_steering"`
-	SteeringType   string          `json:"steering_type"` // guidance, correction or emergency; empty: none
-	CurrentFocus   string          `json:"current_focus"`
-	Confidence     float64         `json:"confidence"`
-	FirstSeen      int64           `json:"first_event"` // the events that it rests on; 0: there was none
-	LastSeen       int64           `json:"last_event"`
-	Analysis       json.RawMessage `json:"analysis"` // all that was said, with the evidence
-	Subject        json.RawMessage `json:"subject"`  // all that was known but the events
-	Rules          json.RawMessage `json:"rules"`    // the numbers that the rules went by
-	JudgedAt       time.Time       `json:"judged_at"`
+	ID             string          `json:"id" doc:"UUID of the analysis."`
+	CycleID        string          `json:"cycle_id" doc:"Guardian cycle that made the analysis. A value that begins with asked- names a request of a user instead."`
+	SandboxID      string          `json:"sandbox_id" doc:"Sandbox whose agent was analyzed."`
+	OrganizationID string          `json:"organization_id" doc:"Organization that owns the task."`
+	TaskID         string          `json:"task_id" doc:"Task that the agent works on."`
+	Attempt        int             `json:"attempt" doc:"Number of the attempt in its task, from 1."`
+	SpokenBy       string          `json:"spoken_by" enum:"rules,model,none" doc:"What gave the verdict: a rule, a model, or neither. More values may be added."`
+	Verdict        string          `json:"verdict" enum:"healthy,steer,unknown" doc:"Result: healthy (a model approves), steer (a fault was found), unknown (neither). More values may be added."`
+	AlignmentScore *float64        `json:"alignment_score" doc:"How well the work serves its goal, 0 to 1. Null: neither a rule nor a model gave a score."`
+	NeedsSteering  bool            `json:"needs_steering" doc:"True if the verdict is steer."`
+	SteeringType   string          `json:"steering_type" enum:"guidance,correction,emergency," doc:"Kind of steering that is advised, by the severity of the fault. Empty: none. More values may be added."`
+	CurrentFocus   string          `json:"current_focus" doc:"Short text: what the agent works on now."`
+	Confidence     float64         `json:"confidence" doc:"Confidence in the verdict, 0 to 1. 0 if neither a rule nor a model gave one."`
+	FirstSeen      int64           `json:"first_event" doc:"Sequence of the first event that was read. 0: no event was stored."`
+	LastSeen       int64           `json:"last_event" doc:"Sequence of the last event that was read. 0: no event was stored."`
+	Analysis       json.RawMessage `json:"analysis" doc:"Object with the whole analysis: summary, findings, evidence, the model's answer and its usage. Durations are nanoseconds."`
+	Subject        json.RawMessage `json:"subject" doc:"Object with the input besides the events: task, limits, user messages and usage. Durations are nanoseconds."`
+	Rules          json.RawMessage `json:"rules" doc:"Object with the thresholds that the rules applied. Durations are nanoseconds."`
+	JudgedAt       time.Time       `json:"judged_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
 }
 
 // Trouble says why no model spoke although one is there; empty: it spoke, or there is none.
@@ -106,27 +106,27 @@ type PlannedIntervention struct {
 	Reason string // why this rung
 }
 
-// Intervention is a decision about an attempt, and what became of it.
+// Intervention is a decision about an attempt, with its outcome.
 type Intervention struct {
-	ID             string     `json:"id"`
-	AnalysisID     string     `json:"analysis_id"`
-	OrganizationID string     `json:"organization_id"`
-	TaskID         string     `json:"task_id"`
-	SandboxID      string     `json:"sandbox_id"`
-	Attempt        int        `json:"attempt"`
-	Level          Level      `json:"level"`
-	SteeringType   string     `json:"steering_type"`
-	Content        string     `json:"content"` // what the agent is told, or would be
-	Confidence     float64    `json:"confidence"`
-	Shadow         bool       `json:"shadow"` // recorded only: auto_steering is off
-	State          string     `json:"state"`  // planned, recorded, sent, refused, expired, withdrawn
-	Reason         string     `json:"reason"`
-	MessageID      string     `json:"message_id"`    // of a nudge or an interrupt; empty: none was sent
-	MessageState   string     `json:"message_state"` // its receipt: accepted, delivered, taken_up, answered, expired, refused
-	CommandID      string     `json:"command_id"`    // of a replacement; empty: none was given
-	CommandState   string     `json:"command_state"` // its receipt: accepted, carried_out, too_late, refused
-	PlannedAt      time.Time  `json:"planned_at"`
-	SettledAt      *time.Time `json:"settled_at"`
+	ID             string     `json:"id" doc:"UUID of the intervention; also the idempotency key of its message or command."`
+	AnalysisID     string     `json:"analysis_id" doc:"Guardian analysis that led to the intervention."`
+	OrganizationID string     `json:"organization_id" doc:"Organization that owns the task."`
+	TaskID         string     `json:"task_id" doc:"Task whose agent is steered."`
+	SandboxID      string     `json:"sandbox_id" doc:"Sandbox of the agent that is steered."`
+	Attempt        int        `json:"attempt" doc:"Number of the attempt in its task, from 1."`
+	Level          Level      `json:"level" enum:"observe,nudge,interrupt,replace" doc:"Escalation level: observe (record only), nudge (message), interrupt (message that stops the current turn), replace (next attempt). More values may be added."`
+	SteeringType   string     `json:"steering_type" enum:"guidance,correction,emergency" doc:"Kind of steering, by the severity of the fault. More values may be added."`
+	Content        string     `json:"content" doc:"Text for the agent: a message, or feedback for the next attempt. Sent only in the state sent."`
+	Confidence     float64    `json:"confidence" doc:"Confidence of the analysis, 0 to 1."`
+	Shadow         bool       `json:"shadow" doc:"True in shadow mode (auto_steering is off): the intervention is recorded and never executed."`
+	State          string     `json:"state" enum:"planned,recorded,sent,refused,expired,withdrawn" doc:"planned until executed; sent once its message or command is accepted; recorded in shadow mode or for observe; refused, expired or withdrawn otherwise. More values may be added."`
+	Reason         string     `json:"reason" doc:"Why this level was chosen; then, after a semicolon, why the intervention was not executed."`
+	MessageID      string     `json:"message_id" doc:"Message of a nudge or an interrupt. Empty: none was sent."`
+	MessageState   string     `json:"message_state" enum:"accepted,delivered,taken_up,answered,expired,refused," doc:"Delivery status of that message; taken_up: acknowledged, refused: rejected. Empty: no message. More values may be added."`
+	CommandID      string     `json:"command_id" doc:"Command of a replacement. Empty: none was accepted."`
+	CommandState   string     `json:"command_state" enum:"accepted,carried_out,too_late,refused," doc:"State of that command; carried_out: applied, refused: rejected. Empty: no command. More values may be added."`
+	PlannedAt      time.Time  `json:"planned_at" doc:"When the guardian decided on the intervention."`
+	SettledAt      *time.Time `json:"settled_at" doc:"When the state last changed from planned or sent. Null while planned."`
 }
 
 // PastIntervention is an earlier intervention of an attempt, as the ladder looks at it.
@@ -138,23 +138,23 @@ type PastIntervention struct {
 
 // Cycle is one run of the guardian over all active sandboxes.
 type Cycle struct {
-	ID        string     `json:"id"`
-	StartedAt time.Time  `json:"started_at"`
-	EndedAt   *time.Time `json:"ended_at"` // null: under way, or nobody brought it to its end
-	Active    int        `json:"active"`
-	Judged    int        `json:"judged"`
-	Standing  int        `json:"standing"` // whose last judgement still stands
-	Failed    int        `json:"failed"`   // that could not be judged
-	Acted     int        `json:"acted"`    // interventions that were sent
+	ID        string     `json:"id" doc:"Run ID of the guardian workflow that ran the cycle."`
+	StartedAt time.Time  `json:"started_at" doc:"When the guardian workflow began the cycle."`
+	EndedAt   *time.Time `json:"ended_at" doc:"When the cycle ended. Null: it is running, or was interrupted."`
+	Active    int        `json:"active" doc:"Number of active sandboxes that the cycle covered. 0 until the cycle ends, as all counts."`
+	Judged    int        `json:"judged" doc:"Number of sandboxes that the cycle analyzed."`
+	Standing  int        `json:"standing" doc:"Number of sandboxes skipped because their last analysis is younger than analysis_cache_seconds."`
+	Failed    int        `json:"failed" doc:"Number of sandboxes whose analysis failed."`
+	Acted     int        `json:"acted" doc:"Number of interventions sent to agents."`
 }
 
 // Cycles are the runs of the guardian taken together.
 type Cycles struct {
-	Last      *Cycle        `json:"last"` // null: it never ran
-	LastAge   time.Duration `json:"-"`    // since the last one came to its end; below 0: none did
-	Total     int64         `json:"total"`
-	Succeeded int64         `json:"succeeded"` // came to their end, and could judge every sandbox
-	Failed    int64         `json:"failed"`
+	Last      *Cycle        // nil: the guardian never ran
+	LastAge   time.Duration // since a cycle last ended; below 0: none has
+	Total     int64
+	Succeeded int64 // ended, and no analysis failed
+	Failed    int64
 }
 
 // Call is the authority of a caller over the guardian's actions.
@@ -166,20 +166,20 @@ type Call struct {
 	Reason         string
 }
 
-// Action is what a person did by the guardian's routes, in the form of the replaced system.
+// Action is what a user did by the guardian's routes, in the form of the legacy API.
 type Action struct {
-	ID            string          `json:"action_id"`
-	Type          string          `json:"action_type"`
-	Target        string          `json:"target_entity"`
-	Authority     int             `json:"authority_level"`
-	AuthorityName string          `json:"authority_name"`
-	Reason        string          `json:"reason"`
-	InitiatedBy   string          `json:"initiated_by"`
-	ApprovedBy    *string         `json:"approved_by"`
-	ExecutedAt    *time.Time      `json:"executed_at"`
-	RevertedAt    *time.Time      `json:"reverted_at"`
-	Audit         json.RawMessage `json:"audit_log"`
-	CreatedAt     time.Time       `json:"created_at"`
+	ID            string          `json:"action_id" doc:"UUID of the action."`
+	Type          string          `json:"action_type" enum:"cancel_task,reallocate_capacity,override_priority" doc:"What the action did; each value has its own route. More values may be added."`
+	Target        string          `json:"target_entity" doc:"ID of the task. For reallocate_capacity: the two IDs of the request, joined by an arrow."`
+	Authority     int             `json:"authority_level" doc:"Authority of the caller: 1 worker, 2 watchdog, 3 monitor, 4 guardian, 5 system. Actions require at least 4."`
+	AuthorityName string          `json:"authority_name" enum:"WORKER,WATCHDOG,MONITOR,GUARDIAN,SYSTEM" doc:"Name of authority_level. More values may be added."`
+	Reason        string          `json:"reason" doc:"Reason given in the request."`
+	InitiatedBy   string          `json:"initiated_by" doc:"Authenticated caller. A different initiated_by of the request is in audit_log.claimed_to_be."`
+	ApprovedBy    *string         `json:"approved_by" doc:"Legacy field, always null: actions need no approval."`
+	ExecutedAt    *time.Time      `json:"executed_at" doc:"When omoi carried the action out."`
+	RevertedAt    *time.Time      `json:"reverted_at" doc:"When a user reverted the action. Null: never."`
+	Audit         json.RawMessage `json:"audit_log" doc:"Object with the values before and after, and what a revert changed."`
+	CreatedAt     time.Time       `json:"created_at" doc:"When the action was stored."`
 }
 
 // Levels of authority, in the words of the replaced system.
