@@ -213,7 +213,7 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	w.call(http.MethodPost, analyze+box, nil, authorization, stranger).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, analyze+"nobody", nil, authorization, mine).refused(http.StatusNotFound, "")
 	said := ok[client.AgentAnalysis](w.call(http.MethodPost, analyze+box, nil, authorization, mine), http.StatusOK)
-	require.Equal(t, []any{"unknown", "none", box}, []any{said.Verdict, said.SpokenBy, said.AgentID})
+	require.Equal(t, []any{"unknown", "none", box}, []any{said.Verdict, said.Source, said.AgentID})
 	require.Nil(t, said.Aligned)
 	w.loops(box)
 	said = ok[client.AgentAnalysis](w.call(http.MethodPost, analyze+made.ID+"?force=true", nil, authorization, mine),

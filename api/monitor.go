@@ -252,7 +252,7 @@ func analysisOf(j guardian.Analysis) client.AgentAnalysis {
 	out := client.AgentAnalysis{
 		AgentID: j.SandboxID, TaskID: j.TaskID, Phase: said.Context.Phase, AlignmentScore: j.AlignmentScore,
 		NeedsSteering: j.NeedsSteering,
-		Summary:       said.Summary, CurrentFocus: j.CurrentFocus, Verdict: j.Verdict, SpokenBy: j.SpokenBy,
+		Summary:       said.Summary, CurrentFocus: j.CurrentFocus, Verdict: j.Verdict, Source: j.SpokenBy,
 		Confidence: j.Confidence,
 		Evidence:   append([]int64{}, said.Evidence...), Length: said.Context.Events, Details: orObject(j.Analysis),
 		CreatedAt: j.JudgedAt,

@@ -140,7 +140,7 @@ type AgentAnalysis struct {
 	Summary        string   `json:"trajectory_summary" doc:"One or two sentences about what the agent has done."`
 	CurrentFocus   string   `json:"current_focus" doc:"Short text: what the agent works on now."`
 	Verdict        string   `json:"verdict" enum:"healthy,steer,unknown" doc:"Result: healthy (a model approves), steer (a fault was found), unknown (neither). More values may be added."`
-	SpokenBy       string   `json:"spoken_by" enum:"rules,model,none" doc:"What gave the verdict: a rule, a model, or neither. More values may be added."`
+	Source         string   `json:"source" enum:"rules,model,none" doc:"What gave the verdict: a rule, a model, or neither. More values may be added."`
 	Confidence     float64  `json:"confidence" doc:"Confidence in the verdict, 0 to 1. 0 if neither a rule nor a model gave one."`
 	Evidence       []int64  `json:"evidence" nullable:"false" doc:"Sequences of the events that support the verdict."`
 	Length         int64    `json:"conversation_length" doc:"Number of events of the attempt."`

@@ -41,7 +41,7 @@ type Store interface {
 // Counter is told of what the conductor found.
 type Counter interface {
 	Conducted(status string)
-	Linked(spokenBy string)
+	Linked(source string)
 }
 
 // Deps are what a conductor works with; all but Store may be left out.
@@ -141,7 +141,7 @@ func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string,
 		c.deps.Counter.Conducted(a.Status)
 		for _, p := range pairs {
 			if p.row.Same {
-				c.deps.Counter.Linked(p.row.SpokenBy)
+				c.deps.Counter.Linked(p.row.Source)
 			}
 		}
 	}

@@ -154,7 +154,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	links := w.duplicates(0, b)
 	require.Len(t, links, 1)
 	require.Equal(t, []string{a, b, boxA, boxB}, []string{links[0].TaskID, links[0].OtherID, links[0].SandboxID, links[0].OtherBox})
-	require.Equal(t, conductor.SpokenByWords, links[0].SpokenBy)
+	require.Equal(t, conductor.SourceText, links[0].Source)
 	require.JSONEq(t, `{"files": ["src/cart.go"]}`, string(links[0].Resources))
 	require.Equal(t, got.ID, *links[0].AnalysisID)
 	require.Empty(t, w.duplicates(1, ""))
@@ -254,13 +254,13 @@ func TestAModelIsAskedOnceOfWhatWordsLeaveOpen(t *testing.T) {
 	require.Positive(t, asked)
 	links := w.duplicates(0, first)
 	require.Len(t, links, 1)
-	require.Equal(t, []string{conductor.SpokenByModel, "The login by Google."}, []string{links[0].SpokenBy, links[0].Work})
+	require.Equal(t, []string{conductor.SourceModel, "The login by Google."}, []string{links[0].Source, links[0].Work})
 	require.Positive(t, w.count(`SELECT count(*) FROM detected_duplicates WHERE NOT is_duplicate AND spoken_by = 'model'`))
 
 	w.cycle(c, "two")
 	require.Len(t, k.asked, asked, "what it has said stands")
 	w.cycle(w.conductor(nil), "three")
-	require.True(t, w.duplicates(0, first)[0].SpokenBy == conductor.SpokenByModel, "words take nothing of it back")
+	require.True(t, w.duplicates(0, first)[0].Source == conductor.SourceModel, "words take nothing of it back")
 	require.NotContains(t, fmt.Sprint(k.asked), "Translate")
 }
 

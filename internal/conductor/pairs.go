@@ -36,7 +36,7 @@ func (all pairs) same() []supervise.Link {
 func (all pairs) rows() []Duplicate {
 	var rows []Duplicate
 	for _, p := range all {
-		if p.row.Same || p.row.SpokenBy == SpokenByModel && !p.old {
+		if p.row.Same || p.row.Source == SourceModel && !p.old {
 			rows = append(rows, p.row)
 		}
 	}
@@ -93,7 +93,7 @@ func byWords(found []ActiveAgent, least float64, each int) pairs {
 func rowOf(a, b ActiveAgent, likeness float64) Duplicate {
 	return Duplicate{
 		TaskID: a.TaskID, OtherID: b.TaskID, SandboxID: a.SandboxID, OtherBox: b.SandboxID, Same: likeness >= supervise.SimilarityThreshold,
-		SpokenBy: SpokenByWords, Similarity: likeness, Resources: resources(a.Files, b.Files),
+		Source: SourceText, Similarity: likeness, Resources: resources(a.Files, b.Files),
 	}
 }
 
@@ -127,7 +127,7 @@ func (c *Conductor) remember(ctx context.Context, organizationID string, found [
 	for n := range all {
 		p := &all[n]
 		if d, ok := known[keyOf(p.row)]; ok {
-			p.old, p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = true, d.Same, d.SpokenBy, d.Similarity, d.Work
+			p.old, p.row.Same, p.row.Source, p.row.Similarity, p.row.Work = true, d.Same, d.Source, d.Similarity, d.Work
 			p.link.Similarity = d.Similarity
 		}
 	}
@@ -171,7 +171,7 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 		return err
 	}
 	if same, sure := said.Says(supervise.DefaultSettings().Confidence); sure {
-		p.row.Same, p.row.SpokenBy, p.row.Similarity, p.row.Work = same, SpokenByModel, said.Similarity, redact.Scrub(said.Work, nil)
+		p.row.Same, p.row.Source, p.row.Similarity, p.row.Work = same, SourceModel, said.Similarity, redact.Scrub(said.Work, nil)
 		p.link.Similarity = said.Similarity
 	}
 	return nil

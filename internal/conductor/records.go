@@ -41,10 +41,10 @@ type Analysis struct {
 	CreatedAt      time.Time       `json:"created_at" doc:"When the conductor stored the analysis."`
 }
 
-// Who said that two tasks are the same work.
+// Sources of a duplicate.
 const (
-	SpokenByWords = "words" // their words, and the files that were changed for them, are alike
-	SpokenByModel = "model"
+	SourceText  = "text" // a comparison of titles, descriptions and changed files
+	SourceModel = "model"
 )
 
 // Duplicate is a pair of tasks about the same work.
@@ -59,7 +59,7 @@ type Duplicate struct {
 	OtherTitle string          `json:"task2_title" doc:"Current title of the second task."`
 	Status     task.Status     `json:"task1_status" doc:"Current status of the first task."`
 	OtherState task.Status     `json:"task2_status" doc:"Current status of the second task."`
-	SpokenBy   string          `json:"spoken_by" enum:"words,model" doc:"What found the pair: a comparison of texts and changed files, or a model. More values may be added."`
+	Source     string          `json:"source" enum:"text,model" doc:"What found the pair: a comparison of texts and changed files, or a model. More values may be added."`
 	Similarity float64         `json:"similarity_score" doc:"Similarity of the two works, 0 to 1."`
 	Work       string          `json:"work_description" doc:"The model's description of the common work. Empty unless a model decided."`
 	Resources  json.RawMessage `json:"resources" doc:"Object whose files list the paths that both tasks changed. Empty object: none."`

@@ -55,7 +55,7 @@ type Analysis struct {
 	OrganizationID string          `json:"organization_id" doc:"Organization that owns the task."`
 	TaskID         string          `json:"task_id" doc:"Task that the agent works on."`
 	Attempt        int             `json:"attempt" doc:"Number of the attempt in its task, from 1."`
-	SpokenBy       string          `json:"spoken_by" enum:"rules,model,none" doc:"What gave the verdict: a rule, a model, or neither. More values may be added."`
+	SpokenBy       string          `json:"source" enum:"rules,model,none" doc:"What gave the verdict: a rule, a model, or neither. More values may be added."`
 	Verdict        string          `json:"verdict" enum:"healthy,steer,unknown" doc:"Result: healthy (a model approves), steer (a fault was found), unknown (neither). More values may be added."`
 	AlignmentScore *float64        `json:"alignment_score" doc:"How well the work serves its goal, 0 to 1. Null: neither a rule nor a model gave a score."`
 	NeedsSteering  bool            `json:"needs_steering" doc:"True if the verdict is steer."`

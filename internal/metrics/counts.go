@@ -162,4 +162,4 @@ func (c counts) Intervened(level guardian.Level, shadow bool) {
 func (c counts) Conducted(status string) { c.add(ConductorAnalyses, 1, status) }
 
 // Linked counts a pair of similar tasks.
-func (c counts) Linked(spokenBy string) { c.add(ConductorLinks, 1, spokenBy) }
+func (c counts) Linked(source string) { c.add(ConductorLinks, 1, source) }

@@ -59,7 +59,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	m.Judged("unknown", "none")
 	m.Intervened(guardian.LevelNudge, true)
 	m.Conducted("unknown")
-	m.Linked("words")
+	m.Linked("text")
 	m.Show(func(context.Context) (postgres.State, error) {
 		return postgres.State{
 			Tasks: map[string]int64{"running": 2}, Alive: map[string]int64{"local": 2}, Unverified: map[string]int64{"local": 1},

@@ -104,12 +104,12 @@ var catalogue = []Metric{ //nolint:gochecknoglobals // a constant table
 	{ReaperSuccess, "gauge", nil, "Time of the last complete reaper pass in any worker, in seconds since 1970. Absent before the first pass. The reaper is paused while no task is open and no sandbox exists.", fromBoth},
 
 	{GuardianSuccess, "gauge", nil, "Time of the last complete guardian cycle in any worker, in seconds since 1970. Absent before the first cycle. The guardian is paused with the reaper, or by a user.", fromBoth},
-	{GuardianAnalyses, "counter", []string{"verdict", "spoken_by"}, "Analyses of attempts, by verdict: healthy, steer, unknown. spoken_by is rules, model or none.", fromBoth},
+	{GuardianAnalyses, "counter", []string{"verdict", "source"}, "Analyses of attempts, by verdict: healthy, steer, unknown. source is rules, model or none.", fromBoth},
 	{Interventions, "counter", []string{"level", "mode"}, "Interventions of the guardian: observe, nudge, interrupt, replace. mode is live or shadow.", fromBoth},
 
 	{ConductorSuccess, "gauge", nil, "Time of the last complete conductor cycle in any worker, in seconds since 1970. Absent before the first cycle. The conductor is paused with the reaper, or by a user.", fromBoth},
 	{ConductorAnalyses, "counter", []string{"status"}, "Analyses of all active agents of an organization: critical, warning, inefficient, normal, optimal, unknown.", fromWorker},
-	{ConductorLinks, "counter", []string{"spoken_by"}, "Pairs of tasks with similar work, counted in each cycle that finds them. spoken_by is words or model.", fromWorker},
+	{ConductorLinks, "counter", []string{"source"}, "Pairs of tasks with similar work, counted in each cycle that finds them. source is text or model.", fromWorker},
 
 	{PoolConnections, "gauge", []string{"state"}, "Database connections of this process: used, idle.", fromBoth},
 	{PoolMax, "gauge", nil, "Maximum number of database connections of this process: database.max_conns, and those of ingest after its first event.", fromBoth},

@@ -44,7 +44,7 @@ func (k *kit) seen(ctx context.Context) (string, error) {
 	if !a.NeedsSteering {
 		return "", k.wrong("It made the same call %d times, and the guardian says %s: %s", rounds, a.Verdict, a.Summary)
 	}
-	return fmt.Sprintf("By %s it needs steering; evidence: events %s.", a.SpokenBy, strings.Trim(fmt.Sprint(a.Evidence), "[]")), nil
+	return fmt.Sprintf("By %s it needs steering; evidence: events %s.", a.Source, strings.Trim(fmt.Sprint(a.Evidence), "[]")), nil
 }
 
 // nudged looks for what was sent: by the analysis before, or by a cycle that came first.

@@ -71,7 +71,7 @@ func (s *session) showDuplicates(all []conductor.Duplicate) {
 	list(s, all, "No duplicate tasks. Next: omoi conductor status", heading, func(d conductor.Duplicate) []string {
 		return []string{
 			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
-			fmt.Sprintf("%.2f", d.Similarity), d.SpokenBy, render.OneLine(cmp.Or(d.Work, titles(d)), 100),
+			fmt.Sprintf("%.2f", d.Similarity), d.Source, render.OneLine(cmp.Or(d.Work, titles(d)), 100),
 		}
 	})
 }

@@ -31,8 +31,8 @@ func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
 		f.locked(func() { f.asked = append(f.asked, "duplicates "+r.URL.Query().Get("task_id")) })
 		answer(w, http.StatusOK, client.Page[conductor.Duplicate]{Items: []conductor.Duplicate{{
 			TaskID: idA, OtherID: idB, Title: "Empty cart", OtherTitle: "Cart crash", Status: task.StatusRunning, OtherState: task.StatusCompleted,
-			SpokenBy: "words", Similarity: 0.914, SeenAt: time.Unix(0, 0),
-		}, {TaskID: idA, OtherID: idM, Title: "Twice asked", OtherTitle: "Twice asked", SpokenBy: "words", Similarity: 1, SeenAt: time.Unix(0, 0)}}})
+			Source: "text", Similarity: 0.914, SeenAt: time.Unix(0, 0),
+		}, {TaskID: idA, OtherID: idM, Title: "Twice asked", OtherTitle: "Twice asked", Source: "text", Similarity: 1, SeenAt: time.Unix(0, 0)}}})
 	})
 	mux.HandleFunc("POST /api/v1/schedules/{name}/{what}", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("name")) })

@@ -164,7 +164,7 @@ func (s *session) guardianAnalyze() *cobra.Command {
 	cmd := s.taskVerb("analyze <task>", "Analyze a task's agent now, and act on the analysis as a cycle does", func(ctx context.Context, api *client.Client, t client.Task) error {
 		a, err := api.Analyze(ctx, t.ID, force)
 		return s.answer(a, err, func() {
-			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictWord(a.Verdict), a.SpokenBy, a.Confidence))
+			s.row("Verdict", fmt.Sprintf("%s (%s, confidence %.2f)", s.verdictWord(a.Verdict), a.Source, a.Confidence))
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))

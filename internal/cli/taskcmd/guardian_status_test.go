@@ -48,7 +48,7 @@ func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
 		answer(w, http.StatusOK, client.Page[client.GuardianAnalysis]{Items: []client.GuardianAnalysis{newest, old}})
 	})
 	mux.HandleFunc("POST /api/v1/monitor/intelligent/analyze/{id}", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.AgentAnalysis{Verdict: "unknown", SpokenBy: "none", Details: said})
+		answer(w, http.StatusOK, client.AgentAnalysis{Verdict: "unknown", Source: "none", Details: said})
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
