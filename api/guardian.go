@@ -202,7 +202,7 @@ func (a *API) revertAction(ctx context.Context, in *revertIn) (*bodyOut[client.R
 	}
 	done, err := a.deps.Actions.RevertAction(ctx, call, in.ID)
 	return body(client.RevertedAction{
-		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Undone: orNone(done.Undone),
-		NotUndone: orNone(done.NotUndone),
+		ActionID: in.ID, Reverted: true, Reason: call.Reason, RevertedBy: call.By, Items: orNone(done.Items),
+		NotReverted: orNone(done.NotReverted),
 	}, err)
 }

@@ -131,11 +131,11 @@ func TestACancelIsUndoneByARetryOnce(t *testing.T) {
 	w.call(http.MethodPost, revert, `{"reason": "no, go on"}`).refused(http.StatusConflict, "")
 	w.end(made, task.StatusFailed)
 	w.exec(`UPDATE commands SET state = 'carried_out' WHERE kind = 'fail'`)
-	undone := ok[client.RevertedAction](w.call(http.MethodPost, revert, `{"reason": "no, go on", "initiated_by": "me"}`),
+	reverted := ok[client.RevertedAction](w.call(http.MethodPost, revert, `{"reason": "no, go on", "initiated_by": "me"}`),
 		http.StatusOK)
-	require.True(t, undone.Reverted)
-	require.NotEmpty(t, undone.Undone)
-	require.NotEmpty(t, undone.NotUndone, "the attempt that was ended does not go on")
+	require.True(t, reverted.Reverted)
+	require.NotEmpty(t, reverted.Items)
+	require.NotEmpty(t, reverted.NotReverted, "the attempt that was ended does not go on")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'retry'`))
 	w.call(http.MethodPost, revert, `{"reason": "again"}`).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, guardianRoutes+"/intervention/cancel-task", `{"task_id": "`+made.ID+`", "reason": "now"}`).
@@ -162,9 +162,9 @@ func TestAPriorityIsOverriddenAndSetBack(t *testing.T) {
 		return ok[client.RevertedAction](w.call(http.MethodPost, guardianRoutes+"/actions/"+id+"/revert", `{"reason": "r"}`),
 			http.StatusOK)
 	}
-	require.Empty(t, revert(first.ID).Undone, "it says something else by now")
+	require.Empty(t, revert(first.ID).Items, "it says something else by now")
 	require.Equal(t, "LOW", priority())
-	require.NotEmpty(t, revert(second.ID).Undone)
+	require.NotEmpty(t, revert(second.ID).Items)
 	require.Equal(t, "CRITICAL", priority())
 }
 

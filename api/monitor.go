@@ -136,7 +136,7 @@ type share struct{ n, sum float64 }
 // himself; the others that were judged stand for all others, where they are half of them or more.
 func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 	var caught, others share
-	h.Trouble = newestTrouble(judged)
+	h.ModelError = newestModelError(judged)
 	for _, j := range judged {
 		side := &others
 		if j.SpokenBy == "rules" {
@@ -159,16 +159,16 @@ func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 	h.Health = healthWord(h, caught.sum+others.sum)
 }
 
-// newestTrouble is why the model did not speak of the agent that was last judged without it.
-func newestTrouble(judged []guardian.Analysis) string {
+// newestModelError returns why the model failed in the newest analysis in which it did.
+func newestModelError(judged []guardian.Analysis) string {
 	var newest time.Time
-	trouble := ""
+	found := ""
 	for _, j := range judged {
-		if said := j.Trouble(); said != "" && j.JudgedAt.After(newest) {
-			newest, trouble = j.JudgedAt, said
+		if said := j.ModelError(); said != "" && j.JudgedAt.After(newest) {
+			newest, found = j.JudgedAt, said
 		}
 	}
-	return trouble
+	return found
 }
 
 // meanOf is the mean alignment, by what is known of the free, whom no rule has caught; nil: too little.

@@ -64,8 +64,8 @@ func TestHealthSaysWhyNoModelSpoke(t *testing.T) {
 	}
 	h := client.MonitorHealth{ActiveAgents: len(judged), SteeringTypes: map[string]int{}}
 	sumUp(&h, judged)
-	require.Equal(t, "newer", h.Trouble)
+	require.Equal(t, "newer", h.ModelError)
 	h = client.MonitorHealth{ActiveAgents: 1, SteeringTypes: map[string]int{}}
 	sumUp(&h, judged[3:])
-	require.Empty(t, h.Trouble)
+	require.Empty(t, h.ModelError)
 }

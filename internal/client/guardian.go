@@ -57,12 +57,12 @@ type RevertAction struct {
 
 // RevertedAction is the result of a revert.
 type RevertedAction struct {
-	ActionID   string   `json:"action_id" doc:"UUID of the reverted action."`
-	Reverted   bool     `json:"reverted" doc:"Always true. An unknown action, or one that was already reverted, answers 404."`
-	Reason     string   `json:"reason" doc:"Reason given in the request."`
-	RevertedBy string   `json:"reverted_by" doc:"Authenticated caller of the revert."`
-	Undone     []string `json:"undone" nullable:"false" doc:"Sentences that name what was reverted."`
-	NotUndone  []string `json:"not_undone" nullable:"false" doc:"Sentences that name what could not be reverted, and why."`
+	ActionID    string   `json:"action_id" doc:"UUID of the reverted action."`
+	Reverted    bool     `json:"reverted" doc:"Always true. An unknown action, or one that was already reverted, answers 404."`
+	Reason      string   `json:"reason" doc:"Reason given in the request."`
+	RevertedBy  string   `json:"reverted_by" doc:"Authenticated caller of the revert."`
+	Items       []string `json:"reverted_items" nullable:"false" doc:"Sentences that name what was reverted."`
+	NotReverted []string `json:"not_reverted" nullable:"false" doc:"Sentences that name what could not be reverted, and why."`
 }
 
 // MonitorStatus is the answer of GET /api/v1/monitor/intelligent/status.
@@ -119,7 +119,7 @@ type MonitorHealth struct {
 	SteeringTypes    map[string]int `json:"steering_types" nullable:"false" doc:"Number of agents that need steering, by steering type."`
 	RecentDuplicates int            `json:"recent_duplicates" doc:"Number of pairs of duplicate tasks that the conductor found in the last hour."`
 	LastAnalysis     *time.Time     `json:"last_analysis" doc:"When the newest of these guardian analyses was made. Null: none in the last 10 minutes."`
-	Trouble          string         `json:"trouble,omitempty" doc:"Why the model failed in the newest analysis in which it did. Absent: the model failed in none."`
+	ModelError       string         `json:"model_error,omitempty" doc:"Why the model failed in the newest analysis in which it did. Absent: the model failed in none."`
 
 	Status          string   `json:"current_status" enum:"no_agents,critical,warning,inefficient,normal,optimal,unknown,not_run" doc:"system_status of the newest conductor analysis; not_run: there is none. More values may be added."`
 	Coherence       *float64 `json:"current_coherence" doc:"coherence_score of the newest conductor analysis, 0 to 1. Null: too few agents are analyzed, or no analysis exists."`

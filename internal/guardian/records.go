@@ -70,8 +70,8 @@ type Analysis struct {
 	JudgedAt       time.Time       `json:"judged_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
 }
 
-// Trouble says why no model spoke although one is there; empty: it spoke, or there is none.
-func (j Analysis) Trouble() string {
+// ModelError returns why a configured model gave no opinion. Empty: it gave one, or none is configured.
+func (j Analysis) ModelError() string {
 	var said struct {
 		Trouble string `json:"trouble"`
 	}
@@ -200,11 +200,11 @@ func AuthorityName(level int) string {
 	return names[level-1]
 }
 
-// RevertedAction says what became of taking an action back.
+// RevertedAction is the result of a revert, in sentences.
 type RevertedAction struct {
-	Action    Action
-	Undone    []string
-	NotUndone []string
+	Action      Action
+	Items       []string // what was reverted
+	NotReverted []string // what could not be reverted, and why
 }
 
 // ActiveSandbox is a sandbox in which an agent is at work.

@@ -210,7 +210,7 @@ func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string)
 			return out, err
 		}
 		row, err = q.RevertAction(ctx, jsonOf(map[string]any{
-			"revert_reason": call.Reason, "reverted_by": call.By, "undone": out.Undone, "not_undone": out.NotUndone,
+			"revert_reason": call.Reason, "reverted_by": call.By, "undone": out.Items, "not_undone": out.NotReverted,
 		}), id)
 		if err != nil {
 			return out, err
@@ -242,8 +242,8 @@ func revertCancel(ctx context.Context, q *db.Queries, call guardian.Call, taskID
 		return guardian.RevertedAction{}, err
 	}
 	return guardian.RevertedAction{
-		Undone:    []string{"The task begins again, on the same branch."},
-		NotUndone: []string{"The attempt that was ended does not go on: its sandbox is removed. What was saved of its work is in the receipt of the task."},
+		Items:       []string{"The task begins again, on the same branch."},
+		NotReverted: []string{"The attempt that was ended does not go on: its sandbox is removed. What was saved of its work is in the receipt of the task."},
 	}, nil
 }
 
@@ -254,9 +254,9 @@ func revertPriority(ctx context.Context, q *db.Queries, call guardian.Call, task
 	}
 	was, became := audit.text("old_priority"), audit.text("new_priority")
 	if row.Priority != became {
-		return guardian.RevertedAction{NotUndone: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
+		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("The priority stays %s: somebody has changed it since.", row.Priority)}}, nil
 	}
-	return guardian.RevertedAction{Undone: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
+	return guardian.RevertedAction{Items: []string{fmt.Sprintf("The priority is %s again.", was)}}, setPriority(ctx, q, row, was)
 }
 
 func revertReallocation(ctx context.Context, q *db.Queries, call guardian.Call, audit object) (guardian.RevertedAction, error) {
@@ -269,8 +269,8 @@ func revertReallocation(ctx context.Context, q *db.Queries, call guardian.Call, 
 		return guardian.RevertedAction{}, err
 	}
 	if sides[0].MaxSlots < n {
-		return guardian.RevertedAction{NotUndone: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
+		return guardian.RevertedAction{NotReverted: []string{fmt.Sprintf("The project %s runs %d tasks at a time by now; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)}}, nil
 	}
-	return guardian.RevertedAction{Undone: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
+	return guardian.RevertedAction{Items: []string{fmt.Sprintf("The project %s may run %d tasks more at a time again, and %s so many fewer.", sides[1].Name, n, sides[0].Name)}},
 		moveSlots(ctx, q, sides, n)
 }

@@ -51,11 +51,11 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
 	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
-	trouble := health.Trouble
+	modelError := health.ModelError
 	if !status.Config.LLMAnalysis {
-		trouble = noModel
+		modelError = noModel
 	}
-	s.row("Model", render.OneLine(trouble, longestTrouble))
+	s.row("Model", render.OneLine(modelError, longestModelError))
 }
 
 // noModel is what to set on a server whose guardian judges by rules alone.
@@ -130,16 +130,16 @@ func (s *session) showJudgements(all []client.GuardianAnalysis) {
 			fmt.Sprintf("%d-%d", j.FirstSeen, j.LastSeen), render.OneLine(summaryOf(j), 120),
 		}
 	})
-	switch i := slices.IndexFunc(all, func(j client.GuardianAnalysis) bool { return j.Trouble() != "" }); {
+	switch i := slices.IndexFunc(all, func(j client.GuardianAnalysis) bool { return j.ModelError() != "" }); {
 	case i >= 0:
-		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].Trouble(), longestTrouble))
+		s.say("%s  %s", all[i].JudgedAt.Local().Format("15:04:05"), render.OneLine(all[i].ModelError(), longestModelError))
 	case len(all) > 0 && all[0].SpokenBy == string(supervise.ByNone):
 		s.hint("Model: %s", noModel)
 	}
 }
 
-// longestTrouble is how much is shown of why a model did not speak.
-const longestTrouble = 200
+// longestModelError is how much is shown of why a model failed.
+const longestModelError = 200
 
 func summaryOf(j client.GuardianAnalysis) string {
 	var said struct {
@@ -168,7 +168,7 @@ func (s *session) guardianAnalyze() *cobra.Command {
 			s.row("Why", render.OneLine(a.Summary, 400))
 			s.row("Evidence", strings.Trim(fmt.Sprint(a.Evidence), "[]"))
 			s.row("Advice", render.OneLine(text(a.Recommendation), 400))
-			s.row("Model", render.OneLine(client.GuardianAnalysis{Analysis: a.Details}.Trouble(), longestTrouble))
+			s.row("Model", render.OneLine(client.GuardianAnalysis{Analysis: a.Details}.ModelError(), longestModelError))
 			s.row("Analyzed", moment(&a.CreatedAt))
 		})
 	})

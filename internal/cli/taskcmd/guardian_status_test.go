@@ -30,7 +30,7 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	require.NotContains(t, got.out, "not_run")
 	require.NotContains(t, got.out, "Model")
 	require.Regexp(t, `Guardian +not scheduled; a worker does that within a minute, where one runs: omoi worker\n`, got.out, "it may have been deleted")
-	health.Trouble = "The model did not judge: it answered 500"
+	health.ModelError = "The model did not judge: it answered 500"
 	got = f.omoi("guardian", "status")
 	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, got.out)
 	status.Config.LLMAnalysis = false
