@@ -4,16 +4,16 @@ import "time"
 
 // Schedule is a schedule as Temporal has it.
 type Schedule struct {
-	ID      string     `json:"id" doc:"ID of the schedule in Temporal, for example omoi-guardian."`
-	Exists  bool       `json:"exists" doc:"False until a worker has created the schedule; all other fields are empty then."`
-	Paused  bool       `json:"paused" doc:"True while the schedule starts no runs by itself."`
-	Note    string     `json:"note" doc:"Why the schedule was last paused or resumed, and by whom. Empty: neither has happened."`
-	EveryS  float64    `json:"every_s" doc:"Period of the schedule, in seconds."`
-	LastRun *time.Time `json:"last_run" doc:"When the schedule last started a run. Null: never."`
-	NextRun *time.Time `json:"next_run" doc:"When the next run is due. Null while the schedule is paused."`
-	Skipped int64      `json:"skipped" doc:"Number of due runs that were skipped because the previous run was still in progress."`
-	Missed  int64      `json:"missed" doc:"Number of due runs that were missed while Temporal was down, beyond the catch-up window of one period."`
-	Running []string   `json:"running" nullable:"false" doc:"Workflow IDs of the runs in progress."`
+	ID       string     `json:"id" doc:"ID of the schedule in Temporal, for example omoi-guardian."`
+	Exists   bool       `json:"exists" doc:"False until a worker has created the schedule; all other fields are empty then."`
+	Paused   bool       `json:"paused" doc:"True while the schedule starts no runs by itself."`
+	Note     string     `json:"note" doc:"Why the schedule was last paused or resumed, and by whom. Empty: neither has happened."`
+	Interval float64    `json:"interval_seconds" doc:"Time between two due runs."`
+	LastRun  *time.Time `json:"last_run_at" doc:"When the schedule last started a run. Null: never."`
+	NextRun  *time.Time `json:"next_run_at" doc:"When the next run is due. Null while the schedule is paused."`
+	Skipped  int64      `json:"skipped" doc:"Number of due runs that were skipped because the previous run was still in progress."`
+	Missed   int64      `json:"missed" doc:"Number of due runs that were missed while Temporal was down, beyond the catch-up window of one period."`
+	Running  []string   `json:"running" nullable:"false" doc:"Workflow IDs of the runs in progress."`
 	// Recent are the newest runs as Temporal keeps them.
 	Recent []ScheduleRun `json:"recent" nullable:"false" doc:"Newest runs, oldest first, with those that a user triggered."`
 }
@@ -22,5 +22,5 @@ type Schedule struct {
 type ScheduleRun struct {
 	WorkflowID string    `json:"workflow_id" doc:"Workflow that the schedule started."`
 	RunID      string    `json:"run_id" doc:"First run ID of that workflow; also the ID of the guardian or conductor cycle."`
-	BeganAt    time.Time `json:"began_at" doc:"When Temporal started the workflow."`
+	StartedAt  time.Time `json:"started_at" doc:"When Temporal started the workflow."`
 }

@@ -65,7 +65,7 @@ func TestTheGuardiansScheduleMakesUpForOnePeriod(t *testing.T) {
 	require.Equal(t, contract.GuardianWorkflow, action.Workflow)
 	found := guardianOf(t, c)
 	require.True(t, found.Exists)
-	require.InDelta(t, 60, found.EveryS, 0)
+	require.InDelta(t, 60, found.Interval, 0)
 	require.NotNil(t, found.NextRun)
 	other, err := c.SDK().ScheduleClient().GetHandle(t.Context(), contract.ScheduleConductor).Describe(t.Context())
 	require.NoError(t, err)
@@ -140,5 +140,5 @@ func TestARunThatIsAskedForIsNamed(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	run := c.SDK().GetWorkflow(t.Context(), runs[0].WorkflowID, "")
 	require.Equal(t, runs[0].RunID, run.GetRunID())
-	require.False(t, runs[0].BeganAt.IsZero())
+	require.False(t, runs[0].StartedAt.IsZero())
 }

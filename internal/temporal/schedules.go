@@ -223,7 +223,7 @@ func scheduleOf(id string, found *client.ScheduleDescription) wire.Schedule {
 		s.Note = found.Schedule.State.Note
 	}
 	if spec := found.Schedule.Spec; spec != nil && len(spec.Intervals) > 0 {
-		s.EveryS = spec.Intervals[0].Every.Seconds()
+		s.Interval = spec.Intervals[0].Every.Seconds()
 	}
 	if n := len(found.Info.RecentActions); n > 0 {
 		s.LastRun = utc(found.Info.RecentActions[n-1].ActualTime)
@@ -241,7 +241,7 @@ func recent(info client.ScheduleInfo) []wire.ScheduleRun {
 	runs := []wire.ScheduleRun{}
 	for _, action := range info.RecentActions {
 		if run := action.StartWorkflowResult; run != nil {
-			runs = append(runs, wire.ScheduleRun{WorkflowID: run.WorkflowID, RunID: run.FirstExecutionRunID, BeganAt: action.ActualTime.UTC()})
+			runs = append(runs, wire.ScheduleRun{WorkflowID: run.WorkflowID, RunID: run.FirstExecutionRunID, StartedAt: action.ActualTime.UTC()})
 		}
 	}
 	return runs
