@@ -39,7 +39,7 @@ func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, erro
 		return client.ConductorStatus{}, err
 	}
 	s := client.ConductorStatus{
-		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note), Schedule: found,
+		Running: found.Exists && !found.Paused, PausedIdle: found.Paused && contract.PausedIdle(found.Note), Schedule: found,
 	}
 	age, err := a.deps.Conducting.ConductorAge(ctx)
 	if err != nil {

@@ -319,7 +319,7 @@ func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
 	require.Nil(t, status.LastCycle, "it counts the agents of all organizations")
 	require.Equal(t, int64(1), status.Metrics.TotalCycles)
 	require.False(t, status.Running)
-	require.False(t, status.Resting)
+	require.False(t, status.PausedIdle)
 	require.False(t, status.Conductor.Running)
 	require.False(t,
 		ok[client.Schedule](w.call(http.MethodPost, route+"/resume", nil, authorization, admin), http.StatusOK).Paused)

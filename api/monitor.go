@@ -79,7 +79,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 		return nil, err
 	}
 	s := client.MonitorStatus{
-		Running: found.Exists && !found.Paused, Resting: found.Paused && contract.PausedIdle(found.Note),
+		Running: found.Exists && !found.Paused, PausedIdle: found.Paused && contract.PausedIdle(found.Note),
 		Config: a.cfg.Monitoring,
 		Timing: client.MonitorTiming{LastRun: found.LastRun, NextRun: found.NextRun},
 		Metrics: client.MonitorMetrics{

@@ -27,7 +27,7 @@ func monitoring(cfg *config.Loaded) client.MonitorConfig {
 	return client.MonitorConfig{
 		Enabled: m.Enabled, GuardianInterval: m.GuardianInterval.Seconds(), ConductorInterval: m.ConductorInterval.Seconds(),
 		AutoSteering: m.AutoSteering, MaxAnalyses: m.MaxAnalyses, LLMAnalysis: asksModel(cfg),
-		AnalysisCache: m.AnalysisCache.Seconds(), CoolDown: m.Cooldown.Seconds(), InterventionsLimit: m.MaxInterventions,
+		AnalysisCache: m.AnalysisCache.Seconds(), Cooldown: m.Cooldown.Seconds(), InterventionsLimit: m.MaxInterventions,
 	}
 }
 

@@ -12,7 +12,7 @@ type ConductorAnalysis = conductor.Analysis
 // ConductorStatus says how the conductor runs.
 type ConductorStatus struct {
 	Running    bool               `json:"running" doc:"True if the conductor's schedule exists and is not paused."`
-	Resting    bool               `json:"resting" doc:"True if omoi paused the conductor's schedule because all tasks are final; the next task resumes the schedule."`
+	PausedIdle bool               `json:"paused_idle" doc:"True if omoi paused the conductor's schedule because all tasks are final; the next task resumes the schedule."`
 	Schedule   Schedule           `json:"schedule" doc:"The conductor's schedule in Temporal."`
 	LastRunAge *float64           `json:"last_run_age_seconds" doc:"Time since a conductor cycle last ended. Null: none has ended."`
 	Last       *ConductorAnalysis `json:"last_analysis,omitempty" doc:"Newest conductor analysis of the caller's organization. Absent: there is none."`

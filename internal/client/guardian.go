@@ -67,15 +67,15 @@ type RevertedAction struct {
 
 // MonitorStatus is the answer of GET /api/v1/monitor/intelligent/status.
 type MonitorStatus struct {
-	Running   bool            `json:"running" doc:"True if the guardian's schedule exists and is not paused."`
-	Resting   bool            `json:"resting" doc:"True if omoi paused the guardian's schedule because all tasks are final; the next task resumes the schedule."`
-	CycleID   *string         `json:"current_cycle_id" doc:"Newest guardian cycle if that cycle has not ended. Null: none is running."`
-	Config    MonitorConfig   `json:"config" doc:"Settings of guardian and conductor on this server."`
-	Timing    MonitorTiming   `json:"timing" doc:"When the guardian ran and runs next."`
-	Metrics   MonitorMetrics  `json:"metrics" doc:"Counts of guardian cycles and interventions."`
-	Schedule  Schedule        `json:"schedule" doc:"The guardian's schedule in Temporal."`
-	LastCycle *guardian.Cycle `json:"last_cycle,omitempty" doc:"Newest guardian cycle, over all organizations. Absent before the first cycle, and without the scope admin."`
-	Conductor ConductorStatus `json:"conductor" doc:"How the conductor runs, with its newest analysis."`
+	Running    bool            `json:"running" doc:"True if the guardian's schedule exists and is not paused."`
+	PausedIdle bool            `json:"paused_idle" doc:"True if omoi paused the guardian's schedule because all tasks are final; the next task resumes the schedule."`
+	CycleID    *string         `json:"current_cycle_id" doc:"Newest guardian cycle if that cycle has not ended. Null: none is running."`
+	Config     MonitorConfig   `json:"config" doc:"Settings of guardian and conductor on this server."`
+	Timing     MonitorTiming   `json:"timing" doc:"When the guardian ran and runs next."`
+	Metrics    MonitorMetrics  `json:"metrics" doc:"Counts of guardian cycles and interventions."`
+	Schedule   Schedule        `json:"schedule" doc:"The guardian's schedule in Temporal."`
+	LastCycle  *guardian.Cycle `json:"last_cycle,omitempty" doc:"Newest guardian cycle, over all organizations. Absent before the first cycle, and without the scope admin."`
+	Conductor  ConductorStatus `json:"conductor" doc:"How the conductor runs, with its newest analysis."`
 }
 
 // MonitorConfig holds the settings of guardian and conductor.
@@ -87,7 +87,7 @@ type MonitorConfig struct {
 	MaxAnalyses        int     `json:"max_concurrent_analyses" doc:"Limit of analyses by a model at the same time."`
 	LLMAnalysis        bool    `json:"llm_analysis_enabled" doc:"A model is configured and takes part. False: rules alone analyze."`
 	AnalysisCache      float64 `json:"analysis_cache_seconds" doc:"Minimum age of an analysis before the guardian makes the next one. 0: every cycle analyzes."`
-	CoolDown           float64 `json:"cool_down_seconds" doc:"Minimum time between two interventions in one attempt."`
+	Cooldown           float64 `json:"cooldown_seconds" doc:"Minimum time between two interventions in one attempt."`
 	InterventionsLimit int     `json:"max_interventions" doc:"Limit of interventions in one attempt."`
 }
 

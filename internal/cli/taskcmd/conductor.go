@@ -25,7 +25,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 	status, err := api.MonitorStatus(ctx)
 	c := status.Conductor
 	return s.answer(c, err, func() {
-		s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.Resting))
+		s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.PausedIdle))
 		s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
 		if c.Last == nil {
 			s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")

@@ -45,7 +45,7 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 }
 
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
-	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.Resting))
+	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.PausedIdle))
 	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
 	s.row("Acts", steers(status.Config))
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
