@@ -313,7 +313,7 @@ func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
 	w.exec(`INSERT INTO guardian_cycles (id, active, judged) VALUES ('c', 3, 3)`)
 	require.Equal(t, 3, ok[client.MonitorStatus](
 		w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, admin), http.StatusOK,
-	).LastCycle.Judged)
+	).LastCycle.Analyzed)
 	status := ok[client.MonitorStatus](w.call(http.MethodGet, monitorRoutes+"/status", nil, authorization, read),
 		http.StatusOK)
 	require.Nil(t, status.LastCycle, "it counts the agents of all organizations")

@@ -153,8 +153,8 @@ func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 			h.LastAnalysis = &j.JudgedAt
 		}
 	}
-	h.Judged = int(caught.n + others.n)
-	h.Unknown = h.ActiveAgents - h.Judged
+	h.Analyzed = int(caught.n + others.n)
+	h.Unknown = h.ActiveAgents - h.Analyzed
 	h.Alignment = meanOf(caught, others, float64(h.ActiveAgents)-caught.n)
 	h.Health = healthWord(h, caught.sum+others.sum)
 }

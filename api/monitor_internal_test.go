@@ -45,7 +45,7 @@ func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
 		h := client.MonitorHealth{ActiveAgents: c.active, SteeringTypes: map[string]int{}}
 		sumUp(&h, c.judged)
 		require.Equal(t, c.word, h.Health, name)
-		require.Equal(t, []int{len(c.judged), c.active - len(c.judged)}, []int{h.Judged, h.Unknown}, name)
+		require.Equal(t, []int{len(c.judged), c.active - len(c.judged)}, []int{h.Analyzed, h.Unknown}, name)
 		if c.mean == nil {
 			require.Nil(t, h.Alignment, name)
 			continue

@@ -111,7 +111,7 @@ type MonitorMetrics struct {
 type MonitorHealth struct {
 	ActiveAgents     int            `json:"active_agents" doc:"Number of active agents of the caller's organization."`
 	Alignment        *float64       `json:"average_alignment" doc:"Mean alignment of the active agents, 0 to 1. Null: fewer than half of the agents without a rule finding have a score."`
-	Judged           int            `json:"agents_judged" doc:"Number of active agents with an alignment score of the last 10 minutes."`
+	Analyzed         int            `json:"agents_analyzed" doc:"Number of active agents with an alignment score of the last 10 minutes."`
 	NeedSteering     int            `json:"agents_need_steering" doc:"Number of active agents whose newest analysis has the verdict steer."`
 	Unknown          int            `json:"agents_unknown" doc:"Number of active agents without an alignment score of the last 10 minutes."`
 	Health           string         `json:"system_health" enum:"optimal,good,warning,critical,unknown,no_activity" doc:"Summary by mean alignment and share that needs steering; unknown: agents without a score could change the result. More values may be added."`

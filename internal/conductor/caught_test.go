@@ -20,6 +20,6 @@ func TestWhomARuleHasCaughtStandsForHimself(t *testing.T) {
 	w.exec(`UPDATE guardian_analyses SET spoken_by = 'rules'`)
 	w.cycle(w.conductor(nil), "a rule has caught one")
 	require.Nil(t, w.newest(0).Coherence)
-	require.Equal(t, []int{2, 1}, []int{w.newest(0).Agents, w.newest(0).Judged})
+	require.Equal(t, []int{2, 1}, []int{w.newest(0).Agents, w.newest(0).Analyzed})
 	require.NotEqual(t, supervise.FleetCritical, w.newest(0).Status)
 }

@@ -159,7 +159,7 @@ func agentsOf(found []ActiveAgent) []supervise.Agent {
 func recordOf(cycleID, organizationID string, f supervise.Fleet) (Analysis, error) {
 	a := Analysis{
 		ID: task.NewID(), CycleID: cycleID, OrganizationID: organizationID, Coherence: f.Coherence, AtMost: f.AtMost, Status: f.Status,
-		Agents: f.Agents, Judged: f.Judged, Duplicates: f.Duplicates, Terminations: f.Ended, Coordinations: f.Coordination,
+		Agents: f.Agents, Analyzed: f.Judged, Duplicates: f.Duplicates, Terminations: f.Ended, Coordinations: f.Coordination,
 	}
 	var err error
 	if a.Details, err = json.Marshal(f); err != nil {

@@ -143,7 +143,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	require.Equal(t, contract.CycleProgress{Analyzed: 2, Duplicates: 1, Upto: max(w.orgs[0], w.orgs[1])}, w.cycle(w.conductor(nil), "one"))
 
 	got := w.newest(0)
-	require.Equal(t, []int{3, 2, 1, 1}, []int{got.Agents, got.Judged, got.Duplicates, got.Coordinations})
+	require.Equal(t, []int{3, 2, 1, 1}, []int{got.Agents, got.Analyzed, got.Duplicates, got.Coordinations})
 	require.InDelta(t, 0.6-0.1-0.15+1.0/3*0.1+0.1, *got.Coherence, 1e-9, "of two of three it is known")
 	require.Equal(t, supervise.FleetWarning, got.Status)
 	require.Contains(t, string(got.Details), "src/cart.go")

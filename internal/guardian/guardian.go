@@ -93,6 +93,6 @@ func (g *Guardian) Begin(ctx context.Context, cycleID string) (ids []string, age
 // End notes what a cycle came to.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
 	return g.deps.Store.EndGuardianCycle(ctx, Cycle{
-		ID: r.ID, Active: r.Agents, Judged: r.Analyzed, Standing: r.Fresh, Failed: r.Failed, Acted: r.Interventions,
+		ID: r.ID, Active: r.Agents, Analyzed: r.Analyzed, Fresh: r.Fresh, Failed: r.Failed, Interventions: r.Interventions,
 	}, supervise.KeepAnalyses)
 }

@@ -67,7 +67,7 @@ type Analysis struct {
 	Analysis       json.RawMessage `json:"analysis" doc:"Object with the whole analysis: summary, findings, evidence, the model's answer and its usage. Durations are nanoseconds."`
 	Subject        json.RawMessage `json:"subject" doc:"Object with the input besides the events: task, limits, user messages and usage. Durations are nanoseconds."`
 	Rules          json.RawMessage `json:"rules" doc:"Object with the thresholds that the rules applied. Durations are nanoseconds."`
-	JudgedAt       time.Time       `json:"judged_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
+	JudgedAt       time.Time       `json:"analyzed_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
 }
 
 // ModelError returns why a configured model gave no opinion. Empty: it gave one, or none is configured.
@@ -138,14 +138,14 @@ type PastIntervention struct {
 
 // Cycle is one run of the guardian over all active sandboxes.
 type Cycle struct {
-	ID        string     `json:"id" doc:"Run ID of the guardian workflow that ran the cycle."`
-	StartedAt time.Time  `json:"started_at" doc:"When the guardian workflow began the cycle."`
-	EndedAt   *time.Time `json:"ended_at" doc:"When the cycle ended. Null: it is running, or was interrupted."`
-	Active    int        `json:"active" doc:"Number of active sandboxes that the cycle covered. 0 until the cycle ends, as all counts."`
-	Judged    int        `json:"judged" doc:"Number of sandboxes that the cycle analyzed."`
-	Standing  int        `json:"standing" doc:"Number of sandboxes skipped because their last analysis is younger than analysis_cache_seconds."`
-	Failed    int        `json:"failed" doc:"Number of sandboxes whose analysis failed."`
-	Acted     int        `json:"acted" doc:"Number of interventions sent to agents."`
+	ID            string     `json:"id" doc:"Run ID of the guardian workflow that ran the cycle."`
+	StartedAt     time.Time  `json:"started_at" doc:"When the guardian workflow began the cycle."`
+	EndedAt       *time.Time `json:"ended_at" doc:"When the cycle ended. Null: it is running, or was interrupted."`
+	Active        int        `json:"active" doc:"Number of active sandboxes that the cycle covered. 0 until the cycle ends, as all counts."`
+	Analyzed      int        `json:"analyzed" doc:"Number of sandboxes that the cycle analyzed."`
+	Fresh         int        `json:"fresh" doc:"Number of sandboxes skipped because their last analysis is younger than analysis_cache_seconds."`
+	Failed        int        `json:"failed" doc:"Number of sandboxes whose analysis failed."`
+	Interventions int        `json:"interventions" doc:"Number of interventions sent to agents."`
 }
 
 // Cycles are the runs of the guardian taken together.

@@ -60,7 +60,7 @@ func (s *Store) SaveConducted(ctx context.Context, a conductor.Analysis, pairs [
 	err = s.inTx(ctx, func(q *db.Queries) error {
 		n, err := q.InsertConducted(ctx, db.InsertConductedParams{
 			ID: a.ID, CycleID: a.CycleID, OrganizationID: a.OrganizationID, CoherenceScore: a.Coherence, CoherenceAtMost: a.AtMost,
-			SystemStatus: a.Status, NumAgents: a.Agents, Judged: a.Judged, DuplicateCount: a.Duplicates,
+			SystemStatus: a.Status, NumAgents: a.Agents, Judged: a.Analyzed, DuplicateCount: a.Duplicates,
 			TerminationCount: a.Terminations, CoordinationCount: a.Coordinations, Details: a.Details,
 		})
 		if saved = n > 0; err != nil || !saved {
@@ -138,7 +138,7 @@ func (s *Store) ConductorAnalyses(ctx context.Context, organizationID string, p 
 func conductedOf(r db.ConductorAnalysis) conductor.Analysis {
 	return conductor.Analysis{
 		ID: r.ID, CycleID: r.CycleID, OrganizationID: r.OrganizationID, Coherence: r.CoherenceScore, AtMost: r.CoherenceAtMost, Status: r.SystemStatus,
-		Agents: r.NumAgents, Judged: r.Judged, Duplicates: r.DuplicateCount, Terminations: r.TerminationCount,
+		Agents: r.NumAgents, Analyzed: r.Judged, Duplicates: r.DuplicateCount, Terminations: r.TerminationCount,
 		Coordinations: r.CoordinationCount, Details: r.Details, CreatedAt: r.CreatedAt.UTC(),
 	}
 }

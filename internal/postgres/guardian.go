@@ -32,8 +32,8 @@ func (s *Store) BeginGuardianCycle(ctx context.Context, id string, stale time.Du
 // EndGuardianCycle notes how a cycle ended, and forgets what is older than keep.
 func (s *Store) EndGuardianCycle(ctx context.Context, c guardian.Cycle, keep time.Duration) error {
 	err := s.q.EndGuardianCycle(ctx, db.EndGuardianCycleParams{
-		ID: c.ID, Active: c.Active, Judged: c.Judged, Standing: c.Standing,
-		Failed: c.Failed, Acted: c.Acted,
+		ID: c.ID, Active: c.Active, Judged: c.Analyzed, Standing: c.Fresh,
+		Failed: c.Failed, Acted: c.Interventions,
 	})
 	if err != nil {
 		return translate("end cycle "+c.ID, err)

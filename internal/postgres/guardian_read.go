@@ -87,8 +87,8 @@ func (s *Store) Cycles(ctx context.Context) (guardian.Cycles, error) {
 	if len(last) > 0 {
 		c := last[0]
 		out.Last = &guardian.Cycle{
-			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: c.Active, Judged: c.Judged,
-			Standing: c.Standing, Failed: c.Failed, Acted: c.Acted,
+			ID: c.ID, StartedAt: c.StartedAt.UTC(), EndedAt: c.EndedAt, Active: c.Active, Analyzed: c.Judged,
+			Fresh: c.Standing, Failed: c.Failed, Interventions: c.Acted,
 		}
 	}
 	return out, translate("read the last cycle", err)

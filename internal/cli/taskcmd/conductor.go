@@ -38,7 +38,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 // conducted shows an analysis.
 func (s *session) conducted(a client.ConductorAnalysis) {
 	s.row("Analyzed", moment(&a.CreatedAt))
-	s.row("Agents", fmt.Sprintf("%d active, %d analyzed by the guardian", a.Agents, a.Judged))
+	s.row("Agents", fmt.Sprintf("%d active, %d analyzed by the guardian", a.Agents, a.Analyzed))
 	s.row("Status", a.Status)
 	s.row("Coherence", coherenceWord(a))
 	s.row("Duplicates", render.Count(a.Duplicates, "pair"))

@@ -22,7 +22,7 @@ func (f *fakeAPI) serveConductor(mux *http.ServeMux) {
 		answer(w, http.StatusOK, client.MonitorStatus{
 			Config: client.MonitorConfig{ConductorInterval: 300},
 			Conductor: client.ConductorStatus{Schedule: client.Schedule{Exists: true, Paused: true, Note: "paused by anna"}, LastRunAge: &age, Last: &client.ConductorAnalysis{
-				Status: "unknown", AtMost: 0.93, Agents: 3, Judged: 1, Duplicates: 1, CreatedAt: time.Unix(0, 0),
+				Status: "unknown", AtMost: 0.93, Agents: 3, Analyzed: 1, Duplicates: 1, CreatedAt: time.Unix(0, 0),
 				Details: json.RawMessage(`{"recommendations": ["Tasks a and b are alike by 0.91"], "phase_distribution": {"x": 3}, "load_balance": 1}`),
 			}},
 		})

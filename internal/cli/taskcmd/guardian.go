@@ -49,7 +49,7 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
 	s.row("Acts", steers(status.Config))
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
-	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Judged, health.NeedSteering, health.Unknown))
+	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Analyzed, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
 	modelError := health.ModelError
 	if !status.Config.LLMAnalysis {

@@ -14,7 +14,7 @@ import (
 
 func TestGuardianStatusCountsInWords(t *testing.T) {
 	t.Parallel()
-	status, health := client.MonitorStatus{Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Judged: 1, Status: "not_run"}
+	status, health := client.MonitorStatus{Config: client.MonitorConfig{LLMAnalysis: true}}, client.MonitorHealth{ActiveAgents: 1, Analyzed: 1, Status: "not_run"}
 	status.Timing.LastRunAge = new(29.7)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/monitor/intelligent/status", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, status) })
