@@ -43,10 +43,12 @@ func (a *API) registerIntake() {
 	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
 	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, maxBody+int64(transcript)+2*longStep))
 	hot[postEventIn](events.on(accessSandbox, "POST", "create-event", "Create an event"), limit, a.postEvent,
-		details{says: client.BatchEvent{}, body: maxBody, transcript: transcript})
+		details{more: "Legacy. Stores one event and answers after the commit; 503 means unknown, so send the event again with the " +
+			"same key.", says: client.BatchEvent{}, body: maxBody, transcript: transcript})
 	hot[postBatchIn](events.on(accessSandbox, "POST /batch", "create-event-batch", "Create a batch of events"),
 		limit, a.postBatch,
-		details{more: "The events are numbered by their sender.", says: client.Batch{}, body: a.cfg.MaxBatch})
+		details{more: "Stores the events first, first+1, ... of a spool and answers after the commit. Duplicates are acknowledged; " +
+			"a gap is 409 with the watermark in acknowledged.", says: client.Batch{}, body: a.cfg.MaxBatch})
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.

@@ -16,14 +16,14 @@ import (
 
 // Packed tells in the document that a body may be packed.
 type Packed struct {
-	Encoding string `header:"Content-Encoding" enum:"gzip,identity" doc:"The limits are those of the body after unpacking"`
+	Encoding string `header:"Content-Encoding" enum:"gzip,identity" doc:"Compression of the body; limits apply to the decompressed body"`
 }
 
 type postEventIn struct {
 	SandboxPath
 	Packed
-	Key     string `header:"Idempotency-Key" doc:"Makes a repeat harmless; client_event_id does the same. Without either a repeat is stored again, also after a 503"`
-	Cut     int64  `query:"transcript_cut_bytes" minimum:"0" doc:"How many bytes of the transcript in the body, its oldest, were left out on the way"`
+	Key     string `header:"Idempotency-Key" doc:"Key of the event, as client_event_id: a duplicate is stored once. Without a key every request is stored, also after a 503"`
+	Cut     int64  `query:"transcript_cut_bytes" minimum:"0" doc:"Number of the oldest bytes of the transcript that a proxy left out of the body; default 0"`
 	RawBody []byte `contentType:"application/json"`
 }
 

@@ -38,8 +38,8 @@ func (a *API) finishForms() {
 			}
 			f := a.forms[formKey{op.Method, strings.NewReplacer("{", ":", "}", "").Replace(path)}]
 			for _, p := range op.Parameters {
-				if kind := idKinds()[idPart(path, p.Name)]; p.In == "path" && kind != "" {
-					p.Description = "ID of the " + kind
+				if kind := idKinds()[idPart(path, p.Name)]; p.In == "path" && kind != "" && p.Description == "" {
+					p.Description = "UUID of the " + kind + ", as the API returned it"
 				}
 				if p.In == "query" {
 					p.Schema.Nullable = false // a list has at least one value, or is not there

@@ -28,22 +28,26 @@ func (a *API) registerReaders() {
 	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
 	add(sandbox.on(accessInspect, "GET /trajectory", "trajectory", "Get a trajectory"), a.trajectory,
-		details{more: "Events without heartbeats, newest first."})
+		details{more: "Legacy. Events without heartbeats, newest first, and a summary of the heartbeats. " +
+			"An unknown sandbox has no events."})
 	add(sandbox.on(accessInspect, "GET /events/{event_id}", "get-event", "Get an event"), a.getEvent,
-		details{more: "With its large fields."})
+		details{more: "One event with its large fields. 410 after retention removed the events or these fields."})
 	add(sandbox.on(accessInspect, "GET /integrity", "sandbox-integrity", "Check event integrity"), a.integrity,
-		details{more: "Reports whether 1..last are stored, each once."})
-	add(sandbox.on(accessInspect, "GET /counts", "sandbox-counts", "Count events by type"), a.eventCounts)
-	add(sandbox.on(accessInspect, "GET /phase-status", "phase-status", "Get spec phase status"), a.phaseStatus)
+		details{more: "Counts in one snapshot whether each number up to the last sequence is stored once. " +
+			"410 after retention removed the events."})
+	add(sandbox.on(accessInspect, "GET /counts", "sandbox-counts", "Count events by type"), a.eventCounts,
+		details{more: "Counts all stored events of the sandbox. 410 after retention removed the events."})
+	add(sandbox.on(accessInspect, "GET /phase-status", "phase-status", "Get spec phase status"), a.phaseStatus,
+		details{more: "Legacy. Progress of a spec execution and activity of its agent; empty for an unknown sandbox."})
 	add(sandboxes.on(accessAdmin, "POST /admin/clear-tracked-sandboxes", "clear-tracked-sandboxes", "Legacy no-op"),
-		a.clearTracked, details{more: "Nothing is tracked in memory."})
+		a.clearTracked, details{more: "Legacy. Clears nothing, since no sandbox is tracked in memory, and stops no sandbox."})
 }
 
 type trajectoryIn struct {
 	SandboxPath
-	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data; has_more says so"`
-	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id; an unknown one is none"`
-	Direction string `query:"direction" default:"older" doc:"older; anything else is newer"`
+	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Maximum number of events; a page ends earlier once its events have 8 MiB of data"`
+	Cursor    string `query:"cursor" maxLength:"200" doc:"Event ID: only events before it, or after it with direction newer. An unknown ID counts as none"`
+	Direction string `query:"direction" default:"older" doc:"older, or newer, which every other value means too; default older"`
 }
 
 // trajectory pages on the sequence: next_cursor goes on to older events, prev_cursor to newer ones.
@@ -98,7 +102,7 @@ func wireEvents(events []ingest.StoredEvent) []client.SandboxEvent {
 
 type getEventIn struct {
 	SandboxPath
-	EventID string `path:"event_id" doc:"<sandbox>:<number>"`
+	EventID string `path:"event_id" doc:"Event ID: sandbox ID, colon, sequence. The sequence alone is accepted too"`
 }
 
 func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Event], error) {
@@ -135,10 +139,10 @@ func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.Cleared]
 
 type listEventsIn struct {
 	SandboxPath
-	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"500"`
-	Offset    int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000"`
-	Cursor    string `query:"cursor" maxLength:"200" doc:"An event id, as next_cursor gave it: only older events; an unknown one is none"`
-	EventType string `query:"event_type" maxLength:"100" doc:"Exact match"`
+	Limit     int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"Maximum number of events on the page"`
+	Offset    int    `query:"offset" default:"0" minimum:"0" maximum:"2000000000" doc:"Legacy: number of events to skip. A cursor is faster"`
+	Cursor    string `query:"cursor" maxLength:"200" doc:"Event ID from next_cursor: only older events. An unknown ID counts as none"`
+	EventType string `query:"event_type" maxLength:"100" doc:"Only events of exactly this type; empty: of all types"`
 }
 
 func (a *API) listEvents(ctx context.Context, in *listEventsIn) (*bodyOut[client.SandboxEvents], error) {

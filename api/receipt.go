@@ -22,7 +22,8 @@ func (a *API) registerOperator() {
 	add(tasks.on(accessRead, "GET /{id}/receipt", "get-task-receipt", "Get a deletion receipt"),
 		read(a.deps.Receipts.Receipt), details{more: "Lifetimes, cost and verification of every sandbox of a task."})
 	add(box.on(accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log"), a.sandboxLog,
-		details{more: "What its agent printed, without secrets, while the sandbox runs and after its end."})
+		details{more: "Standard output and standard error of the agent, without secrets, while the sandbox runs and after its end. " +
+			"404 if the agent runs outside omoi."})
 	add(server.on(accessAdmin, "GET /installation", "installation", "Get the installation ID"), a.installation,
 		details{more: "The one in the labels of its sandboxes."})
 }

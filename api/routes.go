@@ -114,25 +114,36 @@ func (a *API) registerDependencies() {
 
 func (a *API) registerSandboxes() {
 	sandboxes := a.group(tagSandboxes, "/api/v1")
-	add(sandboxes.on(accessRead, "GET /sandboxes", "list-sandboxes", "List sandboxes"), a.listSandboxes)
+	add(sandboxes.on(accessRead, "GET /sandboxes", "list-sandboxes", "List sandboxes"), a.listSandboxes,
+		details{more: "Every sandbox ever requested, newest first, deleted ones included. Filters combine with AND."})
 	add(sandboxes.on(accessAdmin, "GET /storage", "get-storage", "Get stored data by kind"), a.storage,
-		details{more: "With what expires next."})
-	add(sandboxes.on(accessAdmin, "GET /hosts", "list-hosts", "List hosts"), a.listHosts)
+		details{more: "How much omoi stores of each kind of data, and how much the next retention pass removes."})
+	add(sandboxes.on(accessAdmin, "GET /hosts", "list-hosts", "List hosts"), a.listHosts,
+		details{more: "All hosts on one page, the newest host heartbeat first."})
 	add(sandboxes.on(accessAdmin, "POST /hosts/{id}/lost", "mark-host-lost", "Mark a host as lost"), a.loseHost,
-		details{more: "All its sandboxes are marked as lost with it."})
-	add(sandboxes.on(accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox"), a.getSandbox)
+		details{more: "Marks all its sandboxes as lost too, and ends their attempts. 409 while the host sends heartbeats."})
+	add(sandboxes.on(accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox"), a.getSandbox,
+		details{more: "One sandbox, whether or not it still exists at its provider."})
 }
 
 // registerWire registers the routes that keep their old form.
 func (a *API) registerWire() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
 	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
-	add(sandboxes.on(accessNone, "GET /health", "sandbox-health", "Legacy health check"), a.sandboxHealth)
+	add(sandboxes.on(accessNone, "GET /health", "sandbox-health", "Legacy health check"), a.sandboxHealth,
+		details{more: "Legacy. Answers without checking a dependency; use GET /readyz."})
 	add(sandbox.on(accessInspect, "GET /events", "list-events", "List events"), a.listEvents,
-		details{more: "Newest first."})
-	add(sandbox.on(accessInspect, "GET /task", "sandbox-task", "Get a sandbox's task"), a.sandboxTask)
+		details{more: "Legacy. Events of the sandbox, newest first; an unknown sandbox has none."})
+	add(sandbox.on(accessInspect, "GET /task", "sandbox-task", "Get a sandbox's task"), a.sandboxTask,
+		details{more: "Legacy. The task whose attempt runs or ran in the sandbox; 404 for an unmanaged sandbox."})
 	add(sandbox.on(accessSandbox, "POST /task-complete", "task-complete", "Complete a task from its sandbox"),
-		a.taskComplete, details{says: client.TaskComplete{}})
+		a.taskComplete, details{
+			more: "Legacy. Completes or fails the task of the sandbox. An ended task keeps its status: receipt too_late.",
+			says: client.TaskComplete{},
+		})
 	add(sandbox.on(accessSandbox, "POST /validation-result", "validation-result", "Submit a validation result"),
-		a.validationResult, details{says: client.Verdict{}})
+		a.validationResult, details{
+			more: "Legacy. Submits the verdict of a validator. An ended task keeps its status: receipt too_late.",
+			says: client.Verdict{},
+		})
 }

@@ -17,7 +17,7 @@ type Sandboxes interface {
 
 // SandboxPath is the part of a request that names a sandbox.
 type SandboxPath struct {
-	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100"`
+	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100" doc:"Sandbox ID, as the sandbox_id of a task or the sandbox list shows"`
 }
 
 func (a *API) getSandbox(ctx context.Context, in *SandboxPath) (*bodyOut[client.Sandbox], error) {
@@ -55,7 +55,7 @@ func (a *API) listHosts(ctx context.Context, _ *struct{}) (*pageOut[client.Host]
 }
 
 type hostIn struct {
-	ID string `path:"id" minLength:"1" maxLength:"200"`
+	ID string `path:"id" minLength:"1" maxLength:"200" doc:"Host ID from the list of hosts; its name is not accepted"`
 }
 
 func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {

@@ -33,8 +33,8 @@ const (
 type sandboxLogIn struct {
 	SandboxPath
 
-	After int64  `query:"after" minimum:"0" doc:"Bytes of the log that are known; 0: from the beginning of what is kept"`
-	Wait  string `query:"wait" doc:"Wait until there is more: as 20s"`
+	After int64  `query:"after" minimum:"0" doc:"Byte offset behind which to read, the next of the previous answer; 0: from the beginning of what is kept"`
+	Wait  string `query:"wait" doc:"Long poll: maximum time to wait for more output, for example 20s or 20; at most 25s, default 0"`
 }
 
 // sandboxLog returns what is printed behind after. While the sandbox lives, a worker that can

@@ -27,23 +27,28 @@ type EventLog interface {
 
 const eventStream = "text/event-stream"
 
+// streamText describes what all streams share.
+const streamText = "Server-sent events: stored events first, then new ones, each once and in order. Comments every 15 s show that " +
+	"the stream is open. Control frames: `reset` (the cursor is unknown, all events follow), `end` (the task is done), `error` " +
+	"(a problem with status and detail ends the stream). "
+
 func (a *API) registerStreams() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	add(sandboxes.on(accessInspect, "GET /{sandbox_id}/stream", "sandbox-stream", "Stream events"),
 		a.sandboxStream, details{
-			more: "Server-sent events: the stored ones, then live; `end` when the task is done.", text: eventStream,
+			more: streamText + "The id of an event is its sequence.", text: eventStream,
 		})
 	add(tasks.on(accessRead, "GET /{id}/stream", "stream-task-events", "Stream a task's events"), a.taskStream, details{
-		more: "Server-sent events of all attempts: the stored ones, then live; `end` when the task is done.",
+		more: streamText + "The stream has the events of all attempts; the id of an event is a cursor over all of them.",
 		text: eventStream, fails: []int{http.StatusGone},
 	})
 }
 
-// Resuming is where a stream begins. Streams leave large fields out, and name them in omitted.
+// Resuming is the cursor of a stream.
 type Resuming struct {
-	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that was seen; goes before after. If no such event is stored here, the first frame is event: reset, and all follow from the beginning"`
-	After       string `query:"after" doc:"Likewise; empty: from the beginning"`
+	LastEventID string `header:"Last-Event-Id" doc:"The id of the last event that the reader has; wins over after"`
+	After       string `query:"after" doc:"The id of the last event that the reader has; empty: from the beginning"`
 }
 
 func (r Resuming) place() string { return cmp.Or(r.LastEventID, r.After) }

@@ -11,9 +11,9 @@ import (
 
 type taskEventsIn struct {
 	IDPath
-	After string `query:"after" doc:"The next of the page before; a bare <attempt>:<sequence> takes earlier attempts for read; empty: from the beginning. One beyond all that is stored is refused"`
-	Wait  string `query:"wait" doc:"Long poll: as 25s"`
-	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"A page ends before that where its events have 8 MiB of data"`
+	After string `query:"after" doc:"The next of the previous page, or <attempt>:<sequence>, which counts earlier attempts as read; empty: from the beginning. A cursor beyond the last event is 422"`
+	Wait  string `query:"wait" doc:"Long poll: maximum time to wait for an event or a change of status, for example 25s or 25; default 0"`
+	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"Maximum number of events; a page ends earlier once its events have 8 MiB of data"`
 }
 
 // taskEvents returns what a task's sandboxes reported, oldest first. While there is nothing

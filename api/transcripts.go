@@ -31,11 +31,12 @@ func (a *API) registerTranscripts() {
 	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/transcripts")
 	add(sandboxes.on(accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript"),
 		a.putTranscript, details{
-			more: "A sandbox has at most 100 transcripts.", body: transcript.MaxPiece,
+			more: "Appends whole lines to the transcript of a run. A piece that does not follow the stored bytes is answered with " +
+				"stored false and the offset to continue at; a sandbox has at most 100 transcripts (409).", body: transcript.MaxPiece,
 			limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
 		})
 	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,
-		details{more: "Of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
+		details{more: "Transcript in JSON Lines of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
 	add(tasks.on(accessRead, "GET", "list-transcripts", "List transcripts"), a.taskTranscripts,
 		details{more: "Of all attempts of a task, oldest first."})
 	add(tasks.on(accessRead, "GET /{run_id}", "get-transcript", "Get a transcript"), a.taskTranscript,
@@ -44,12 +45,12 @@ func (a *API) registerTranscripts() {
 
 type putTranscriptIn struct {
 	SandboxPath
-	RunID     string `path:"run_id" maxLength:"255"`
-	SessionID string `query:"session_id" maxLength:"255" doc:"The name under which the agent's program goes on; empty: the run's"`
-	Offset    int64  `query:"offset" minimum:"0" doc:"Bytes that were sent before"`
-	Sum       int64  `query:"sum" minimum:"0" maximum:"4294967295" doc:"CRC-32C of the bytes that were sent before"`
-	Replace   bool   `query:"replace" doc:"Forget what was sent before; offset and sum are 0"`
-	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines"`
+	RunID     string `path:"run_id" maxLength:"255" doc:"Name that omoi-agent gave the run: 1 to 255 letters, digits, dots, hyphens and underscores"`
+	SessionID string `query:"session_id" maxLength:"255" doc:"Session that a later attempt resumes; empty: named as the run"`
+	Offset    int64  `query:"offset" minimum:"0" doc:"Number of bytes that were sent before this piece; 0: none"`
+	Sum       int64  `query:"sum" minimum:"0" maximum:"4294967295" doc:"CRC-32C of the bytes that were sent before this piece; 0: none"`
+	Replace   bool   `query:"replace" doc:"true: replace the stored transcript; the other numbers must be 0. Default false"`
+	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines, each ending with a line feed"`
 }
 
 // putTranscript adds a piece. One that does not follow what is stored is no error of the
@@ -73,7 +74,7 @@ func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[
 
 type sandboxTranscriptIn struct {
 	SandboxPath
-	RunID string `path:"run_id" maxLength:"255"`
+	RunID string `path:"run_id" maxLength:"255" doc:"Run of the transcript, as the transcript list of the task shows"`
 }
 
 type transcriptTextOut struct {
@@ -96,7 +97,7 @@ func (a *API) taskTranscripts(ctx context.Context, in *IDPath) (*pageOut[client.
 
 type taskTranscriptIn struct {
 	IDPath
-	RunID string `path:"run_id" maxLength:"255"`
+	RunID string `path:"run_id" maxLength:"255" doc:"Run of the transcript, as the transcript list of the task shows"`
 }
 
 func (a *API) taskTranscript(ctx context.Context, in *taskTranscriptIn) (*transcriptTextOut, error) {

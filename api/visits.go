@@ -23,11 +23,15 @@ type Visits interface {
 func (a *API) registerVisits() {
 	box := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	add(box.on(accessAdmin, "POST /visits", "begin-visit", "Start an access session"), a.beginVisit, details{
-		more: "Records who accesses a sandbox, and returns where it is.", status: http.StatusCreated,
+		more: "Records who accesses the sandbox and how, before the access, and returns provider, host and labels. " +
+			"410 if the sandbox is deleted or lost, 409 if its agent runs outside omoi.", status: http.StatusCreated,
 		fails: []int{http.StatusGone},
 	})
 	add(box.on(accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session"), a.endVisit,
-		details{status: http.StatusNoContent})
+		details{
+			more:   "Records how the session ended; only the first report counts, and 404 answers further ones.",
+			status: http.StatusNoContent,
+		})
 }
 
 type beginVisitIn struct {
@@ -59,7 +63,7 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 type endVisitIn struct {
 	SandboxPath
 
-	VisitID string `path:"visit_id"`
+	VisitID string `path:"visit_id" doc:"UUID of the access session, from the answer that started the session"`
 	Body    client.VisitEnd
 }
 

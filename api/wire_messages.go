@@ -28,22 +28,33 @@ func (a *API) registerMessages() {
 	messages := a.group(tagSandboxes, "/api/v1/messages")
 	crowded := []int{http.StatusTooManyRequests}
 	add(sandboxes.on(accessInbox, "POST /messages", "send-message", "Send a message"), a.postMessage,
-		details{says: client.NewMessage{}, fails: crowded})
-	add(sandboxes.on(accessSandbox, "GET /messages", "lease-messages", "Lease pending messages"), a.takeMessages)
+		details{
+			more: "Legacy. Stores a message for the agent; the path may also name an active agent by its own ID. " +
+				"409 or 410 if no agent listens, with the ID of the rejected message; 429 if 1,000 messages wait.",
+			says: client.NewMessage{}, fails: crowded,
+		})
+	add(sandboxes.on(accessSandbox, "GET /messages", "lease-messages", "Lease pending messages"), a.takeMessages,
+		details{more: "Legacy. Returns up to 100 messages, interrupts first, each leased for 60 s: without an acknowledgement the " +
+			"message is leased again. A legacy worker, which sends neither wait nor poll, gets a message three times at most."})
 	add(sandboxes.on(accessInspect, "GET /messages/{message_id}", "sandbox-message", "Get a delivery status"),
-		a.sandboxMessage, details{more: "Of a message to this agent, or from it."})
+		a.sandboxMessage, details{more: "Delivery status of a message to the agent of this sandbox, or from that agent."})
 	add(sandboxes.on(accessSandbox, "POST /messages/{message_id}/ack", "ack-message", "Acknowledge a message"),
-		a.ackMessage, details{more: "Use the message only if settled is true."})
+		a.ackMessage, details{more: "One consumer wins a message: use the message only if settled is true."})
 	add(sandboxes.on(accessSandbox, "POST /outbox", "send-agent-message", "Send a message to another agent"),
-		a.postOutbox, details{more: "Of the same project.", says: client.OutboxMessage{}, fails: crowded})
-	add(messages.on(accessRead, "GET /{message_id}", "get-message", "Get a delivery status"), a.getMessage)
+		a.postOutbox, details{
+			more: "Sends a message to an agent of the same project, where the project allows agent messages (403 otherwise). " +
+				"Needs the token of the sandbox in the path.",
+			says: client.OutboxMessage{}, fails: crowded,
+		})
+	add(messages.on(accessRead, "GET /{message_id}", "get-message", "Get a delivery status"), a.getMessage,
+		details{more: "Delivery status of a message in the caller's organization."})
 }
 
 const leaseAtOnce = 100 // messages in one answer
 
 type postMessageIn struct {
 	SandboxPath
-	Key     string `header:"Idempotency-Key" doc:"The same key and body answer the same message"`
+	Key     string `header:"Idempotency-Key" doc:"Key of the message in this inbox or outbox: the same key and body return the same message, another body is 409"`
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -151,9 +162,9 @@ func (a *API) say(ctx context.Context, m ingest.NewMessage) (*bodyOut[client.Que
 
 type takeMessagesIn struct {
 	SandboxPath
-	Wait string `query:"wait" doc:"Long poll: as 25s"`
-	Only string `query:"only" enum:"interrupt" doc:"Leaves all other messages to another taker"`
-	Poll string `query:"poll" minLength:"8" maxLength:"100" doc:"Name of this poll: sent again after a lost answer, it is given the same messages at once"`
+	Wait string `query:"wait" doc:"Long poll: maximum time to wait for a message, for example 25s or 25; default 0"`
+	Only string `query:"only" enum:"interrupt" doc:"Lease only messages of this type; the others stay for another consumer"`
+	Poll string `query:"poll" minLength:"8" maxLength:"100" doc:"Name of this poll, new after each answer: a repeated poll gets the messages of the lost answer at once"`
 }
 
 // takeMessages leases what waits: a bare array, interrupts first.
@@ -188,8 +199,8 @@ func messageTo(m ingest.Message) client.LeasedMessage {
 
 type ackMessageIn struct {
 	SandboxPath
-	MessageID string `path:"message_id"`
-	Taker     string `query:"taker" doc:"A name of the taker's own, at most 100 bytes: whoever has won the message may ask again under it"`
+	MessageID string `path:"message_id" doc:"UUID of the leased message"`
+	Taker     string `query:"taker" doc:"Name of the consumer, at most 100 bytes: the consumer that won the message may repeat the request under its name"`
 }
 
 // ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
@@ -203,8 +214,8 @@ func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client
 
 // MessagePath is the part of a request that names a message.
 type MessagePath struct {
-	MessageID string `path:"message_id" doc:"Id of the message"`
-	Wait      string `query:"wait" doc:"Wait until it is settled: as 25s"`
+	MessageID string `path:"message_id" doc:"UUID of the message, from the answer that queued the message"`
+	Wait      string `query:"wait" doc:"Long poll: maximum time to wait until the delivery has ended, for example 25s or 25; default 0"`
 }
 
 type sandboxMessageIn struct {

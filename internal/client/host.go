@@ -4,17 +4,16 @@ import "time"
 
 // Host is a machine that holds sandboxes.
 type Host struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`    // of the machine, for people; may be empty
-	Version   string     `json:"version"` // of its worker
-	Providers []string   `json:"providers"`
-	Agents    []string   `json:"agents"`   // agent runtimes whose program its local sandboxes can run
-	Capacity  int        `json:"capacity"` // sandboxes that it takes; 0: no limit
-	SeenAt    time.Time  `json:"seen_at"`  // when it reported last
-	LostAt    *time.Time `json:"lost_at"`  // when a person declared it lost
-	Beats     bool       `json:"beats"`    // it reports
-	// Sandboxes on it: at work; neither at work nor verified gone; lost with it.
-	Live       int `json:"live"`
-	Unverified int `json:"unverified"`
-	Lost       int `json:"lost"`
+	ID         string     `json:"id" doc:"Host ID, which its worker keeps over restarts."`
+	Name       string     `json:"name" doc:"Host name of the machine, for users; may be empty."`
+	Version    string     `json:"version" doc:"Version of the worker that sent the last host heartbeat."`
+	Providers  []string   `json:"providers" nullable:"false" doc:"Sandbox providers that the host offers, for example local and docker."`
+	Agents     []string   `json:"agents" nullable:"false" doc:"Agent runtimes that local sandboxes of the host can run."`
+	Capacity   int        `json:"capacity" doc:"Maximum number of sandboxes; 0: no limit."`
+	SeenAt     time.Time  `json:"seen_at" doc:"Time of the last host heartbeat."`
+	LostAt     *time.Time `json:"lost_at" doc:"When an operator marked the host as lost; null: not lost. A later host heartbeat clears the mark."`
+	Beats      bool       `json:"beats" doc:"true: the host sends heartbeats and is not marked as lost."`
+	Live       int        `json:"live" doc:"Sandboxes on the host whose attempt runs."`
+	Unverified int        `json:"unverified" doc:"Sandboxes on the host whose attempt has ended and whose deletion is not verified."`
+	Lost       int        `json:"lost" doc:"Sandboxes that were lost with the host."`
 }

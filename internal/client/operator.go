@@ -19,44 +19,44 @@ func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error
 
 // NewVisit is the body of POST /api/v1/sandboxes/{id}/visits.
 type NewVisit struct {
-	Kind string `json:"kind" enum:"shell,exec,copy_in,copy_out"`
-	What string `json:"what" maxLength:"4000" doc:"The command or the path, for those who look at the sandbox later"`
+	Kind string `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accesses the sandbox: a shell, one command, or a copy into or out of it."`
+	What string `json:"what" maxLength:"4000" doc:"Command or path, for the record; omoi removes what looks like a secret."`
 }
 
 // SandboxLabels are those under which a provider knows a sandbox.
 type SandboxLabels struct {
-	Installation string `json:"installation"`
-	TaskID       string `json:"task_id"`
-	Attempt      int    `json:"attempt"`
-	SandboxID    string `json:"sandbox_id"`
+	Installation string `json:"installation" doc:"ID of the omoi installation that created the sandbox."`
+	TaskID       string `json:"task_id" doc:"Task for whose attempt the sandbox was created."`
+	Attempt      int    `json:"attempt" doc:"Number of that attempt, from 1."`
+	SandboxID    string `json:"sandbox_id" doc:"Sandbox ID in the API."`
 }
 
-// BegunVisit says where the sandbox is that a person goes into.
+// BegunVisit says where the sandbox is that an operator accesses.
 type BegunVisit struct {
-	Visit   receipt.AccessSession `json:"visit"`
-	Sandbox Sandbox               `json:"sandbox"`
-	Labels  SandboxLabels         `json:"labels"`
+	Visit   receipt.AccessSession `json:"visit" doc:"Recorded access session; its id ends the session."`
+	Sandbox Sandbox               `json:"sandbox" doc:"Sandbox with its provider, provider ID and host."`
+	Labels  SandboxLabels         `json:"labels" doc:"Labels of the sandbox at its provider: access only a sandbox that carries all of them."`
 }
 
-// VisitEnd is how a visit ended.
+// VisitEnd is how an access session ended.
 type VisitEnd struct {
-	Outcome string `json:"outcome" maxLength:"1000"`
+	Outcome string `json:"outcome" maxLength:"1000" doc:"How the session ended, for example the exit code; omoi removes what looks like a secret."`
 }
 
 // SandboxLog is a stretch of a sandbox's own log.
 type SandboxLog struct {
-	SandboxID string `json:"sandbox_id"`
-	First     int64  `json:"first"` // where the text begins, in bytes; more than was asked for: what lies before is not kept
-	Next      int64  `json:"next"`  // ask on with it as after
-	Text      string `json:"text"`  // without secrets; what is no UTF-8 is replaced
-	End       int64  `json:"end"`   // how far it went when it was asked for
-	Ended     bool   `json:"ended"` // nothing will come after it
-	Stale     bool   `json:"stale"` // no worker that can reach the sandbox has looked now
+	SandboxID string `json:"sandbox_id" doc:"Sandbox of the path."`
+	First     int64  `json:"first" doc:"Byte offset of the beginning of text; more than after if older bytes are no longer kept."`
+	Next      int64  `json:"next" doc:"Byte offset of the end of text: the value of after for the next request."`
+	Text      string `json:"text" doc:"At most about 1 MiB of stdout and stderr without secrets; bytes that are not UTF-8 are replaced by U+FFFD."`
+	End       int64  `json:"end" doc:"Byte offset up to which the log is stored; more than next: request again at once."`
+	Ended     bool   `json:"ended" doc:"true: the log is complete, and text reaches its end."`
+	Stale     bool   `json:"stale" doc:"true: no worker that reaches the sandbox answered in time, so newer output may exist."`
 }
 
 // Installation is what the labels of an installation's sandboxes say.
 type Installation struct {
-	ID string `json:"id"`
+	ID string `json:"id" doc:"UUID in the labels of all sandboxes of this installation."`
 }
 
 // Installation returns the server's own; it needs the scope admin, and so do visits.

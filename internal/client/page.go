@@ -56,9 +56,9 @@ type TaskQuery struct {
 
 // SandboxQuery selects sandboxes of the ledger, by the rule of [TaskQuery].
 type SandboxQuery struct {
-	TaskIDs    []string `query:"task_id,explode"`
-	States     []string `query:"state,explode" doc:"intended, creating, running, deleting, gone or lost"`
-	Unverified bool     `query:"unverified" doc:"Only sandboxes whose deletion is not verified"`
+	TaskIDs    []string `query:"task_id,explode" doc:"Only sandboxes of these tasks; repeat the parameter for several"`
+	States     []string `query:"state,explode" doc:"Only sandboxes in these states: intended, creating, running, deleting, gone or lost; repeat the parameter for several"`
+	Unverified bool     `query:"unverified" doc:"true: only sandboxes that omoi created and whose deletion is not verified; default false"`
 	Bare       bool     // show those of nobody too
 	PageRequest
 }

@@ -9,38 +9,37 @@ import (
 
 // Integrity shows whether the events of a sandbox are 1..head, each once.
 type Integrity struct {
-	SandboxID string `json:"sandbox_id"`
-	Head      int64  `json:"head"`                       // newest number
-	Stored    int64  `json:"stored"`                     // rows
-	Gapless   bool   `json:"gapless"`                    // 1..head are stored, each once, and nothing else
-	Gaps      []Gap  `json:"gaps"      nullable:"false"` // at most 100
-	Refused   int64  `json:"duplicates_refused"`
-	Relayed   int64  `json:"relayed"` // 1..relayed are told to the workflow
-	// Spools are the numbered senders, the first one first.
-	Spools []SpoolWatermark `json:"spools" nullable:"false"`
+	SandboxID string           `json:"sandbox_id" doc:"Sandbox whose events were counted."`
+	Head      int64            `json:"head" doc:"Last sequence: the highest number given to an event; 0: no event."`
+	Stored    int64            `json:"stored" doc:"Number of stored events, heartbeats included."`
+	Gapless   bool             `json:"gapless" doc:"true: each number from 1 to the last sequence is stored once, and no other."`
+	Gaps      []Gap            `json:"gaps" nullable:"false" doc:"Ranges of missing numbers, ascending, at most 100; empty: no event is missing."`
+	Refused   int64            `json:"duplicates_refused" doc:"Events that were sent again and not stored a second time."`
+	Relayed   int64            `json:"relayed" doc:"Highest number that the task's workflow has been told; 0: none."`
+	Spools    []SpoolWatermark `json:"spools" nullable:"false" doc:"Watermarks of the spools that sent batches, the first spool first; empty: no batch."`
 }
 
 // Gap is a stretch of missing numbers, both ends included.
 type Gap struct {
-	First int64 `json:"first"`
-	Last  int64 `json:"last"`
+	First int64 `json:"first" doc:"Lowest missing number of the range."`
+	Last  int64 `json:"last" doc:"Highest missing number of the range, included."`
 }
 
-// SpoolWatermark says that the numbers 1..Acknowledged of a sender are stored.
+// SpoolWatermark says that the numbers 1..Acknowledged of a spool are stored.
 type SpoolWatermark struct {
-	SpoolID      string `json:"spool_id"`
-	Acknowledged int64  `json:"acknowledged"`
+	SpoolID      string `json:"spool_id" doc:"Name that the sender gave its spool."`
+	Acknowledged int64  `json:"acknowledged" doc:"Watermark: the spool's events 1 to this number are stored."`
 }
 
 // EventCounts are the events of a sandbox by type.
 type EventCounts struct {
-	SandboxID  string           `json:"sandbox_id"`
-	Total      int64            `json:"total"`
-	Heartbeats int64            `json:"heartbeats"`
-	Types      map[string]int64 `json:"types" nullable:"false"` // heartbeats too
+	SandboxID  string           `json:"sandbox_id" doc:"Sandbox whose events were counted; an unknown one has none."`
+	Total      int64            `json:"total" doc:"Number of stored events of all types."`
+	Heartbeats int64            `json:"heartbeats" doc:"Number of heartbeats among them, of all heartbeat types."`
+	Types      map[string]int64 `json:"types" nullable:"false" doc:"Number of stored events by event type, heartbeats included."`
 }
 
-// Activity is what is known of the life in a sandbox.
+// Activity is the activity of the agent in a sandbox.
 type Activity struct {
 	SandboxID       string     `json:"sandbox_id" doc:"ID that omoi gave the sandbox."`
 	LastWorkAt      *time.Time `json:"last_work_at" doc:"When the newest event that counts as work was stored. Null: none was."`
@@ -61,35 +60,35 @@ type Life struct {
 
 // Trajectory is the answer of GET /api/v1/sandboxes/{id}/trajectory, newest first.
 type Trajectory struct {
-	SandboxID        string           `json:"sandbox_id"`
-	Events           []SandboxEvent   `json:"events" nullable:"false"`
-	Heartbeats       HeartbeatSummary `json:"heartbeat_summary"` // of the whole sandbox
-	TotalEvents      int64            `json:"total_events"`      // all that are stored, heartbeats too
-	TrajectoryEvents int              `json:"trajectory_events"` // of this page
-	NextCursor       *string          `json:"next_cursor"`       // goes on to older events; null unless has_more
-	PrevCursor       *string          `json:"prev_cursor"`       // goes on to newer events
-	HasMore          bool             `json:"has_more"`
+	SandboxID        string           `json:"sandbox_id" doc:"Sandbox of the path."`
+	Events           []SandboxEvent   `json:"events" nullable:"false" doc:"Events of the page without heartbeats, newest first."`
+	Heartbeats       HeartbeatSummary `json:"heartbeat_summary" doc:"Heartbeats of the whole sandbox, not of the page."`
+	TotalEvents      int64            `json:"total_events" doc:"Number of stored events of the sandbox, heartbeats included."`
+	TrajectoryEvents int              `json:"trajectory_events" doc:"Number of events of this page."`
+	NextCursor       *string          `json:"next_cursor" doc:"Value of cursor for older events; null unless has_more."`
+	PrevCursor       *string          `json:"prev_cursor" doc:"Value of cursor for newer events, with direction newer; never null."`
+	HasMore          bool             `json:"has_more" doc:"true: more events follow in the direction of the request."`
 }
 
-// HeartbeatSummary is what the heartbeats of a sandbox amount to.
+// HeartbeatSummary sums up the heartbeats of a sandbox.
 type HeartbeatSummary struct {
-	Count int64      `json:"count"`
-	First *time.Time `json:"first_heartbeat"`
-	Last  *time.Time `json:"last_heartbeat"`
+	Count int64      `json:"count" doc:"Number of stored heartbeats."`
+	First *time.Time `json:"first_heartbeat" doc:"Time of the first stored heartbeat; null: none."`
+	Last  *time.Time `json:"last_heartbeat" doc:"Time of the newest stored heartbeat; null: none."`
 }
 
 // PhaseReport is the answer of GET /api/v1/sandboxes/{id}/phase-status.
 type PhaseReport struct {
-	SandboxID string           `json:"sandbox_id"`
-	Phases    spec.PhaseStatus `json:"phase_status"`
-	Activity  Activity         `json:"activity"`
-	Timestamp time.Time        `json:"timestamp"`
+	SandboxID string           `json:"sandbox_id" doc:"Sandbox of the path."`
+	Phases    spec.PhaseStatus `json:"phase_status" doc:"Progress of the legacy spec execution in the sandbox."`
+	Activity  Activity         `json:"activity" doc:"Activity of the agent in the sandbox."`
+	Timestamp time.Time        `json:"timestamp" doc:"Server time of the answer, UTC."`
 }
 
 // Cleared is the answer of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
 type Cleared struct {
-	Count   int    `json:"cleared_count"`
-	Message string `json:"message"`
+	Count   int    `json:"cleared_count" doc:"Legacy: always 0, since no sandbox is tracked in memory."`
+	Message string `json:"message" doc:"Sentence for users that says why nothing was cleared."`
 }
 
 // StreamEvent is the data of one server-sent event of .../stream.

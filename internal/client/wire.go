@@ -93,12 +93,10 @@ type CommandResult struct {
 
 // EventPage is a stretch of a task's events over all its attempts, oldest first.
 type EventPage struct {
-	Events []Event `json:"events" nullable:"false"`
-	// Next is the cursor behind the last event, with the places in all attempts; ask on with it.
-	Next       string      `json:"next"`
-	TaskStatus task.Status `json:"task_status"`
-	// Done is true if the task is final, every attempt has ended, and no stored event lies behind Next.
-	Done bool `json:"done"`
+	Events     []Event     `json:"events" nullable:"false" doc:"Events of all attempts behind the cursor, oldest first; empty: none yet."`
+	Next       string      `json:"next" doc:"Value of after for the next request: a position in every attempt."`
+	TaskStatus task.Status `json:"task_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Status of the task, read before the events. More values may be added."`
+	Done       bool        `json:"done" doc:"true: the task is final, every attempt has ended, and no stored event follows next."`
 }
 
 // NewProject is the body of POST /api/v1/projects.
@@ -220,48 +218,47 @@ const MessageInterrupt = ingest.MessageInterrupt
 
 // NewMessage is the body of POST /api/v1/sandboxes/{id}/messages.
 type NewMessage struct {
-	Content string `json:"content" doc:"At most 64 KiB"`
-	Type    string `json:"message_type,omitempty"` // default user_message
+	Content string `json:"content" doc:"Text of 1 byte to 64 KiB, without U+0000."`
+	Type    string `json:"message_type,omitempty" enum:"user_message,interrupt,guardian_nudge,system" default:"user_message" doc:"An interrupt stops the current turn of the agent and overtakes other messages; default user_message."`
 }
 
 // QueuedMessage is its answer.
 type QueuedMessage struct {
-	Status    string `json:"status"` // queued
-	MessageID string `json:"message_id"`
-	SandboxID string `json:"sandbox_id"`
+	Status    string `json:"status" enum:"queued" doc:"Always queued: the message is stored. More values may be added."`
+	MessageID string `json:"message_id" doc:"UUID of the message, for its delivery status."`
+	SandboxID string `json:"sandbox_id" doc:"Sandbox whose agent receives the message; differs from the path if that named an agent or task."`
 }
 
-// LeasedMessage is one element of GET /api/v1/sandboxes/{id}/messages, leased to the taker for 60 s.
+// LeasedMessage is one element of GET /api/v1/sandboxes/{id}/messages, leased to the consumer for 60 s.
 type LeasedMessage struct {
-	ID        string    `json:"id"`
-	Content   string    `json:"content"`
-	Type      string    `json:"message_type"`
-	Timestamp time.Time `json:"timestamp"`
-	// The sender, where it is no person: guardian, system, or agent with the id of its sandbox.
-	SenderKind string `json:"sender_kind,omitempty"`
-	SenderID   string `json:"sender_id,omitempty"`
+	ID         string    `json:"id" doc:"UUID of the message, for its acknowledgement."`
+	Content    string    `json:"content" doc:"Text for the agent, at most 64 KiB."`
+	Type       string    `json:"message_type" enum:"user_message,interrupt,guardian_nudge,system" doc:"An interrupt stops the current turn of the agent. More values may be added."`
+	Timestamp  time.Time `json:"timestamp" doc:"When the server accepted the message."`
+	SenderKind string    `json:"sender_kind,omitempty" enum:"guardian,system,agent" doc:"Kind of sender; absent: a user. More values may be added."`
+	SenderID   string    `json:"sender_id,omitempty" doc:"Sandbox ID, if an agent sent the message; absent: no ID is known, or a user sent it."`
 }
 
 // BatchEvent is one event of a batch.
 type BatchEvent struct {
-	Type          string          `json:"event_type" minLength:"1" maxLength:"100"`
+	Type          string          `json:"event_type" minLength:"1" maxLength:"100" doc:"Event type, usually category.action, for example agent.tool_use. Unknown types are stored too."`
 	Data          json.RawMessage `json:"event_data,omitempty" doc:"An object"`
-	Source        string          `json:"source,omitempty" enum:"agent,worker,system" doc:"Default: agent"`
-	ClientEventID string          `json:"client_event_id,omitempty" maxLength:"200" doc:"Of a single event: a repeat is stored once. Batches ignore it, since they are numbered"`
+	Source        string          `json:"source,omitempty" enum:"agent,worker,system" doc:"Sender of the event: the agent, its supervisor (worker), or system; default agent."`
+	ClientEventID string          `json:"client_event_id,omitempty" maxLength:"200" doc:"Key of a single event: a duplicate is stored once. Batches ignore the field, since their events are numbered."`
 }
 
 // Batch is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
 // of one spool.
 type Batch struct {
-	SpoolID string       `json:"spool_id" minLength:"1" maxLength:"100" doc:"The sender's own name"`
-	First   int64        `json:"first" minimum:"1" doc:"The number of the first of these events"`
-	Events  []BatchEvent `json:"events" nullable:"false" maxItems:"1000"`
+	SpoolID string       `json:"spool_id" minLength:"1" maxLength:"100" doc:"Name that the sender chose for its spool; numbers are contiguous in a spool."`
+	First   int64        `json:"first" minimum:"1" doc:"Number of the first event of the batch in its spool; spools begin at 1."`
+	Events  []BatchEvent `json:"events" nullable:"false" maxItems:"1000" doc:"The events first, first+1, ... of the spool, at most 1,000; empty asks only for the watermark."`
 }
 
 // Acknowledged is its answer: 1..Acknowledged of the spool are stored for good.
 type Acknowledged struct {
-	Acknowledged int64 `json:"acknowledged"`
-	Duplicates   int   `json:"duplicates"`
+	Acknowledged int64 `json:"acknowledged" doc:"Watermark: events 1 to this number of the spool are committed and need not be sent again."`
+	Duplicates   int   `json:"duplicates" doc:"Number of events of this batch that were stored before."`
 }
 
 // Problem is the body of every error: RFC 9457.

@@ -8,16 +8,16 @@ import (
 
 // Event is a stored fact of a sandbox.
 type Event struct {
-	ID        string          `json:"id"` // <sandbox>:<sequence>
-	SandboxID string          `json:"sandbox_id"`
-	Attempt   int             `json:"attempt"`  // 0 for a sandbox that belongs to no task
-	Sequence  int64           `json:"sequence"` // contiguous from 1 in each sandbox
-	Type      string          `json:"event_type"`
-	Source    string          `json:"source"`
+	ID        string          `json:"id" doc:"Event ID: sandbox ID, colon, sequence."`
+	SandboxID string          `json:"sandbox_id" doc:"Sandbox that reported the event."`
+	Attempt   int             `json:"attempt" doc:"Number of the sandbox's attempt in its task; 0: unmanaged sandbox."`
+	Sequence  int64           `json:"sequence" doc:"Number of the event in its sandbox: 1, 2, 3, ... without gaps."`
+	Type      string          `json:"event_type" doc:"Event type, for example agent.tool_use; unknown types are stored too."`
+	Source    string          `json:"source" enum:"agent,worker,system" doc:"Sender of the event: the agent, its supervisor (worker), or the server (system). More values may be added."`
 	Data      json.RawMessage `json:"event_data"`
-	Late      bool            `json:"late"` // it came after the attempt's end
-	CreatedAt time.Time       `json:"created_at"`
-	Omitted   []string        `json:"omitted,omitempty"` // large fields that Data lacks; *: all
+	Late      bool            `json:"late" doc:"true: the event came after the end of its attempt and changes no task."`
+	CreatedAt time.Time       `json:"created_at" doc:"When the server stored the event."`
+	Omitted   []string        `json:"omitted,omitempty" nullable:"false" doc:"Large fields that event_data lacks, * for all: GET .../events/{event_id} returns them. Absent: none."`
 }
 
 // Class says what an event means to the workflow and to the idle clock.

@@ -72,11 +72,11 @@ const (
 
 // Delivery is what became of a webhook.
 type Delivery struct {
-	ID          string     `json:"id"` // stays over repeats: a receiver that knows it has had it already
-	State       string     `json:"state"`
-	Tries       int        `json:"tries"`
-	Error       string     `json:"error"` // of the newest try; empty: none failed
-	DeliveredAt *time.Time `json:"delivered_at"`
+	ID          string     `json:"id" doc:"UUID of the delivery, the same in every attempt: a receiver detects duplicates by it."`
+	State       string     `json:"state" enum:"held,done,given_up" doc:"held: to be sent again. done: accepted by the receiver. given_up: failed for three days. More values may be added."`
+	Tries       int        `json:"tries" doc:"Number of requests to the receiver so far."`
+	Error       string     `json:"error" doc:"Error of the newest request; empty: none failed."`
+	DeliveredAt *time.Time `json:"delivered_at" doc:"When the receiver accepted the webhook; null: not accepted."`
 }
 
 // ToAgent is what the next attempt's agent is told.

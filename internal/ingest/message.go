@@ -62,22 +62,21 @@ type MessageKey struct {
 
 // Message is a message with its delivery status.
 type Message struct {
-	ID         string `json:"id"`
-	SandboxID  string `json:"sandbox_id"`
-	TaskID     string `json:"task_id"` // empty: the sandbox belongs to none. Set by reads of one message alone
-	Kind       string `json:"message_type"`
-	Content    string `json:"content"`
-	SenderKind string `json:"sender_kind"` // person, guardian, system, agent
-	SenderID   string `json:"sender_id"`   // the name of a key, or the sandbox of an agent
-	// State is accepted, delivered, taken_up, answered, expired or refused; Reason says why of the last two, and why a message
-	// that is settled stays delivered.
-	State       string     `json:"state"`
-	Reason      string     `json:"reason"`
-	AcceptedAt  time.Time  `json:"accepted_at"`
-	DeliveredAt *time.Time `json:"delivered_at"` // the newest of the deliveries
-	Deliveries  int        `json:"deliveries"`
-	SettledAt   *time.Time `json:"settled_at"` // taken up, expired or refused
-	AnsweredAt  *time.Time `json:"answered_at"`
+	ID         string `json:"id" doc:"UUID of the message."`
+	SandboxID  string `json:"sandbox_id" doc:"Sandbox whose agent receives the message."`
+	TaskID     string `json:"task_id" doc:"Task of that sandbox; empty: unmanaged."` // set by reads of one message alone
+	Kind       string `json:"message_type" enum:"user_message,interrupt,guardian_nudge,system" doc:"An interrupt stops the current turn of the agent and overtakes other messages. More values may be added."`
+	Content    string `json:"content" doc:"Text for the agent, at most 64 KiB."`
+	SenderKind string `json:"sender_kind" enum:"person,guardian,system,agent" doc:"Kind of sender; person: a user. More values may be added."`
+	SenderID   string `json:"sender_id" doc:"Name of the user's API key or login, or the sandbox ID of an agent; empty: unknown."`
+
+	State       string     `json:"state" enum:"accepted,delivered,taken_up,answered,expired,refused" doc:"Delivery status: accepted and delivered (leased) are open. More values may be added."`
+	Reason      string     `json:"reason" doc:"Why the message expired, was refused, or stays delivered; else empty."`
+	AcceptedAt  time.Time  `json:"accepted_at" doc:"When the server stored the message."`
+	DeliveredAt *time.Time `json:"delivered_at" doc:"When the message was last leased to a consumer; null: never."`
+	Deliveries  int        `json:"deliveries" doc:"Number of leases so far; a message is leased again after a lease ends without acknowledgement."`
+	SettledAt   *time.Time `json:"settled_at" doc:"When the delivery ended, so that no consumer gets the message again; null: open."`
+	AnsweredAt  *time.Time `json:"answered_at" doc:"When the agent reported that it acted on the message; null: not reported."`
 
 	Taker          string `json:"-"` // name of the taker that has won it; may be empty
 	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Set as TaskID

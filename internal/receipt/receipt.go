@@ -31,16 +31,16 @@ type DeletionReceipt struct {
 	Rounds  int           `json:"validation_rounds"`
 }
 
-// AccessSession is what a person did in a sandbox by hand.
+// AccessSession is an audited access of an operator to a sandbox.
 type AccessSession struct {
-	ID        string     `json:"id"`
-	SandboxID string     `json:"sandbox_id"`
-	Visitor   string     `json:"visitor"`
-	Kind      string     `json:"kind"` // shell, exec, copy_in, copy_out
-	What      string     `json:"what"` // the command or the path
-	BeganAt   time.Time  `json:"began_at"`
-	EndedAt   *time.Time `json:"ended_at"` // null: under way, or nobody could tell
-	Outcome   string     `json:"outcome"`
+	ID        string     `json:"id" doc:"UUID of the access session."`
+	SandboxID string     `json:"sandbox_id" doc:"Sandbox that was accessed."`
+	Visitor   string     `json:"visitor" doc:"Name of the user, or of the API key, who accessed the sandbox."`
+	Kind      string     `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accessed the sandbox. More values may be added."`
+	What      string     `json:"what" doc:"Command or path, without secrets."`
+	BeganAt   time.Time  `json:"began_at" doc:"When the access session was recorded, before the access."`
+	EndedAt   *time.Time `json:"ended_at" doc:"When the end was reported; null: open, or the end was never reported."`
+	Outcome   string     `json:"outcome" doc:"How the session ended, as its client reported; empty: not reported."`
 }
 
 // New sums up the sandboxes of a task.

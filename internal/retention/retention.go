@@ -56,17 +56,17 @@ type ExpiredGit struct{ TaskID, Repo, UserID, ProjectID string }
 
 // Storage says how much omoi stores, by kind, and what the next retention pass removes.
 type Storage struct {
-	At    time.Time     `json:"at"` // by the clock that retention goes by
-	Kinds []StorageKind `json:"kinds"`
+	At    time.Time     `json:"at" doc:"Time of the measurement by the clock of the retention, which a test may move ahead."`
+	Kinds []StorageKind `json:"kinds" nullable:"false" doc:"One entry for each kind of data that retention removes."`
 }
 
 // StorageKind is the share of one kind.
 type StorageKind struct {
-	Kind        string  `json:"kind"`
-	Bytes       *int64  `json:"bytes,omitempty" doc:"Size in the database, with indexes; none for what repositories hold"`
-	KeepSeconds float64 `json:"keep_seconds" doc:"0: forever"`
-	Expired     int64   `json:"expired" doc:"Sandboxes whose data the next pass removes; of branches and refs: tasks; of bus_rows: rows"`
-	ExpiredRows int64   `json:"expired_rows,omitempty" doc:"Events among them"`
+	Kind        string  `json:"kind" enum:"large_fields,events,transcripts,patches,bus_rows,branches,refs" doc:"Kind of data, named as its setting in the group retention. More values may be added."`
+	Bytes       *int64  `json:"bytes,omitempty" doc:"Size in the database with indexes, in bytes; absent for what Git repositories hold."`
+	KeepSeconds float64 `json:"keep_seconds" doc:"Configured retention in seconds, counted from the end of the task; 0: forever."`
+	Expired     int64   `json:"expired" doc:"Number of sandboxes whose data the next pass removes; of branches and refs: tasks; of bus_rows: rows."`
+	ExpiredRows int64   `json:"expired_rows,omitempty" doc:"Number of expired events; only of the kind events, absent if 0."`
 }
 
 // KeepText says how long a kind is kept.

@@ -9,27 +9,27 @@ import (
 
 // PhaseStatus is how far a run by phases has come. Sandboxes without one have the empty form.
 type PhaseStatus struct {
-	SandboxID       string     `json:"sandbox_id"`
-	IsSpec          bool       `json:"is_spec_sandbox"`
-	Completed       []string   `json:"phases_completed"        nullable:"false"`
-	Started         []string   `json:"phases_started"          nullable:"false"`
-	LastCompleted   *string    `json:"last_phase_completed"`
-	LastCompletedAt *time.Time `json:"last_phase_completed_at"`
-	NextExpected    *string    `json:"next_expected_phase"`
-	Stuck           bool       `json:"is_stuck_between_phases"`
-	StuckSeconds    float64    `json:"stuck_duration_seconds"`
-	HasCompleted    bool       `json:"has_execution_completed"`
-	HasFailed       bool       `json:"has_execution_failed"`
-	Spec            *State     `json:"spec,omitempty"` // absent without a run by phases
+	SandboxID       string     `json:"sandbox_id" doc:"Sandbox of the spec execution."`
+	IsSpec          bool       `json:"is_spec_sandbox" doc:"true: the sandbox reported spec events, or its ID begins with spec-."`
+	Completed       []string   `json:"phases_completed" nullable:"false" doc:"Completed phases, in the order explore, prd, requirements, design, tasks, sync."`
+	Started         []string   `json:"phases_started" nullable:"false" doc:"Phases that have started, completed ones included, in the same order."`
+	LastCompleted   *string    `json:"last_phase_completed" doc:"Phase that was completed last; null: none."`
+	LastCompletedAt *time.Time `json:"last_phase_completed_at" doc:"When that phase was completed; null: none."`
+	NextExpected    *string    `json:"next_expected_phase" doc:"Phase after the last completed one; null: no phase is completed, none follows, or the execution ended."`
+	Stuck           bool       `json:"is_stuck_between_phases" doc:"true: the expected phase has not started five minutes after the last completed one."`
+	StuckSeconds    float64    `json:"stuck_duration_seconds" doc:"Seconds since last_phase_completed_at while stuck; 0: not stuck."`
+	HasCompleted    bool       `json:"has_execution_completed" doc:"true: the agent reported spec.execution_completed."`
+	HasFailed       bool       `json:"has_execution_failed" doc:"true: the agent reported spec.execution_failed."`
+	Spec            *State     `json:"spec,omitempty" doc:"State of the spec; absent without spec events."`
 }
 
 // State is what a run by phases has made of its spec.
 type State struct {
-	SpecID       string `json:"spec_id"`
-	Status       string `json:"status"` // executing, completed, failed
-	CurrentPhase string `json:"current_phase"`
-	Progress     int    `json:"progress"` // percent
-	CriteriaMet  int    `json:"criteria_met"`
+	SpecID       string `json:"spec_id" doc:"Spec ID that the agent reported; empty: none."`
+	Status       string `json:"status" enum:"executing,completed,failed" doc:"State of the spec execution. More values may be added."`
+	CurrentPhase string `json:"current_phase" doc:"Newest phase that started, for example design; empty: none."`
+	Progress     int    `json:"progress" doc:"Progress of the execution in percent, 0 to 100."`
+	CriteriaMet  int    `json:"criteria_met" doc:"Number of acceptance criteria that the agent reported as met."`
 }
 
 // Progress is what the events of a run by phases said of it.

@@ -39,10 +39,10 @@ type Piece struct {
 
 // Mark says how far a stored transcript has come.
 type Mark struct {
-	Stored   bool  `json:"stored"`    // false: the piece does not follow what is stored; go on at received
-	Received int64 `json:"received"`  // bytes, those that were cut off too
-	Sum      int64 `json:"sum"`       // CRC-32C of them
-	CutBytes int64 `json:"cut_bytes"` // the oldest ones, which are no longer kept
+	Stored   bool  `json:"stored" doc:"true: the piece is stored. false: it does not follow the stored transcript; continue at received."`
+	Received int64 `json:"received" doc:"Bytes received so far, cut ones included: the offset of the next piece."`
+	Sum      int64 `json:"sum" doc:"CRC-32C of the received bytes: the checksum parameter of the next piece."`
+	CutBytes int64 `json:"cut_bytes" doc:"Number of the oldest bytes that are no longer kept, because the transcript exceeds its limit."`
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant table
