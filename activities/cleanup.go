@@ -94,7 +94,7 @@ func absent(err error) bool {
 // noteUnseen has the ledger tell of a sandbox whose making nobody waited for: it may be there, and
 // cost since then. What cannot be told holds up no deletion.
 func (a *Activities) noteUnseen(ctx context.Context, p place) {
-	if p.row.MadeAt != nil {
+	if p.row.ProviderCreatedAt != nil {
 		return
 	}
 	within, stop := context.WithTimeout(ctx, deletePatience)
@@ -143,7 +143,7 @@ func (a *Activities) VerifyDeleted(ctx context.Context, in contract.SandboxRef) 
 	if seen.State == sandbox.StateGone {
 		return contract.VerifyDeletedResult{Gone: true}, nil
 	}
-	if p.row.MadeAt == nil || p.row.GoneAt != nil {
+	if p.row.ProviderCreatedAt == nil || p.row.GoneAt != nil {
 		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
 	}
 	return contract.VerifyDeletedResult{}, err

@@ -90,7 +90,7 @@ func TestWhatNobodySawBeingMadeIsAccountedFor(t *testing.T) {
 	}
 	seen := func() task.Sandbox {
 		row := b.store.rows[boxID]
-		require.WithinDuration(t, since, *row.MadeAt, 0)
+		require.WithinDuration(t, since, *row.ProviderCreatedAt, 0)
 		require.Equal(t, "p-"+boxID, row.ProviderID)
 		require.Nil(t, row.GoneAt)
 		return row

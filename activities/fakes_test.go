@@ -187,12 +187,14 @@ func (s *fakeStore) SandboxCreating(_ context.Context, id, transport string) err
 }
 
 func (s *fakeStore) SandboxSeen(_ context.Context, id, providerID string, since time.Time) error {
-	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt = providerID, &since, nil })
+	return s.change(id, "seen", func(r *task.Sandbox) { r.ProviderID, r.ProviderCreatedAt, r.GoneAt = providerID, &since, nil })
 }
 
 func (s *fakeStore) MarkReappeared(_ context.Context, id, providerID string, since time.Time) error {
 	s.back = append(s.back, id)
-	return s.change(id, "again", func(r *task.Sandbox) { r.ProviderID, r.MadeAt, r.GoneAt, r.VerifiedAt = providerID, &since, nil, nil })
+	return s.change(id, "again", func(r *task.Sandbox) {
+		r.ProviderID, r.ProviderCreatedAt, r.GoneAt, r.VerifiedAt = providerID, &since, nil, nil
+	})
 }
 
 func (s *fakeStore) CountReappeared(context.Context) (int, string, error) {

@@ -59,10 +59,10 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 	return task.Sandbox{
 		ID: row.ID, Provider: row.Provider, ProviderID: task.Deref(row.ProviderID), HostID: task.Deref(row.HostID),
 		TaskID: task.Deref(row.TaskID), Attempt: task.Deref(row.Attempt), State: task.SandboxState(row.State),
-		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, MadeAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
+		Isolation: orEmpty(row.Isolation), CreatedAt: row.CreatedAt, ProviderCreatedAt: row.MadeAt, Cost: costOf(row, seconds), AdoptedAt: row.AdoptedAt, StartedAt: row.StartedAt,
 		EndedAt: row.EndedAt, DeletedAt: row.DeletedAt, GoneAt: row.GoneAt, VerifiedAt: row.VerifiedAt,
 		SecondsAlive: seconds, CostUSD: cost.Known(row.CostUsd, row.CostUnknown), CostUnknown: row.CostUnknown, Salvage: salvageRecord(row.Salvage), Head: row.LastSequence,
-		Labels: row.Labels, Transport: row.Transport, Unread: unread(row),
+		Labels: row.Labels, Transport: row.Transport, EventsIncomplete: unread(row),
 	}
 }
 

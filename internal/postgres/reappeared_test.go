@@ -36,7 +36,7 @@ func TestWhatIsThereAgainIsLeft(t *testing.T) {
 		require.Equal(t, task.SandboxDeleting, row.State)
 		require.Nil(t, row.VerifiedAt)
 		require.Nil(t, row.GoneAt)
-		require.NotNil(t, row.MadeAt)
+		require.NotNil(t, row.ProviderCreatedAt)
 		require.NotNil(t, row.Cost)
 		require.True(t, row.SeenAgain())
 		require.Equal(t, 1, again())

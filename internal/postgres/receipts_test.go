@@ -17,17 +17,17 @@ func TestASandboxKeepsItsPrice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{Prices: map[string]cost.SandboxPrice{"local": {PerSecond: 2, Currency: "EUR"}}})
 	_, id := w.box("local")
-	require.Nil(t, w.ledger(id).MadeAt)
+	require.Nil(t, w.ledger(id).ProviderCreatedAt)
 	require.Nil(t, w.ledger(id).Cost)
 	require.NoError(t, w.store.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
-	made := w.ledger(id).MadeAt
+	made := w.ledger(id).ProviderCreatedAt
 	require.NotNil(t, made)
 
 	w.exec(`UPDATE sandboxes SET made_at = made_at - interval '1 hour' WHERE id = $1`, id)
 	dearer := postgres.New(w.pool, postgres.Config{Prices: map[string]cost.SandboxPrice{"local": {PerSecond: 9, Currency: "USD"}}})
 	require.NoError(t, dearer.SandboxRunning(t.Context(), id, sandbox.Sandbox{}))
 	row := w.ledger(id)
-	require.True(t, row.MadeAt.Before(*made))
+	require.True(t, row.ProviderCreatedAt.Before(*made))
 	require.Equal(t, "EUR", row.Cost.Currency)
 	require.InDelta(t, 2*row.SecondsAlive, row.Cost.Amount, 1e-6)
 	require.Greater(t, row.SecondsAlive, 3599.0)
@@ -57,7 +57,7 @@ func TestASandboxLivesFromWhenItsProviderMadeIt(t *testing.T) {
 	since := w.ledger(id).CreatedAt.Add(10 * time.Minute)
 	require.NoError(t, w.store.SandboxSeen(ctx, id, "p1", since))
 	row := w.ledger(id)
-	require.WithinDuration(t, since, *row.MadeAt, time.Second)
+	require.WithinDuration(t, since, *row.ProviderCreatedAt, time.Second)
 	require.Equal(t, task.SandboxDeleting, row.State, "it is not gone after all")
 	require.Nil(t, row.GoneAt)
 	require.Equal(t, "p1", row.ProviderID)
@@ -109,9 +109,9 @@ func TestTheLedgerSaysWhatWasNotRead(t *testing.T) {
 		if c.unsent {
 			w.settle(id, "unsent")
 		}
-		require.False(t, w.ledger(id).Unread, "it is still there")
+		require.False(t, w.ledger(id).EventsIncomplete, "it is still there")
 		w.settle(id, "gone")
 		require.Equal(t, c.transport, w.ledger(id).Transport)
-		require.Equal(t, c.unread, w.ledger(id).Unread, "%+v", c)
+		require.Equal(t, c.unread, w.ledger(id).EventsIncomplete, "%+v", c)
 	}
 }

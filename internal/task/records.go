@@ -98,32 +98,32 @@ const (
 
 // Sandbox is a row of the ledger, as `omoi sandbox list --json` and the API show it.
 type Sandbox struct {
-	ID           string       `json:"id" doc:"ID of the sandbox in all routes. omoi chooses the ID, except for an unmanaged sandbox."`
-	Provider     string       `json:"provider" doc:"Sandbox provider: one of sandboxes of GET /api/v1/info, or bare: unmanaged."`
-	ProviderID   string       `json:"provider_id" doc:"ID that the provider gave the sandbox, for example of the container; empty: none."`
-	HostID       string       `json:"host_id" doc:"Host of a local or Docker sandbox; empty: bound to no host."`
-	TaskID       string       `json:"task_id" doc:"Task whose attempt runs or ran in the sandbox; empty: unmanaged."`
-	Attempt      int          `json:"attempt" doc:"Number of the attempt in its task, from 1; 0: unmanaged."`
-	State        SandboxState `json:"state" enum:"intended,creating,running,deleting,gone,lost" doc:"intended: requested. gone: deleted. lost: unreachable for good. More values may be added."`
-	Isolation    []string     `json:"isolation" nullable:"false" doc:"Active isolation features, as the provider reports, for example userns or seccomp."`
-	CreatedAt    time.Time    `json:"created_at" doc:"When omoi recorded the request, before asking the provider."`
-	MadeAt       *time.Time   `json:"made_at" doc:"When the provider created the sandbox, as the provider says, else when it first answered; null: never seen."`
-	AdoptedAt    *time.Time   `json:"adopted_at" doc:"When an existing sandbox was adopted; after deleted_at: when it reappeared after a verified deletion. Null: neither."`
-	StartedAt    *time.Time   `json:"started_at" doc:"When the agent started; null: not started."`
-	EndedAt      *time.Time   `json:"ended_at" doc:"End of the attempt, after which events are late; null: not ended."`
-	DeletedAt    *time.Time   `json:"deleted_at" doc:"When deletion was first requested; null: not requested."`
-	GoneAt       *time.Time   `json:"gone_at" doc:"First absence check that found no sandbox; null: the sandbox may exist."`
-	VerifiedAt   *time.Time   `json:"verified_at" doc:"Second absence check: deletion verified. Null: not verified, and always null for external and unmanaged sandboxes."`
-	SecondsAlive float64      `json:"seconds_alive" doc:"Lifetime in seconds, up to gone_at or, while the sandbox exists, up to now."`
+	ID                string       `json:"id" doc:"ID of the sandbox in all routes. omoi chooses the ID, except for an unmanaged sandbox."`
+	Provider          string       `json:"provider" doc:"Sandbox provider: one of sandboxes of GET /api/v1/info, or bare: unmanaged."`
+	ProviderID        string       `json:"provider_id" doc:"ID that the provider gave the sandbox, for example of the container; empty: none."`
+	HostID            string       `json:"host_id" doc:"Host of a local or Docker sandbox; empty: bound to no host."`
+	TaskID            string       `json:"task_id" doc:"Task whose attempt runs or ran in the sandbox; empty: unmanaged."`
+	Attempt           int          `json:"attempt" doc:"Number of the attempt in its task, from 1; 0: unmanaged."`
+	State             SandboxState `json:"state" enum:"intended,creating,running,deleting,gone,lost" doc:"intended: requested. gone: deleted. lost: unreachable for good. More values may be added."`
+	Isolation         []string     `json:"isolation" nullable:"false" doc:"Active isolation features, as the provider reports, for example userns or seccomp."`
+	CreatedAt         time.Time    `json:"created_at" doc:"When omoi recorded the request, before asking the provider."`
+	ProviderCreatedAt *time.Time   `json:"provider_created_at" doc:"When the provider created the sandbox, as the provider says, else when it first answered; null: never seen."`
+	AdoptedAt         *time.Time   `json:"adopted_at" doc:"When an existing sandbox was adopted; after deleted_at: when it reappeared after a verified deletion. Null: neither."`
+	StartedAt         *time.Time   `json:"started_at" doc:"When the agent started; null: not started."`
+	EndedAt           *time.Time   `json:"ended_at" doc:"End of the attempt, after which events are late; null: not ended."`
+	DeletedAt         *time.Time   `json:"deleted_at" doc:"When deletion was first requested; null: not requested."`
+	GoneAt            *time.Time   `json:"gone_at" doc:"First absence check that found no sandbox; null: the sandbox may exist."`
+	VerifiedAt        *time.Time   `json:"verified_at" doc:"Second absence check: deletion verified. Null: not verified, and always null for external and unmanaged sandboxes."`
+	SecondsAlive      float64      `json:"seconds_alive" doc:"Lifetime in seconds, up to gone_at or, while the sandbox exists, up to now."`
 	// Labels are what its provider was told that it is; see sandbox.Labels. For workers only.
-	Labels      json.RawMessage `json:"-"`
-	CostUSD     *float64        `json:"cost_usd" doc:"Model cost in USD that the agent reported, as far as known; null: unknown."`
-	CostUnknown bool            `json:"cost_unknown" doc:"true: the agent used a model without a known price, which cost_usd leaves out."`
-	Cost        *Money          `json:"cost" doc:"Cost of the sandbox at its provider so far; null: no price is configured."`
-	Salvage     *Salvage        `json:"salvage" doc:"How uncommitted work was saved before the deletion; null: not known yet."`
-	Head        int64           `json:"events" doc:"Number of stored events, which is the sequence of the newest; 0: none."`
-	Transport   string          `json:"transport" enum:"push,pull," doc:"How events leave the sandbox: push (the agent calls the API), pull (a worker reads files); empty: not created yet. More values may be added."`
-	Unread      bool            `json:"unread" doc:"true: the sandbox is gone, and its last events are missing because they were not sent or not read to the end."`
+	Labels           json.RawMessage `json:"-"`
+	CostUSD          *float64        `json:"cost_usd" doc:"Model cost in USD that the agent reported, as far as known; null: unknown."`
+	CostUnknown      bool            `json:"cost_unknown" doc:"true: the agent used a model without a known price, which cost_usd leaves out."`
+	Cost             *Money          `json:"cost" doc:"Cost of the sandbox at its provider so far; null: no price is configured."`
+	Salvage          *Salvage        `json:"salvage" doc:"How uncommitted work was saved before the deletion; null: not known yet."`
+	Head             int64           `json:"events" doc:"Number of stored events, which is the sequence of the newest; 0: none."`
+	Transport        string          `json:"transport" enum:"push,pull," doc:"How events leave the sandbox: push (the agent calls the API), pull (a worker reads files); empty: not created yet. More values may be added."`
+	EventsIncomplete bool            `json:"events_incomplete" doc:"true: the sandbox is gone, and its last events are missing because they were not sent or not read to the end."`
 }
 
 // Transports: how what an agent says gets out of its sandbox.

@@ -110,7 +110,7 @@ func (s *session) showStub(b client.Sandbox) {
 		at   *time.Time
 	}{
 		{"requested", &b.CreatedAt},
-		{"created", b.MadeAt},
+		{"created", b.ProviderCreatedAt},
 		{"adopted", b.AdoptedAt},
 		{"agent started", b.StartedAt},
 		{"deleted", b.DeletedAt},
@@ -131,7 +131,7 @@ func (s *session) showStub(b client.Sandbox) {
 // lived is how long a sandbox was there, if it ever was.
 func lived(b client.Sandbox) string {
 	switch {
-	case b.MadeAt != nil || b.StartedAt != nil || !b.Machine():
+	case b.ProviderCreatedAt != nil || b.StartedAt != nil || !b.Machine():
 		return alive(b.SecondsAlive)
 	case b.GoneAt != nil:
 		return "never created"
@@ -145,7 +145,7 @@ func reports(b client.Sandbox) string {
 	if b.Transport == task.TransportPull {
 		text = "read by a worker"
 	}
-	if b.Unread {
+	if b.EventsIncomplete {
 		text += ", not to the end: what the agent said last is lost"
 	}
 	return text

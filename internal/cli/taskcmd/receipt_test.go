@@ -19,7 +19,7 @@ func TestReceiptOfATask(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
 	f.boxes = []client.Sandbox{{
 		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now,
-		MadeAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: new(0.5), Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
+		ProviderCreatedAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: new(0.5), Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
 	}}
 	f.visits = []receipt.AccessSession{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
 	got := f.omoi("receipt", "-")
@@ -67,7 +67,7 @@ func TestReceiptOfWhatWasThereAgain(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusCancelled)}
 	box := client.Sandbox{
 		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxDeleting,
-		MadeAt: &made, DeletedAt: &deleted, AdoptedAt: &now,
+		ProviderCreatedAt: &made, DeletedAt: &deleted, AdoptedAt: &now,
 	}
 	f.boxes = []client.Sandbox{box}
 	got := f.omoi("receipt", "-")
@@ -95,7 +95,7 @@ func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	got := f.omoi("receipt", "-")
 	require.Contains(t, got.out, "lifetime      never created")
 	require.Contains(t, got.out, "transport     sent by its agent\n")
-	box.MadeAt, box.StartedAt, box.Transport, box.Unread = &now, &now, task.TransportPull, true
+	box.ProviderCreatedAt, box.StartedAt, box.Transport, box.EventsIncomplete = &now, &now, task.TransportPull, true
 	f.boxes = []client.Sandbox{box}
 	require.Contains(t, f.omoi("receipt", "-").out, "transport     read by a worker, not to the end: what the agent said last is lost")
 }
@@ -118,7 +118,7 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
-	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderDaytona, TaskID: idA, Attempt: 1, State: task.SandboxGone, MadeAt: &now, GoneAt: &now}}
+	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderDaytona, TaskID: idA, Attempt: 1, State: task.SandboxGone, ProviderCreatedAt: &now, GoneAt: &now}}
 	f.visits = []receipt.AccessSession{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code, "it is not verified")
@@ -135,7 +135,7 @@ func TestReceipt_WaitsForTheSecondAbsenceCheckAfterTheEnd(t *testing.T) {
 	f, now := newFake(t), time.Now()
 	ended := aTask(idA, task.StatusCompleted)
 	ended.CompletedAt = &now
-	box := client.Sandbox{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, Attempt: 1, State: task.SandboxDeleting, MadeAt: &now, EndedAt: &now}
+	box := client.Sandbox{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, Attempt: 1, State: task.SandboxDeleting, ProviderCreatedAt: &now, EndedAt: &now}
 	reads := 0
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/tasks/{id}", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, ended) })
