@@ -117,7 +117,7 @@ func (b box) holds(want ...wanted) {
 		return
 	}
 	integrity := ok[client.Integrity](b.get("/integrity"), http.StatusOK)
-	require.EqualValues(b.t, len(want), integrity.Head)
+	require.EqualValues(b.t, len(want), integrity.LastSequence)
 	require.Empty(b.t, integrity.Gaps)
 	listed := ok[client.SandboxEvents](b.get("/events?limit=500"), http.StatusOK)
 	require.EqualValues(b.t, len(want), listed.TotalCount)

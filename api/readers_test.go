@@ -143,7 +143,7 @@ func TestIntegrityProvesWhatIsStored(t *testing.T) {
 	ok[client.Acknowledged](w.call(http.MethodPost, wire+"b/events/batch",
 		`{"spool_id":"t","first":1,"events":[{"event_type":"x"}]}`), http.StatusOK)
 	got := w.call(http.MethodGet, wire+"b/integrity", nil)
-	require.JSONEq(t, `{"sandbox_id":"b","head":5,"stored":5,"gapless":true,"gaps":[],"duplicates_refused":2,"relayed":0,
+	require.JSONEq(t, `{"sandbox_id":"b","last_sequence":5,"stored":5,"gapless":true,"gaps":[],"duplicates_rejected":2,"relayed":0,
 		"spools":[{"spool_id":"s","acknowledged":4},{"spool_id":"t","acknowledged":1}]}`, string(got.body))
 	w.exec(`DELETE FROM sandbox_events WHERE sequence IN (2, 3, 5)`)
 	broken := ok[client.Integrity](w.call(http.MethodGet, wire+"b/integrity", nil), http.StatusOK)

@@ -7,16 +7,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/spec"
 )
 
-// Integrity shows whether the events of a sandbox are 1..head, each once.
+// Integrity shows whether the events of a sandbox are 1..last_sequence, each once.
 type Integrity struct {
-	SandboxID string           `json:"sandbox_id" doc:"Sandbox whose events were counted."`
-	Head      int64            `json:"head" doc:"Last sequence: the highest number given to an event; 0: no event."`
-	Stored    int64            `json:"stored" doc:"Number of stored events, heartbeats included."`
-	Gapless   bool             `json:"gapless" doc:"true: each number from 1 to the last sequence is stored once, and no other."`
-	Gaps      []Gap            `json:"gaps" nullable:"false" doc:"Ranges of missing numbers, ascending, at most 100; empty: no event is missing."`
-	Refused   int64            `json:"duplicates_refused" doc:"Events that were sent again and not stored a second time."`
-	Relayed   int64            `json:"relayed" doc:"Highest number that the task's workflow has been told; 0: none."`
-	Spools    []SpoolWatermark `json:"spools" nullable:"false" doc:"Watermarks of the spools that sent batches, the first spool first; empty: no batch."`
+	SandboxID          string           `json:"sandbox_id" doc:"Sandbox whose events were counted."`
+	LastSequence       int64            `json:"last_sequence" doc:"Last sequence: the highest number given to an event; 0: no event."`
+	Stored             int64            `json:"stored" doc:"Number of stored events, heartbeats included."`
+	Gapless            bool             `json:"gapless" doc:"true: each number from 1 to the last sequence is stored once, and no other."`
+	Gaps               []Gap            `json:"gaps" nullable:"false" doc:"Ranges of missing numbers, ascending, at most 100; empty: no event is missing."`
+	DuplicatesRejected int64            `json:"duplicates_rejected" doc:"Events that were sent again and not stored a second time."`
+	Relayed            int64            `json:"relayed" doc:"Highest number that the task's workflow has been told; 0: none."`
+	Spools             []SpoolWatermark `json:"spools" nullable:"false" doc:"Watermarks of the spools that sent batches, the first spool first; empty: no batch."`
 }
 
 // Gap is a stretch of missing numbers, both ends included.

@@ -124,7 +124,7 @@ func readIntegrity(ctx context.Context, q *db.Queries, out *client.Integrity) er
 	if err != nil {
 		return err
 	}
-	out.Head, out.Relayed, out.Refused, out.Stored = box.LastSequence, box.Relayed, box.Duplicates, stored.Stored
+	out.LastSequence, out.Relayed, out.DuplicatesRejected, out.Stored = box.LastSequence, box.Relayed, box.Duplicates, stored.Stored
 	for _, g := range gaps {
 		out.Gaps = append(out.Gaps, client.Gap(g))
 	}

@@ -110,10 +110,10 @@ func (k *kit) whole(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !i.Gapless || i.Head == 0:
-		return "", k.wrong("Of %d events %d are stored, with %d gaps.", i.Head, i.Stored, len(i.Gaps))
+	case !i.Gapless || i.LastSequence == 0:
+		return "", k.wrong("Of %d events %d are stored, with %d gaps.", i.LastSequence, i.Stored, len(i.Gaps))
 	}
-	return fmt.Sprintf("1..%d are stored, each once.", i.Head), nil
+	return fmt.Sprintf("1..%d are stored, each once.", i.LastSequence), nil
 }
 
 // completes lets the agent go on that waits for a message, to its end.

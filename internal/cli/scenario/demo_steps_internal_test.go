@@ -37,7 +37,7 @@ func goodWorld() *world {
 	branch, url, now := "main", "file:///r#pull/1", time.Now()
 	pretty := "+" + prettyLine + "\n"
 	return &world{
-		ready: true, events: good(), integrity: client.Integrity{Head: 10, Stored: 10, Gapless: true},
+		ready: true, events: good(), integrity: client.Integrity{LastSequence: 10, Stored: 10, Gapless: true},
 		source: strings.Replace(program, plainLine, prettyLine, 1), diff: pretty, recorded: 1, history: 40, timeout: time.Minute,
 		task: client.Task{
 			ID: task.NewID(), Status: task.StatusCompleted, Branch: &branch, PullURL: &url, PullNumber: new(1),
@@ -124,7 +124,7 @@ func TestDemo_EachStepCanFail(t *testing.T) {
 		"its branch holds the program": {
 			func(w *world) { w.source = program }, func(w *world) { w.diff = "" }, func(w *world) { w.recorded = 2 }, func(w *world) { w.task.PullNumber = nil },
 		},
-		"its events are whole":     {func(w *world) { w.integrity.Gapless = false }, func(w *world) { w.integrity.Head = 0 }},
+		"its events are whole":     {func(w *world) { w.integrity.Gapless = false }, func(w *world) { w.integrity.LastSequence = 0 }},
 		"its sandbox is deleted":   {func(w *world) { w.boxes = append(w.boxes, w.boxes[0]) }, func(w *world) { w.boxes[0].VerifiedAt, w.timeout = nil, 20*time.Second }},
 		"Temporal has its history": {func(w *world) { w.history = 0 }},
 	}
