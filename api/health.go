@@ -109,7 +109,7 @@ func (a *API) offeredSandboxes(ctx context.Context) []string {
 	hosts, _ := a.deps.Hosts.Hosts(ctx) // without an answer no host is known
 	var offered []string
 	for _, name := range task.ProviderNames() {
-		reports := func(h client.Host) bool { return h.Beats && slices.Contains(h.Providers, name) }
+		reports := func(h client.Host) bool { return h.Online && slices.Contains(h.Providers, name) }
 		switch {
 		case task.ProviderOf(name).Machine && !slices.Contains(a.cfg.Shared, name) && !slices.ContainsFunc(hosts, reports):
 		case name == a.cfg.Provider:

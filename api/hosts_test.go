@@ -15,10 +15,10 @@ func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
 	admin, write := w.key(w.org, "admin"), w.key(w.org, "write")
 	_, err := w.store.HostSeen(t.Context(), "pc1", []string{"local"}, nil, 2)
 	require.NoError(t, err)
-	const hosts, lose = "/api/v1/hosts", "/api/v1/hosts/pc1/lost"
+	const hosts, lose = "/api/v1/hosts", "/api/v1/hosts/pc1/mark-lost"
 	w.call(http.MethodGet, hosts, nil, authorization, write).refused(http.StatusForbidden, "")
 	w.call(http.MethodPost, lose, nil, authorization, write).refused(http.StatusForbidden, "")
-	w.call(http.MethodPost, "/api/v1/hosts/pc2/lost", nil, authorization, admin).refused(http.StatusNotFound, "")
+	w.call(http.MethodPost, "/api/v1/hosts/pc2/mark-lost", nil, authorization, admin).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, lose, nil, authorization, admin).refused(http.StatusConflict, "")
 
 	listed := func() client.Host {
@@ -26,9 +26,9 @@ func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
 		require.Len(t, page.Items, 1)
 		return page.Items[0]
 	}
-	require.True(t, listed().Beats)
+	require.True(t, listed().Online)
 	w.exec(`UPDATE hosts SET seen_at = now() - interval '1 hour'`)
-	require.False(t, listed().Beats)
+	require.False(t, listed().Online)
 	require.NotNil(t, ok[client.Host](w.call(http.MethodPost, lose, nil, authorization, admin), http.StatusOK).LostAt)
 	require.NotNil(t, listed().LostAt)
 }

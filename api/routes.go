@@ -120,7 +120,7 @@ func (a *API) registerSandboxes() {
 		details{more: "How much omoi stores of each kind of data, and how much the next retention pass removes."})
 	add(sandboxes.on(accessAdmin, "GET /hosts", "list-hosts", "List hosts"), a.listHosts,
 		details{more: "All hosts on one page, the newest host heartbeat first."})
-	add(sandboxes.on(accessAdmin, "POST /hosts/{id}/lost", "mark-host-lost", "Mark a host as lost"), a.loseHost,
+	add(sandboxes.on(accessAdmin, "POST /hosts/{id}/mark-lost", "mark-host-lost", "Mark a host as lost"), a.loseHost,
 		details{more: "Marks all its sandboxes as lost too, and ends their attempts. 409 while the host sends heartbeats."})
 	add(sandboxes.on(accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox"), a.getSandbox,
 		details{more: "One sandbox, whether or not it still exists at its provider."})

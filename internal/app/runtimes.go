@@ -114,10 +114,10 @@ func (r runtimes) localHosts(ctx context.Context, provider string) ([]client.Hos
 		return nil, err
 	}
 	hosts = slices.DeleteFunc(hosts, func(h client.Host) bool { return h.LostAt != nil || !slices.Contains(h.Providers, provider) })
-	if len(hosts) > 0 && !hosts[0].Beats {
+	if len(hosts) > 0 && !hosts[0].Online {
 		return hosts[:1], nil
 	}
-	return slices.DeleteFunc(hosts, func(h client.Host) bool { return !h.Beats }), nil
+	return slices.DeleteFunc(hosts, func(h client.Host) bool { return !h.Online }), nil
 }
 
 // missingOn says on how many hosts the program is missing: a task may get any of them. Only admins may know their names.

@@ -42,12 +42,12 @@ func (l login) ForTask(_ context.Context, work task.Work) (map[string]string, er
 func TestAgentRuntime_WorksWithProgramOnEachHostAndCredential(t *testing.T) {
 	t.Parallel()
 	local := []string{task.ProviderLocal}
-	has := client.Host{Name: "has", Providers: local, Agents: []string{task.AgentClaude}, Beats: true}
-	lacks := client.Host{Name: "lacks", Providers: local, Beats: true}
+	has := client.Host{Name: "has", Providers: local, Agents: []string{task.AgentClaude}, Online: true}
+	lacks := client.Host{Name: "lacks", Providers: local, Online: true}
 	silent, docker := lacks, lacks
-	silent.Beats, docker.Providers = false, []string{task.ProviderDocker}
+	silent.Online, docker.Providers = false, []string{task.ProviderDocker}
 	last := has
-	last.Beats = false
+	last.Online = false
 	noProgram := func(lack, all int) string {
 		return fmt.Sprintf("The program claude is missing on %d of %d hosts. Next: omoi doctor on them", lack, all)
 	}

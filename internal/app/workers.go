@@ -38,11 +38,11 @@ func (c *core) queuesWithoutWorker(ctx context.Context) (what, next string, err 
 	online, missing := 0, []string{}
 	for _, h := range hosts {
 		switch {
-		case h.Beats:
+		case h.Online:
 			online++
-		case h.LostAt == nil && h.Live+h.Unverified > 0:
+		case h.LostAt == nil && h.Running+h.Unverified > 0:
 			missing = append(missing, fmt.Sprintf("No worker polls %s: host %s holds %d sandboxes and reported last at %s",
-				contract.QueueHost(h.ID), cmp.Or(h.Name, h.ID), h.Live+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
+				contract.QueueHost(h.ID), cmp.Or(h.Name, h.ID), h.Running+h.Unverified, h.SeenAt.UTC().Format(time.RFC3339)))
 			next = "start its worker, or omoi host list"
 		}
 	}
@@ -58,7 +58,7 @@ func (c *core) workersOnline(ctx context.Context) string {
 	hosts, _ := c.store.Hosts(ctx) // the check has told of an error
 	online := []string{}
 	for _, h := range hosts {
-		if h.Beats {
+		if h.Online {
 			online = append(online, fmt.Sprintf("%s, version %s, polls %s, %s and %s", cmp.Or(h.Name, h.ID), h.Version,
 				contract.QueueTasks, contract.QueueSandboxes, contract.QueueHost(h.ID)))
 		}

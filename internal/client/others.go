@@ -47,7 +47,7 @@ func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 
 // LoseHost declares a machine lost, with all that is on it; [task.CodeConflict] while it still reports.
 func (c *Client) LoseHost(ctx context.Context, id string) (Host, error) {
-	return answer[Host](ctx, c, call{method: http.MethodPost, path: item("hosts", id, "lost")})
+	return answer[Host](ctx, c, call{method: http.MethodPost, path: item("hosts", id, "mark-lost")})
 }
 
 // SendMessage puts a message into the inbox of a sandbox's agent. With a key that is not empty

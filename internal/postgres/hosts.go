@@ -34,8 +34,8 @@ func (s *Store) Hosts(ctx context.Context) ([]client.Host, error) {
 func hostRecord(r db.HostsRow) client.Host {
 	h := r.Host
 	return client.Host{
-		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: h.Capacity, SeenAt: h.SeenAt, LostAt: h.LostAt,
-		Beats: r.Beats, Live: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
+		ID: h.ID, Name: h.Name, Version: h.Version, Providers: h.Providers, Agents: h.Agents, Capacity: orNull(h.Capacity), SeenAt: h.SeenAt, LostAt: h.LostAt,
+		Online: r.Beats, Running: int(r.Live), Unverified: int(r.Unverified), Lost: int(r.Lost),
 	}
 }
 

@@ -61,11 +61,11 @@ func TestHostsAreListedWithTheirSandboxes(t *testing.T) {
 	hosts, err := w.store.Hosts(t.Context())
 	require.NoError(t, err)
 	require.Len(t, hosts, 2)
-	require.Equal(t, []any{"other", true, 3, []string{"claude"}}, []any{hosts[0].ID, hosts[0].Beats, hosts[0].Capacity, hosts[0].Agents})
+	require.Equal(t, []any{"other", true, 3, []string{"claude"}}, []any{hosts[0].ID, hosts[0].Online, *hosts[0].Capacity, hosts[0].Agents})
 	got := hosts[1]
 	require.WithinDuration(t, time.Now().Add(-time.Hour), got.SeenAt, time.Minute)
 	got.SeenAt = time.Time{}
-	require.Equal(t, client.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Live: 1, Unverified: 1}, got)
+	require.Equal(t, client.Host{ID: "host", Name: "pc1", Providers: []string{"local"}, Agents: []string{}, Running: 1, Unverified: 1}, got)
 }
 
 func TestAHostThatBeatsIsNotLost(t *testing.T) {
@@ -97,7 +97,7 @@ func TestALostHostTakesItsSandboxesWithIt(t *testing.T) {
 	for range 2 { // the second time changes nothing
 		h := w.loseHost("host")
 		require.NotNil(t, h.LostAt)
-		require.Equal(t, []int{0, 0, 2}, []int{h.Live, h.Unverified, h.Lost})
+		require.Equal(t, []int{0, 0, 2}, []int{h.Running, h.Unverified, h.Lost})
 	}
 	require.Equal(t, task.SandboxLost, w.ledger(id).State)
 	require.Nil(t, w.ledger(id).Salvage, "there was no work yet")

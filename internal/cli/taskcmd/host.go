@@ -24,10 +24,10 @@ func (s *session) hostTable(hosts []client.Host) {
 	list(s, hosts, "No host has reported yet. Next: omoi worker", heading, func(h client.Host) []string {
 		return []string{
 			render.OneLine(h.ID, 60), render.OneLine(h.Name, 40), s.hostState(h), moment(&h.SeenAt),
-			strconv.Itoa(h.Live), strconv.Itoa(h.Unverified), strconv.Itoa(h.Lost),
+			strconv.Itoa(h.Running), strconv.Itoa(h.Unverified), strconv.Itoa(h.Lost),
 		}
 	})
-	forgotten := func(h client.Host) bool { return !h.Beats && h.LostAt == nil && h.Live+h.Unverified > 0 }
+	forgotten := func(h client.Host) bool { return !h.Online && h.LostAt == nil && h.Running+h.Unverified > 0 }
 	if h := slices.IndexFunc(hosts, forgotten); h >= 0 {
 		s.hint("Start the worker of an offline host again, and its sandboxes are cleaned up. If it is lost for good: omoi host mark-lost %s",
 			render.OneLine(hosts[h].ID, 60))
@@ -38,7 +38,7 @@ func (s *session) hostState(h client.Host) string {
 	switch {
 	case h.LostAt != nil:
 		return s.style().Red("lost")
-	case h.Beats:
+	case h.Online:
 		return s.style().Green("online")
 	}
 	return s.style().Yellow("offline")
@@ -68,11 +68,11 @@ func hostOf(ctx context.Context, api *client.Client, ref string) (client.Host, e
 func (s *session) markLost(ctx context.Context, api *client.Client, host client.Host, yes bool) error {
 	id := render.OneLine(host.ID, 60)
 	switch {
-	case host.Beats:
+	case host.Online:
 		return task.Errorf(task.CodeConflict, "host %s is online. Next: stop its worker", id)
 	case !yes:
 		return exit.With(exit.NeedsYou, fmt.Errorf("this marks host %s as lost with its sandboxes (%d running, %d unverified): work that is not saved is lost, "+
-			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Live, host.Unverified))
+			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Running, host.Unverified))
 	}
 	lost, err := api.LoseHost(ctx, host.ID)
 	return s.answer(lost, err, func() {

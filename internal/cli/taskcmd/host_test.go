@@ -20,7 +20,7 @@ func withHosts(t *testing.T, hosts ...client.Host) (f *fakeAPI, lost *[]string) 
 	mux.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.Host]{Items: hosts})
 	})
-	mux.HandleFunc("POST /api/v1/hosts/{id}/lost", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /api/v1/hosts/{id}/mark-lost", func(w http.ResponseWriter, r *http.Request) {
 		*lost = append(*lost, r.PathValue("id"))
 		answer(w, http.StatusOK, client.Host{ID: r.PathValue("id"), Lost: 3})
 	})
@@ -33,8 +33,8 @@ func TestHosts(t *testing.T) {
 	t.Parallel()
 	seen := time.Now().Add(-2 * time.Hour)
 	f, _ := withHosts(t,
-		client.Host{ID: "here-aaaa", Name: "pc1", Beats: true, SeenAt: time.Now(), Live: 1},
-		client.Host{ID: "away-bbbb", SeenAt: seen, Live: 2, Unverified: 1},
+		client.Host{ID: "here-aaaa", Name: "pc1", Online: true, SeenAt: time.Now(), Running: 1},
+		client.Host{ID: "away-bbbb", SeenAt: seen, Running: 2, Unverified: 1},
 		client.Host{ID: "lost-cccc", SeenAt: seen, LostAt: &seen, Lost: 4},
 	)
 	got := f.omoi("host", "list")
@@ -53,8 +53,8 @@ func TestHosts(t *testing.T) {
 func TestHostsLost(t *testing.T) {
 	t.Parallel()
 	f, lost := withHosts(t,
-		client.Host{ID: "here-aaaa", Name: "pc1", Beats: true},
-		client.Host{ID: "away-bbbb", Name: "pc2", Live: 2, Unverified: 1}, client.Host{ID: "away-cccc"},
+		client.Host{ID: "here-aaaa", Name: "pc1", Online: true},
+		client.Host{ID: "away-bbbb", Name: "pc2", Running: 2, Unverified: 1}, client.Host{ID: "away-cccc"},
 	)
 	for ref, code := range map[string]int{"away": exit.Usage, "none": exit.Failed, "pc1": exit.Failed, "pc2": exit.NeedsYou, "": exit.Failed} {
 		require.Equal(t, code, f.omoi("host", "mark-lost", ref).code, ref)
