@@ -75,7 +75,7 @@ func (w *world) usedByWinners(takers []*taker, won int) {
 	for id, uses := range all {
 		m, err := w.store.Message(w.t.Context(), id)
 		require.NoError(w.t, err)
-		require.Equal(w.t, ingest.MessageTakenUp, m.State)
+		require.Equal(w.t, ingest.MessageAcknowledged, m.State)
 		for n, u := range uses {
 			require.Equal(w.t, m.Taker, u.taker, "message %s is used by the one who has won it", id)
 			if n == 0 {

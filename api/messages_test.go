@@ -63,14 +63,14 @@ func TestMessagesOverEachBus(t *testing.T) {
 
 		settled := soon(func() client.MessageReceipt { return w.one.receipt("/messages/" + id + "?wait=50s") })
 		require.True(t, w.other.win("b", id, "me"))
-		require.Equal(t, client.MessageTakenUp, (<-settled).State)
+		require.Equal(t, client.MessageAcknowledged, (<-settled).State)
 
 		second := w.other.say("b", "by an event")
 		w.one.take("b", "")
 		settled = soon(func() client.MessageReceipt { return w.one.receipt("/messages/" + second + "?wait=50s") })
 		w.other.call(http.MethodPost, wire+"b/events",
 			`{"event_type":"agent.message_injected","event_data":{"content":"by an event"}}`)
-		require.Equal(t, client.MessageTakenUp, (<-settled).State)
+		require.Equal(t, client.MessageAcknowledged, (<-settled).State)
 	})
 }
 
@@ -87,7 +87,7 @@ func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
 		require.Len(t, got, 1)
 		require.Equal(t, id, got[0].ID)
 		require.True(t, w.other.win("b", id, "me"))
-		require.Equal(t, client.MessageTakenUp, w.one.receipt("/messages/"+id+"?wait=50s").State)
+		require.Equal(t, client.MessageAcknowledged, w.one.receipt("/messages/"+id+"?wait=50s").State)
 	})
 }
 
@@ -158,7 +158,7 @@ func TestReceiptsOfMessages(t *testing.T) {
 	w.take(box, "")
 	given := w.receipt(path)
 	require.Equal(t, client.MessageDelivered, given.State)
-	require.Equal(t, 1, given.Deliveries)
+	require.Equal(t, 1, given.DeliveryCount)
 	require.NotNil(t, given.DeliveredAt)
 	require.True(t, w.win(box, id, ""))
 	require.NotNil(t, w.receipt(path).SettledAt)
@@ -188,7 +188,7 @@ func TestMessagesThatNobodyHearsHaveReceipts(t *testing.T) {
 		require.Contains(t, p.Detail, p.MessageID)
 		return w.receipt("/messages/" + p.MessageID + "?wait=25s")
 	}
-	require.Equal(t, client.MessageRefused, refused(http.StatusConflict).State)
+	require.Equal(t, client.MessageRejected, refused(http.StatusConflict).State)
 	require.Contains(t, refused(http.StatusConflict).Reason, "The task is failed")
 	w.exec(`UPDATE sandboxes SET state = 'gone' WHERE id = $1`, box)
 	require.Contains(t, refused(http.StatusGone).Reason, "gone")

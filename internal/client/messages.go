@@ -10,12 +10,12 @@ import (
 
 // States of a [MessageReceipt]. Those but the first two are settled.
 const (
-	MessageAccepted  = ingest.MessageAccepted
-	MessageDelivered = ingest.MessageDelivered
-	MessageTakenUp   = ingest.MessageTakenUp
-	MessageAnswered  = ingest.MessageAnswered
-	MessageExpired   = ingest.MessageExpired
-	MessageRefused   = ingest.MessageRefused
+	MessageAccepted     = ingest.MessageAccepted
+	MessageDelivered    = ingest.MessageDelivered
+	MessageAcknowledged = ingest.MessageAcknowledged
+	MessageAnswered     = ingest.MessageAnswered
+	MessageExpired      = ingest.MessageExpired
+	MessageRejected     = ingest.MessageRejected
 )
 
 // OutboxMessage is the body of POST /api/v1/sandboxes/{id}/outbox: what an agent says to

@@ -122,7 +122,7 @@ type Intervention struct {
 	State          string     `json:"state" enum:"planned,recorded,sent,refused,expired,withdrawn" doc:"planned until executed; sent once its message or command is accepted; recorded in shadow mode or for observe; refused, expired or withdrawn otherwise. More values may be added."`
 	Reason         string     `json:"reason" doc:"Why this level was chosen; then, after a semicolon, why the intervention was not executed."`
 	MessageID      string     `json:"message_id" doc:"Message of a nudge or an interrupt. Empty: none was sent."`
-	MessageState   string     `json:"message_state" enum:"accepted,delivered,taken_up,answered,expired,refused," doc:"Delivery status of that message; taken_up: acknowledged, refused: rejected. Empty: no message. More values may be added."`
+	MessageState   string     `json:"message_state" enum:"accepted,delivered,acknowledged,answered,expired,rejected," doc:"Delivery status of that message. Empty: no message. More values may be added."`
 	CommandID      string     `json:"command_id" doc:"Command of a replacement. Empty: none was accepted."`
 	CommandState   string     `json:"command_state" enum:"accepted,carried_out,too_late,refused," doc:"State of that command; carried_out: applied, refused: rejected. Empty: no command. More values may be added."`
 	PlannedAt      time.Time  `json:"planned_at" doc:"When the guardian decided on the intervention."`

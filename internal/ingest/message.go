@@ -25,14 +25,14 @@ const (
 
 // States of a message. Those but the first two are settled: nobody is given it any more.
 const (
-	MessageAccepted  = "accepted"
-	MessageDelivered = "delivered" // given out under a lease
-	MessageTakenUp   = "taken_up"  // one taker has won it, or has injected it
+	MessageAccepted     = "accepted"
+	MessageDelivered    = "delivered"    // given out under a lease
+	MessageAcknowledged = "acknowledged" // one taker has won it, or has injected it
 	// MessageAnswered: and has said so since, by agent.waiting, by agent.interrupted, or by
 	// an agent.message with in_reply_to.
 	MessageAnswered = "answered"
-	MessageExpired  = "expired" // the attempt ended first
-	MessageRefused  = "refused" // nobody was there when it was accepted
+	MessageExpired  = "expired"  // the attempt ended first
+	MessageRejected = "rejected" // nobody was there when it was accepted
 )
 
 // Bounds of messages.
@@ -70,13 +70,13 @@ type Message struct {
 	SenderKind string `json:"sender_kind" enum:"person,guardian,system,agent" doc:"Kind of sender; person: a user. More values may be added."`
 	SenderID   string `json:"sender_id" doc:"Name of the user's API key or login, or the sandbox ID of an agent; empty: unknown."`
 
-	State       string     `json:"state" enum:"accepted,delivered,taken_up,answered,expired,refused" doc:"Delivery status: accepted and delivered (leased) are open. More values may be added."`
-	Reason      string     `json:"reason" doc:"Why the message expired, was refused, or stays delivered; else empty."`
-	AcceptedAt  time.Time  `json:"accepted_at" doc:"When the server stored the message."`
-	DeliveredAt *time.Time `json:"delivered_at" doc:"When the message was last leased to a consumer; null: never."`
-	Deliveries  int        `json:"deliveries" doc:"Number of leases so far; a message is leased again after a lease ends without acknowledgement."`
-	SettledAt   *time.Time `json:"settled_at" doc:"When the delivery ended, so that no consumer gets the message again; null: open."`
-	AnsweredAt  *time.Time `json:"answered_at" doc:"When the agent reported that it acted on the message; null: not reported."`
+	State         string     `json:"state" enum:"accepted,delivered,acknowledged,answered,expired,rejected" doc:"Delivery status: accepted and delivered (leased) are open. More values may be added."`
+	Reason        string     `json:"reason" doc:"Why the message expired, was rejected, or stays delivered; else empty."`
+	AcceptedAt    time.Time  `json:"accepted_at" doc:"When the server stored the message."`
+	DeliveredAt   *time.Time `json:"delivered_at" doc:"When the message was last leased to a consumer; null: never."`
+	DeliveryCount int        `json:"delivery_count" doc:"Number of leases so far; a message is leased again after a lease ends without acknowledgement."`
+	SettledAt     *time.Time `json:"settled_at" doc:"When the delivery ended, so that no consumer gets the message again; null: open."`
+	AnsweredAt    *time.Time `json:"answered_at" doc:"When the agent reported that it acted on the message; null: not reported."`
 
 	Taker          string `json:"-"` // name of the taker that has won it; may be empty
 	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Set as TaskID

@@ -69,7 +69,7 @@ func TestMessage_NeverConfirmed(t *testing.T) {
 	final := func(id string, deliveries int) {
 		t.Helper()
 		m := b.message(id)
-		require.Equal(t, []any{ingest.MessageDelivered, deliveries, true}, []any{m.State, m.Deliveries, m.Settled()})
+		require.Equal(t, []any{ingest.MessageDelivered, deliveries, true}, []any{m.State, m.DeliveryCount, m.Settled()})
 		require.Contains(t, m.Reason, "never acknowledged")
 	}
 	final(first.ID, 3)
@@ -83,7 +83,7 @@ func TestMessage_NeverConfirmed(t *testing.T) {
 	b.endLeases()
 	require.Empty(t, b.lease(box))
 	b.inject(intake, box, event.AgentMessageInjected, map[string]any{"content": "three"})
-	require.Equal(t, ingest.MessageTakenUp, b.message(third.ID).State, "a late confirmation counts")
+	require.Equal(t, ingest.MessageAcknowledged, b.message(third.ID).State, "a late confirmation counts")
 	require.Empty(t, b.message(third.ID).Reason, "it was acknowledged after all")
 	b.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
 	final(second.ID, 1)
@@ -144,8 +144,8 @@ func TestALeaseThatRanOutIsDeliveredAgain(t *testing.T) {
 	require.True(t, b.ack(sandbox, first.ID, ""))
 	b.endLeases()
 	require.Equal(t, []string{"two"}, b.lease(sandbox))
-	require.Equal(t, 2, b.message(second.ID).Deliveries)
-	require.Equal(t, ingest.MessageTakenUp, b.message(first.ID).State)
+	require.Equal(t, 2, b.message(second.ID).DeliveryCount)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(first.ID).State)
 	require.NotNil(t, b.message(first.ID).SettledAt)
 }
 
@@ -177,10 +177,10 @@ func TestTheEventSettlesItsMessage(t *testing.T) {
 	waiting := b.say(sandbox, "", "not fetched")
 	b.exec(`UPDATE messages SET state = 'delivered', lease_until = now() WHERE content = 'same'`)
 	inject(map[string]any{"message_id": nil, "content": "same"}) // an old worker
-	require.Equal(t, ingest.MessageTakenUp, b.message(first.ID).State, "the oldest")
+	require.Equal(t, ingest.MessageAcknowledged, b.message(first.ID).State, "the oldest")
 	require.Equal(t, ingest.MessageDelivered, b.message(twin.ID).State)
 	inject(map[string]any{"message_id": twin.ID, "content": "whatever"})
-	require.Equal(t, ingest.MessageTakenUp, b.message(twin.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(twin.ID).State)
 	inject(map[string]any{"content": "not fetched"})
 	require.Equal(t, ingest.MessageAccepted, b.message(waiting.ID).State, "without an id only what was delivered")
 	inject(map[string]any{"message_id": "msg-0123456789ab"})
@@ -225,11 +225,11 @@ func TestAMessageIsAnswered(t *testing.T) {
 	require.True(t, b.ack(sandbox, acked.ID, "me"))
 	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"message_id": injected.ID})
 	b.inject(intake, other, "agent.waiting", nil)
-	require.Equal(t, ingest.MessageTakenUp, b.message(injected.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(injected.ID).State)
 	b.inject(intake, sandbox, "agent.waiting", nil)
 	require.Equal(t, ingest.MessageAnswered, b.message(injected.ID).State)
 	require.NotNil(t, b.message(injected.ID).AnsweredAt)
-	require.Equal(t, ingest.MessageTakenUp, b.message(acked.ID).State, "the agent may have waited before it saw it")
+	require.Equal(t, ingest.MessageAcknowledged, b.message(acked.ID).State, "the agent may have waited before it saw it")
 	b.inject(intake, other, "agent.message", map[string]any{"in_reply_to": replied.ID})
 	require.Equal(t, ingest.MessageDelivered, b.message(replied.ID).State, "of another sandbox")
 	b.inject(intake, sandbox, "agent.message", map[string]any{"content": "yes", "in_reply_to": replied.ID})
@@ -257,11 +257,11 @@ func TestAnAgentThatWaitsNamesWhatItHasAnswered(t *testing.T) {
 		b.inject(intake, sandbox, event.AgentMessageInjected, map[string]any{"message_id": m.ID})
 	}
 	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message": "a program says so"})
-	require.Equal(t, ingest.MessageTakenUp, b.message(said.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(said.ID).State)
 	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message_ids": []any{said.ID, 7, "no id"}})
 	b.inject(intake, sandbox, event.AgentWaiting, map[string]any{"message_ids": []any{}})
 	require.Equal(t, ingest.MessageAnswered, b.message(said.ID).State)
-	require.Equal(t, ingest.MessageTakenUp, b.message(unread.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(unread.ID).State)
 }
 
 // Who has won a message and could not use it says so: nobody takes it for said. What was answered
@@ -297,7 +297,7 @@ func TestAnIDOfAnotherSandboxSettlesNothing(t *testing.T) {
 	require.Equal(t, ingest.MessageDelivered, b.message(mine.ID).State)
 	require.Equal(t, ingest.MessageDelivered, b.message(theirs.ID).State)
 	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"content": "same"})
-	require.Equal(t, ingest.MessageTakenUp, b.message(mine.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(mine.ID).State)
 	require.Equal(t, ingest.MessageDelivered, b.message(theirs.ID).State)
 }
 
@@ -310,7 +310,7 @@ func TestALongMessageIsSettledByItsText(t *testing.T) {
 	m := b.say(sandbox, "", long)
 	require.Equal(t, []string{long}, b.lease(sandbox))
 	b.inject(intake, sandbox, "agent.message_injected", map[string]any{"content": long})
-	require.Equal(t, ingest.MessageTakenUp, b.message(m.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(m.ID).State)
 }
 
 func (b *bench) refuse(sandbox string, code task.Code) ingest.Message {
@@ -322,7 +322,7 @@ func (b *bench) refuse(sandbox string, code task.Code) ingest.Message {
 	require.Equal(b.t, stored.ID, id)
 	require.Contains(b.t, err.Error(), id)
 	receipt := b.message(id)
-	require.Equal(b.t, ingest.MessageRefused, receipt.State)
+	require.Equal(b.t, ingest.MessageRejected, receipt.State)
 	require.NotNil(b.t, receipt.SettledAt)
 	return receipt
 }
@@ -343,7 +343,7 @@ func TestMessagesToAnEndedAttempt(t *testing.T) {
 		require.NotNil(t, b.message(id).SettledAt)
 		require.False(t, b.ack(sandbox, id, "late"))
 	}
-	require.Equal(t, ingest.MessageTakenUp, b.message(taken.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(taken.ID).State)
 	require.Empty(t, b.lease(sandbox))
 	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "no other yet")
 	next := b.attempt(taskID, 2)
@@ -375,7 +375,7 @@ func TestMessagesToAnAgentThatHasLeft(t *testing.T) {
 	require.Equal(t, ingest.MessageExpired, b.message(open.ID).State)
 	require.Contains(t, b.message(open.ID).Reason, "left")
 	require.NotNil(t, b.message(open.ID).SettledAt)
-	require.Equal(t, ingest.MessageTakenUp, b.message(taken.ID).State)
+	require.Equal(t, ingest.MessageAcknowledged, b.message(taken.ID).State)
 	require.Contains(t, b.refuse(sandbox, task.CodeConflict).Reason, "has left")
 	b.inject(i, sandbox, event.AgentStarted, nil)
 	b.say(sandbox, "", "it is back")

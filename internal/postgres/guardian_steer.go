@@ -71,7 +71,7 @@ func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	if err != nil {
 		return err
 	}
-	iv.MessageID, iv.MessageState = stored.ID, stored.State
+	iv.MessageID, iv.MessageState = stored.ID, messageState(stored.State)
 	if refusal != "" {
 		return ingest.Refused(refusal, message(stored))
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // AcceptMessage stores a message for the agent of a sandbox. Where nobody listens any more it
-// is stored as refused, and the error names it ([ingest.RefusedOf]): [task.CodeGone] if the
+// is stored as rejected, and the error names it ([ingest.RefusedOf]): [task.CodeGone] if the
 // sandbox is gone, else [task.CodeConflict]. Other errors store nothing: [task.CodeInvalid],
 // [task.CodeExhausted] when too many wait, [task.CodeNotFound] for an unknown sandbox unless
 // it may be bare. A key that is known answers as [Store.MessageOfKey] does.
@@ -59,7 +59,7 @@ func putMessage(ctx context.Context, q *db.Queries, m ingest.NewMessage) (stored
 		return stored, "", err
 	}
 	if refusal != "" {
-		row.State = ingest.MessageRefused
+		row.State = messageRefused
 	}
 	stored, err = q.InsertMessage(ctx, row)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -203,10 +203,27 @@ func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) 
 func message(row db.Message) ingest.Message {
 	return ingest.Message{
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
-		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: row.State, Reason: row.Reason,
-		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, Deliveries: row.Deliveries,
+		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: messageState(row.State), Reason: row.Reason,
+		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, DeliveryCount: row.Deliveries,
 		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}
+}
+
+// Names of message states in the table, where the API has others.
+const (
+	messageTakenUp = "taken_up"
+	messageRefused = "refused"
+)
+
+// messageState returns the delivery status that the table has as stored.
+func messageState(stored string) string {
+	switch stored {
+	case messageTakenUp:
+		return ingest.MessageAcknowledged
+	case messageRefused:
+		return ingest.MessageRejected
+	}
+	return stored
 }
 
 // uuidForm is what the type uuid takes without a data error.
@@ -229,7 +246,7 @@ func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ing
 		}
 	}
 	m = message(row.Message)
-	if m.State == ingest.MessageRefused {
+	if m.State == ingest.MessageRejected {
 		return m, true, ingest.Refused(refusalIn(task.SandboxState(row.SandboxState)), m)
 	}
 	return m, true, nil

@@ -141,7 +141,7 @@ func (k *kit) settled(ctx context.Context, id string) (client.MessageReceipt, er
 		switch {
 		case err != nil:
 			return m, err
-		case m.State == client.MessageTakenUp || m.State == client.MessageAnswered:
+		case m.State == client.MessageAcknowledged || m.State == client.MessageAnswered:
 			return m, nil
 		case m.Settled():
 			return m, k.wrong("The message %s is %s: %s", m.ID, m.State, m.Reason)

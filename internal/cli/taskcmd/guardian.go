@@ -250,10 +250,7 @@ func interventionOf(ctx context.Context, api *client.Client, ref string) (string
 
 // stateWords is a state of the wire as text.
 func stateWords(state string) string {
-	switch state {
-	case client.MessageTakenUp:
-		return "acknowledged"
-	case "carried_out":
+	if state == "carried_out" {
 		return "applied"
 	}
 	return strings.ReplaceAll(state, "_", " ")

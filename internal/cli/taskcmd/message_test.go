@@ -32,7 +32,7 @@ func receipts(t *testing.T, f *fakeAPI, told ...client.MessageReceipt) {
 		answer(w, http.StatusOK, m)
 	})
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
-		if told[0].State == client.MessageRefused {
+		if told[0].State == client.MessageRejected {
 			answer(w, http.StatusConflict, client.Problem{Status: 409, Detail: "The message is refused: because.", Code: task.CodeConflict, MessageID: idM})
 			return
 		}
@@ -61,7 +61,7 @@ func atWork(t *testing.T, told ...client.MessageReceipt) *fakeAPI {
 
 func TestSendWaitsForItsReceipt(t *testing.T) {
 	t.Parallel()
-	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted}, client.MessageReceipt{State: client.MessageDelivered}, client.MessageReceipt{State: client.MessageTakenUp})
+	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted}, client.MessageReceipt{State: client.MessageDelivered}, client.MessageReceipt{State: client.MessageAcknowledged})
 	got := f.omoi("send", "-", "hello", "--wait")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "acknowledged")
@@ -69,7 +69,7 @@ func TestSendWaitsForItsReceipt(t *testing.T) {
 	require.Regexp(t, "^wait 2[45]", f.asked[0])
 	var m client.MessageReceipt
 	requireJSON(t, f.omoi("send", "-", "hello", "--wait=1m", "--json").out, &m)
-	require.Equal(t, client.MessageTakenUp, m.State)
+	require.Equal(t, client.MessageAcknowledged, m.State)
 	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait=0s").code)
 	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait", "30s").code)
 	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi message "+idM)
@@ -80,7 +80,7 @@ func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {
 	got := atWork(t, client.MessageReceipt{State: client.MessageExpired, Reason: "The attempt ended."}).omoi("send", "-", "hello", "--wait")
 	require.Equal(t, exit.Failed, got.code)
 	require.Contains(t, got.out, "The attempt ended.")
-	got = atWork(t, client.MessageReceipt{State: client.MessageRefused}).omoi("send", "-", "hello", "--wait")
+	got = atWork(t, client.MessageReceipt{State: client.MessageRejected}).omoi("send", "-", "hello", "--wait")
 	require.Equal(t, exit.Failed, got.code)
 	require.Contains(t, got.err, "because")
 	require.Contains(t, got.err, "omoi message "+idM)
@@ -99,7 +99,7 @@ func TestSendEndsWithItsTime(t *testing.T) {
 
 func TestSendToATaskWithoutAnAgent(t *testing.T) {
 	t.Parallel()
-	f := atWork(t, client.MessageReceipt{State: client.MessageRefused})
+	f := atWork(t, client.MessageReceipt{State: client.MessageRejected})
 	f.tasks[0].SandboxID, f.tasks[0].Status = nil, task.StatusPending
 	got := f.omoi("send", "-", "hello")
 	require.Equal(t, exit.Failed, got.code)
@@ -113,7 +113,7 @@ func TestSendToATaskWithoutAnAgent(t *testing.T) {
 func TestMessageShowsItsReceipt(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	f := atWork(t, client.MessageReceipt{State: client.MessageAnswered, DeliveredAt: &now, Deliveries: 2, SettledAt: &now, AnsweredAt: &now})
+	f := atWork(t, client.MessageReceipt{State: client.MessageAnswered, DeliveredAt: &now, DeliveryCount: 2, SettledAt: &now, AnsweredAt: &now})
 	got := f.omoi("message", idM)
 	require.Zero(t, got.code, got.err)
 	for _, word := range []string{idM, "hello", "accepted", "delivered", "acknowledged", "answered", "2 times"} {
@@ -121,7 +121,7 @@ func TestMessageShowsItsReceipt(t *testing.T) {
 	}
 	var m client.MessageReceipt
 	requireJSON(t, f.omoi("message", idM, "--json").out, &m)
-	require.Equal(t, 2, m.Deliveries)
+	require.Equal(t, 2, m.DeliveryCount)
 	require.Equal(t, exit.Usage, f.omoi("message").code)
 }
 

@@ -110,7 +110,7 @@ func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
 	require.Contains(t, f.omoi("guardian", "interventions").err, "No interventions")
 	f.steps = []client.Intervention{
-		{ID: idA, TaskID: idA, Attempt: 1, Level: guardian.LevelNudge, State: "sent", MessageState: "taken_up", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
+		{ID: idA, TaskID: idA, Attempt: 1, Level: guardian.LevelNudge, State: "sent", MessageState: "acknowledged", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
 		{ID: idB, TaskID: idA, Attempt: 1, Level: guardian.LevelInterrupt, State: "recorded", Shadow: true},
 		{ID: idC, TaskID: idA, Attempt: 1, Level: guardian.LevelObserve, State: "recorded", Shadow: true},
 	}

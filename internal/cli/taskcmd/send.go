@@ -119,7 +119,7 @@ func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wa
 	if err := s.receipt(m); err != nil {
 		return err
 	}
-	if m.State == client.MessageExpired || m.State == client.MessageRefused {
+	if m.State == client.MessageExpired || m.State == client.MessageRejected {
 		return exit.With(exit.Failed, nil)
 	}
 	return nil
@@ -157,8 +157,8 @@ func (s *session) receipt(m client.MessageReceipt) error {
 			s.say("  %-12s %s", at.what, moment(at.when))
 		}
 	}
-	if m.Deliveries > 1 {
-		s.say("  delivered %d times: it was not acknowledged in time", m.Deliveries)
+	if m.DeliveryCount > 1 {
+		s.say("  delivered %d times: it was not acknowledged in time", m.DeliveryCount)
 	}
 	return nil
 }
