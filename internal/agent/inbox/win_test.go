@@ -45,7 +45,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 		require.Equal(t, last.used, m.ID)
 		stop()
 		for _, path := range a.paths[:len(foreign)+1] {
-			require.Contains(t, path, "/messages/1/ack?taker=")
+			require.Contains(t, path, "/messages/1/ack?consumer_id=")
 		}
 	}
 }
