@@ -84,7 +84,7 @@ func idKinds() map[string]string {
 	return map[string]string{
 		"tasks": "task", "projects": "project", "tickets": "ticket", "commands": "command", "api-keys": "API key",
 		"organizations": "organization",
-		"interventions": "intervention", "actions": "action", "messages": "message", "visits": "visit",
+		"interventions": "intervention", "actions": "action", "messages": "message", "access-sessions": "access session",
 	}
 }
 

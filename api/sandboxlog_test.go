@@ -107,31 +107,31 @@ func TestALogAndVisitsAreOfTheirOrganization(t *testing.T) {
 	box := w.local(newTask())
 	other := startOn(t, w.pool, w.bus, func(c *api.Config) { c.Organization = w.strangers(); c.Open = true })
 	other.call(http.MethodGet, wire+box+"/log", nil).refused(http.StatusNotFound, "")
-	other.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}).refused(http.StatusNotFound, "")
+	other.call(http.MethodPost, wire+box+"/access-sessions", client.CreateAccessSessionRequest{Kind: "exec"}).refused(http.StatusNotFound, "")
 }
 
 func TestAVisitIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
-	path := wire + box + "/visits"
-	in := client.NewVisit{Kind: "exec", What: "curl -H 'Authorization: Bearer abcdefghij'"}
-	got := ok[client.BegunVisit](w.call(http.MethodPost, path, in), http.StatusCreated)
+	path := wire + box + "/access-sessions"
+	in := client.CreateAccessSessionRequest{Kind: "exec", Summary: "curl -H 'Authorization: Bearer abcdefghij'"}
+	got := ok[client.StartedAccessSession](w.call(http.MethodPost, path, in), http.StatusCreated)
 	require.Equal(t, []any{"open", "exec", box, 1, "h"},
-		[]any{got.Visit.Visitor, got.Visit.Kind, got.Labels.SandboxID, got.Labels.Attempt, got.Sandbox.HostID})
-	require.NotContains(t, got.Visit.What, "abcdefghij")
+		[]any{got.AccessSession.User, got.AccessSession.Kind, got.Labels.SandboxID, got.Labels.Attempt, got.Sandbox.HostID})
+	require.NotContains(t, got.AccessSession.Summary, "abcdefghij")
 	require.NotEmpty(t, got.Labels.Installation)
-	end := path + "/" + got.Visit.ID + "/end"
-	require.Equal(t, http.StatusNoContent, w.call(http.MethodPost, end, client.VisitEnd{Outcome: "exit code 0"}).status)
-	w.call(http.MethodPost, end, client.VisitEnd{Outcome: "again"}).refused(http.StatusNotFound, "")
+	end := path + "/" + got.AccessSession.ID + "/end"
+	require.Equal(t, http.StatusNoContent, w.call(http.MethodPost, end, client.EndAccessSessionRequest{Outcome: "exit code 0"}).status)
+	w.call(http.MethodPost, end, client.EndAccessSessionRequest{Outcome: "again"}).refused(http.StatusNotFound, "")
 	receipt := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+got.Labels.TaskID+"/receipt", nil),
 		http.StatusOK)
 	require.Equal(t, "exit code 0", receipt.Visits[0].Outcome)
 
-	w.call(http.MethodPost, path, client.NewVisit{Kind: "look"}).refused(422, "body.kind")
+	w.call(http.MethodPost, path, client.CreateAccessSessionRequest{Kind: "look"}).refused(422, "body.kind")
 	w.exec(`UPDATE sandboxes SET state = 'gone' WHERE id = $1`, box)
 	w.call(http.MethodPost, path, in).refused(http.StatusGone, "")
-	w.call(http.MethodPost, wire+w.begin(w.task(newTask()))+"/visits", in).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, wire+w.begin(w.task(newTask()))+"/access-sessions", in).refused(http.StatusConflict, "")
 }
 
 // Neither those who may read and write nor the sandbox itself go into sandboxes.
@@ -140,12 +140,12 @@ func TestVisitsAreForAdmins(t *testing.T) {
 	w := start(t, func(*api.Config) {})
 	const box = "abc" // any
 	for _, scope := range []string{"read", "write"} {
-		w.call(http.MethodPost, wire+box+"/visits", client.NewVisit{Kind: "exec"}, authorization, w.key(w.org, scope)).
+		w.call(http.MethodPost, wire+box+"/access-sessions", client.CreateAccessSessionRequest{Kind: "exec"}, authorization, w.key(w.org, scope)).
 			refused(http.StatusForbidden, "")
 		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, scope)).
 			refused(http.StatusForbidden, "")
 	}
-	w.call(http.MethodPost, wire+"abc/visits", client.NewVisit{Kind: "exec"}, authorization, "Bearer "+w.ring.Mint("abc")).
+	w.call(http.MethodPost, wire+"abc/access-sessions", client.CreateAccessSessionRequest{Kind: "exec"}, authorization, "Bearer "+w.ring.Mint("abc")).
 		refused(http.StatusForbidden, "")
 	require.NotEmpty(t, ok[client.Installation](
 		w.call(http.MethodGet, "/api/v1/installation", nil, authorization, w.key(w.org, "admin")), http.StatusOK,

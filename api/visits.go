@@ -22,12 +22,14 @@ type Visits interface {
 
 func (a *API) registerVisits() {
 	box := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
-	add(box.on(accessAdmin, "POST /visits", "begin-visit", "Start an access session"), a.beginVisit, details{
+	start := box.on(accessAdmin, "POST /access-sessions", "start-access-session", "Start an access session")
+	add(start, a.beginVisit, details{
 		more: "Records who accesses the sandbox and how, before the access, and returns provider, host and labels. " +
 			"410 if the sandbox is deleted or lost, 409 if its agent runs outside omoi.", status: http.StatusCreated,
 		fails: []int{http.StatusGone},
 	})
-	add(box.on(accessAdmin, "POST /visits/{visit_id}/end", "end-visit", "End an access session"), a.endVisit,
+	end := box.on(accessAdmin, "POST /access-sessions/{access_session_id}/end", "end-access-session", "End an access session")
+	add(end, a.endVisit,
 		details{
 			more:   "Records how the session ended; only the first report counts, and 404 answers further ones.",
 			status: http.StatusNoContent,
@@ -37,12 +39,12 @@ func (a *API) registerVisits() {
 type beginVisitIn struct {
 	SandboxPath
 
-	Body client.NewVisit
+	Body client.CreateAccessSessionRequest
 }
 
 // beginVisit writes down first, so that nobody goes in unseen. What a person typed is kept
 // without what has the form of a secret.
-func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.BegunVisit], error) {
+func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.StartedAccessSession], error) {
 	who := callerOf(ctx)
 	box, err := a.deps.Sandboxes.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)
 	switch {
@@ -54,20 +56,20 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.",
 			box.ID, box.State)
 	}
-	visit, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
-		SandboxID: box.ID, Visitor: who.name, Kind: in.Body.Kind, What: redact.Scrub(in.Body.What, nil),
+	session, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
+		SandboxID: box.ID, User: who.name, Kind: in.Body.Kind, Summary: redact.Scrub(in.Body.Summary, nil),
 	})
-	return body(client.BegunVisit{Visit: visit, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)
+	return body(client.StartedAccessSession{AccessSession: session, Sandbox: box, Labels: client.SandboxLabels(labels)}, err)
 }
 
 type endVisitIn struct {
 	SandboxPath
 
-	VisitID string `path:"visit_id" doc:"UUID of the access session, from the answer that started the session"`
-	Body    client.VisitEnd
+	ID   string `path:"access_session_id" doc:"UUID of the access session, from the answer that started the session"`
+	Body client.EndAccessSessionRequest
 }
 
 func (a *API) endVisit(ctx context.Context, in *endVisitIn) (*struct{}, error) {
-	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.VisitID,
+	return nil, a.deps.Visits.EndVisit(ctx, callerOf(ctx).organization, in.SandboxID, in.ID,
 		redact.Scrub(in.Body.Outcome, nil))
 }

@@ -17,10 +17,10 @@ func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error
 	return answer[TaskReceipt](ctx, c, call{path: item("tasks", taskID, "receipt")})
 }
 
-// NewVisit is the body of POST /api/v1/sandboxes/{id}/visits.
-type NewVisit struct {
-	Kind string `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accesses the sandbox: a shell, one command, or a copy into or out of it."`
-	What string `json:"what" maxLength:"4000" doc:"Command or path, for the record; omoi removes what looks like a secret."`
+// CreateAccessSessionRequest is the body of POST /api/v1/sandboxes/{id}/access-sessions.
+type CreateAccessSessionRequest struct {
+	Kind    string `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accesses the sandbox: a shell, one command, or a copy into or out of it."`
+	Summary string `json:"summary" maxLength:"4000" doc:"Command or path, for the record; omoi removes what looks like a secret."`
 }
 
 // SandboxLabels are those under which a provider knows a sandbox.
@@ -31,15 +31,15 @@ type SandboxLabels struct {
 	SandboxID    string `json:"sandbox_id" doc:"Sandbox ID in the API."`
 }
 
-// BegunVisit says where the sandbox is that an operator accesses.
-type BegunVisit struct {
-	Visit   receipt.AccessSession `json:"visit" doc:"Recorded access session; its id ends the session."`
-	Sandbox Sandbox               `json:"sandbox" doc:"Sandbox with its provider, provider ID and host."`
-	Labels  SandboxLabels         `json:"labels" doc:"Labels of the sandbox at its provider: access only a sandbox that carries all of them."`
+// StartedAccessSession says where the sandbox is that an operator accesses.
+type StartedAccessSession struct {
+	AccessSession receipt.AccessSession `json:"access_session" doc:"Recorded access session; its id ends the session."`
+	Sandbox       Sandbox               `json:"sandbox" doc:"Sandbox with its provider, provider ID and host."`
+	Labels        SandboxLabels         `json:"labels" doc:"Labels of the sandbox at its provider: access only a sandbox that carries all of them."`
 }
 
-// VisitEnd is how an access session ended.
-type VisitEnd struct {
+// EndAccessSessionRequest says how an access session ended.
+type EndAccessSessionRequest struct {
 	Outcome string `json:"outcome" maxLength:"1000" doc:"How the session ended, for example the exit code; omoi removes what looks like a secret."`
 }
 
@@ -59,23 +59,25 @@ type Installation struct {
 	ID string `json:"id" doc:"UUID in the labels of all sandboxes of this installation."`
 }
 
-// Installation returns the server's own; it needs the scope admin, and so do visits.
+// Installation returns the server's own; it needs the scope admin, and so do access sessions.
 func (c *Client) Installation(ctx context.Context) (Installation, error) {
 	return answer[Installation](ctx, c, call{path: prefix + "/installation"})
 }
 
-// BeginVisit writes down that a person goes into a sandbox, and returns where it is.
-func (c *Client) BeginVisit(ctx context.Context, sandboxID string, in NewVisit) (BegunVisit, error) {
-	return answer[BegunVisit](ctx, c, call{
-		method: http.MethodPost, path: item("sandboxes", sandboxID, "visits"), body: in,
+// StartAccessSession records that an operator accesses a sandbox, and returns where it is.
+func (c *Client) StartAccessSession(
+	ctx context.Context, sandboxID string, in CreateAccessSessionRequest,
+) (StartedAccessSession, error) {
+	return answer[StartedAccessSession](ctx, c, call{
+		method: http.MethodPost, path: item("sandboxes", sandboxID, "access-sessions"), body: in,
 	})
 }
 
-// EndVisit writes down how it ended.
-func (c *Client) EndVisit(ctx context.Context, sandboxID, visitID, outcome string) error {
+// EndAccessSession records how an access session ended.
+func (c *Client) EndAccessSession(ctx context.Context, sandboxID, id, outcome string) error {
 	_, err := c.do(ctx, call{
-		method: http.MethodPost, path: item("sandboxes", sandboxID, "visits", visitID, "end"),
-		body: VisitEnd{Outcome: outcome},
+		method: http.MethodPost, path: item("sandboxes", sandboxID, "access-sessions", id, "end"),
+		body: EndAccessSessionRequest{Outcome: outcome},
 	}, nil)
 	return err
 }

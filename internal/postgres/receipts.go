@@ -42,7 +42,7 @@ func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (rec
 
 func visitRecord(v db.AccessSession) receipt.AccessSession {
 	return receipt.AccessSession{
-		ID: v.ID, SandboxID: v.SandboxID, Visitor: v.Visitor, Kind: v.Kind, What: v.What,
-		BeganAt: v.BeganAt, EndedAt: v.EndedAt, Outcome: v.Outcome,
+		ID: v.ID, SandboxID: v.SandboxID, User: v.Visitor, Kind: v.Kind, Summary: v.What,
+		StartedAt: v.BeganAt, EndedAt: v.EndedAt, Outcome: v.Outcome,
 	}
 }

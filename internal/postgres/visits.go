@@ -22,7 +22,7 @@ func (s *Store) BeginVisit(ctx context.Context, organizationID string, v receipt
 		return v, labels, err
 	}
 	made, err := s.q.BeginVisit(ctx, db.BeginVisitParams{
-		ID: task.NewID(), OrganizationID: orNull(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.Visitor), Kind: v.Kind, What: storable(v.What),
+		ID: task.NewID(), OrganizationID: orNull(organizationID), SandboxID: v.SandboxID, Visitor: storable(v.User), Kind: v.Kind, What: storable(v.Summary),
 	})
 	return visitRecord(made), labels, translate("note a visit to sandbox "+v.SandboxID, err)
 }

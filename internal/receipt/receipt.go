@@ -35,10 +35,10 @@ type DeletionReceipt struct {
 type AccessSession struct {
 	ID        string     `json:"id" doc:"UUID of the access session."`
 	SandboxID string     `json:"sandbox_id" doc:"Sandbox that was accessed."`
-	Visitor   string     `json:"visitor" doc:"Name of the user, or of the API key, who accessed the sandbox."`
+	User      string     `json:"user" doc:"Name of the user, or of the API key, who accessed the sandbox."`
 	Kind      string     `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accessed the sandbox. More values may be added."`
-	What      string     `json:"what" doc:"Command or path, without secrets."`
-	BeganAt   time.Time  `json:"began_at" doc:"When the access session was recorded, before the access."`
+	Summary   string     `json:"summary" doc:"Command or path, without secrets."`
+	StartedAt time.Time  `json:"started_at" doc:"When the access session was recorded, before the access."`
 	EndedAt   *time.Time `json:"ended_at" doc:"When the end was reported; null: open, or the end was never reported."`
 	Outcome   string     `json:"outcome" doc:"How the session ended, as its client reported; empty: not reported."`
 }

@@ -68,8 +68,8 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("")
 	}
 	for _, v := range r.Visits {
-		s.say("Session    %s by %s in %s: %s %s%s", v.BeganAt.Local().Format(time.DateTime), render.OneLine(v.Visitor, 60), render.Short(v.SandboxID),
-			v.Kind, render.OneLine(v.What, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
+		s.say("Session    %s by %s in %s: %s %s%s", v.StartedAt.Local().Format(time.DateTime), render.OneLine(v.User, 60), render.Short(v.SandboxID),
+			v.Kind, render.OneLine(v.Summary, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
 	}
 	for _, v := range r.Reviews {
 		s.say("Validated  %s  %s", v.CreatedAt.Local().Format(time.DateTime), render.OneLine(v.Words(r.Rounds), 300))

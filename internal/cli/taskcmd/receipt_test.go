@@ -21,7 +21,7 @@ func TestReceiptOfATask(t *testing.T) {
 		ID: "abcdefghijklmnopqrstuvwxyz", Provider: "daytona", TaskID: idA, Attempt: 1, State: task.SandboxGone, CreatedAt: now,
 		ProviderCreatedAt: &now, GoneAt: &now, VerifiedAt: &now, SecondsAlive: 12.34, CostUSD: new(0.5), Cost: &task.Money{Amount: 0.0003, Currency: "EUR"},
 	}}
-	f.visits = []receipt.AccessSession{{SandboxID: "abcdefghijklmnopqrstuvwxyz", Visitor: "key ops", Kind: "exec", What: "ls", Outcome: "exit code 0", BeganAt: now}}
+	f.visits = []receipt.AccessSession{{SandboxID: "abcdefghijklmnopqrstuvwxyz", User: "key ops", Kind: "exec", Summary: "ls", Outcome: "exit code 0", StartedAt: now}}
 	got := f.omoi("receipt", "-")
 	require.Zero(t, got.code, got.err)
 	for _, text := range []string{
@@ -119,7 +119,7 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	f, now := newFake(t), time.Now()
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
 	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderDaytona, TaskID: idA, Attempt: 1, State: task.SandboxGone, ProviderCreatedAt: &now, GoneAt: &now}}
-	f.visits = []receipt.AccessSession{{SandboxID: boxID, Kind: "exec", What: "a"}, {SandboxID: boxID, Kind: "exec", What: "b"}}
+	f.visits = []receipt.AccessSession{{SandboxID: boxID, Kind: "exec", Summary: "a"}, {SandboxID: boxID, Kind: "exec", Summary: "b"}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code, "it is not verified")
 	require.Contains(t, got.out, "not yet: deleted; the second absence check runs at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))

@@ -32,13 +32,13 @@ const execExample = `  omoi sandbox exec - -- git status
 // visit is a person in a sandbox.
 type visit struct {
 	api      *client.Client
-	begun    client.BegunVisit
+	begun    client.StartedAccessSession
 	provider sandbox.Provider
 	labels   sandbox.Labels
 }
 
 // enter asks the server and opens the provider. The caller leaves.
-func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.NewVisit) (*visit, error) {
+func (s *session) enter(ctx context.Context, api *client.Client, ref string, in client.CreateAccessSessionRequest) (*visit, error) {
 	box, err := s.boxOf(ctx, api, ref)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *session) enter(ctx context.Context, api *client.Client, ref string, in 
 	if err != nil {
 		return nil, err
 	}
-	begun, err := api.BeginVisit(ctx, box.ID, in)
+	begun, err := api.StartAccessSession(ctx, box.ID, in)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (v *visit) leave(ctx context.Context, code int, err error) error {
 	if interrupted {
 		outcome, err = "interrupted", exit.With(exit.Interrupted, nil)
 	}
-	noted := v.api.EndVisit(ctx, v.begun.Sandbox.ID, v.begun.Visit.ID, render.Cut(outcome, 1000))
+	noted := v.api.EndAccessSession(ctx, v.begun.Sandbox.ID, v.begun.AccessSession.ID, render.Cut(outcome, 1000))
 	switch {
 	case err != nil:
 		return err
@@ -101,7 +101,7 @@ func (s *session) sandboxExec() *cobra.Command {
 			return nil
 		},
 		func(ctx context.Context, api *client.Client, args []string) error {
-			v, err := s.enter(ctx, api, args[0], client.NewVisit{Kind: "exec", What: render.Cut(strings.Join(args[1:], " "), 4000)})
+			v, err := s.enter(ctx, api, args[0], client.CreateAccessSessionRequest{Kind: "exec", Summary: render.Cut(strings.Join(args[1:], " "), 4000)})
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (s *session) input() io.Reader {
 
 func (s *session) sandboxShell() *cobra.Command {
 	cmd := s.verb("shell <sandbox>", "Open a shell in a sandbox", exactly(1, boxArg), func(ctx context.Context, api *client.Client, args []string) error {
-		v, err := s.enter(ctx, api, args[0], client.NewVisit{Kind: "shell", What: "an interactive shell"})
+		v, err := s.enter(ctx, api, args[0], client.CreateAccessSessionRequest{Kind: "shell", Summary: "an interactive shell"})
 		if err != nil {
 			return err
 		}

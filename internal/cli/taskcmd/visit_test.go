@@ -77,17 +77,17 @@ func (p *place) Delete(_ context.Context, l sandbox.Labels) error {
 }
 
 func (f *fakeAPI) serveVisits(mux *http.ServeMux) {
-	mux.HandleFunc("POST /api/v1/sandboxes/{id}/visits", func(w http.ResponseWriter, r *http.Request) {
-		var in client.NewVisit
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/access-sessions", func(w http.ResponseWriter, r *http.Request) {
+		var in client.CreateAccessSessionRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
-		f.locked(func() { f.asked = append(f.asked, "visit "+in.Kind+" "+in.What) })
-		answer(w, http.StatusCreated, client.BegunVisit{
-			Visit: receipt.AccessSession{ID: idA}, Sandbox: client.Sandbox{ID: r.PathValue("id"), HostID: "h7"},
+		f.locked(func() { f.asked = append(f.asked, "visit "+in.Kind+" "+in.Summary) })
+		answer(w, http.StatusCreated, client.StartedAccessSession{
+			AccessSession: receipt.AccessSession{ID: idA}, Sandbox: client.Sandbox{ID: r.PathValue("id"), HostID: "h7"},
 			Labels: client.SandboxLabels{Installation: "ours", SandboxID: r.PathValue("id")},
 		})
 	})
-	mux.HandleFunc("POST /api/v1/sandboxes/{id}/visits/{visit}/end", func(w http.ResponseWriter, r *http.Request) {
-		var in client.VisitEnd
+	mux.HandleFunc("POST /api/v1/sandboxes/{id}/access-sessions/{session}/end", func(w http.ResponseWriter, r *http.Request) {
+		var in client.EndAccessSessionRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { f.asked = append(f.asked, "end "+in.Outcome) })
 		w.WriteHeader(http.StatusNoContent)
