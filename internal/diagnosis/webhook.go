@@ -75,12 +75,12 @@ func (s *Service) Send(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break // its lease runs out, and somebody tries again
 		}
-		state, said := explain.DeliveryDone, ""
+		state, said := explain.DeliveryDelivered, ""
 		if problem != nil {
-			state, said = explain.DeliveryHeld, problem.Error()
+			state, said = explain.DeliveryPending, problem.Error()
 			s.deps.Log.WarnContext(ctx, "webhook not taken", slog.String("delivery_id", d.ID), slog.Int("tries", d.Tries), slog.String("error", said))
 			if d.Age > DeliveryWindow {
-				state = explain.DeliveryGivenUp
+				state = explain.DeliveryFailed
 			}
 		}
 		errs = append(errs, s.deps.Store.SettleDelivery(ctx, d.ID, state, said, DeliveryPause(d.Tries)))

@@ -112,11 +112,11 @@ func TestAWebhookIsSignedAndRepeatedUntilItIsTaken(t *testing.T) {
 	b := &box{due: []diagnosis.DueDelivery{{ID: "d1", Body: `{"id":"d1"}`}}}
 	s := sender(b, r.url, true)
 	require.NoError(t, s.Send(t.Context()))
-	require.Equal(t, []any{explain.DeliveryHeld, "the receiver answered 500", 10 * time.Second}, []any{b.state, b.said, b.pause})
+	require.Equal(t, []any{explain.DeliveryPending, "the receiver answered 500", 10 * time.Second}, []any{b.state, b.said, b.pause})
 	require.NoError(t, s.Send(t.Context()))
 	require.Equal(t, []any{"the receiver answered 302", 20 * time.Second}, []any{b.said, b.pause}, "nobody is followed")
 	require.NoError(t, s.Send(t.Context()))
-	require.Equal(t, []any{explain.DeliveryDone, ""}, []any{b.state, b.said})
+	require.Equal(t, []any{explain.DeliveryDelivered, ""}, []any{b.state, b.said})
 	require.Len(t, r.posts, 3)
 	for _, p := range r.posts {
 		at := p.header.Get("X-Omoi-Timestamp")
@@ -142,7 +142,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	b := &box{due: []diagnosis.DueDelivery{{ID: "d1", Body: `{}`, Age: 4 * 24 * time.Hour}}}
 	require.NoError(t, sender(b, r.url, false).Send(t.Context()))
 	require.Empty(t, r.posts)
-	require.Equal(t, explain.DeliveryGivenUp, b.state, "after three days nobody tries on")
+	require.Equal(t, explain.DeliveryFailed, b.state, "after three days nobody tries on")
 	require.Contains(t, b.said, "no public address")
 	require.NotContains(t, b.said, "in-the-address", "an address may hold a secret")
 }

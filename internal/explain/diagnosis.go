@@ -65,16 +65,16 @@ type Diagnosis struct {
 
 // States of a delivery.
 const (
-	DeliveryHeld    = "held"     // it is tried, and tried again
-	DeliveryDone    = "done"     // the receiver has answered with a 2xx
-	DeliveryGivenUp = "given_up" // it was tried for three days
+	DeliveryPending   = "pending"   // sent again later
+	DeliveryDelivered = "delivered" // the receiver answered with a 2xx
+	DeliveryFailed    = "failed"    // sent in vain for three days
 )
 
 // Delivery is what became of a webhook.
 type Delivery struct {
 	ID          string     `json:"id" doc:"UUID of the delivery, the same in every attempt: a receiver detects duplicates by it."`
-	State       string     `json:"state" enum:"held,done,given_up" doc:"held: to be sent again. done: accepted by the receiver. given_up: failed for three days. More values may be added."`
-	Tries       int        `json:"tries" doc:"Number of requests to the receiver so far."`
+	State       string     `json:"state" enum:"pending,delivered,failed" doc:"pending: to be sent again. delivered: accepted by the receiver. failed: given up after three days. More values may be added."`
+	Attempts    int        `json:"attempts" doc:"Number of requests to the receiver so far."`
 	Error       string     `json:"error" doc:"Error of the newest request; empty: none failed."`
 	DeliveredAt *time.Time `json:"delivered_at" doc:"When the receiver accepted the webhook; null: not accepted."`
 }

@@ -142,7 +142,7 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 		d.Evidence = []explain.Evidence{}
 	}
 	if r.DeliveryID != "" {
-		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: r.DeliveryState, Tries: r.Tries, Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
+		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: deliveryState(r.DeliveryState), Attempts: r.Tries, Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
 	}
 	return d
 }
@@ -202,7 +202,25 @@ func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most in
 	}), translate("take webhooks to send", err)
 }
 
-// SettleDelivery notes what became of a try; one that stays held is due again after pause.
+// deliveryStates are the states of webhook deliveries, with their names in the table.
+func deliveryStates() map[string]string {
+	return map[string]string{
+		explain.DeliveryPending: "held", explain.DeliveryDelivered: "done", explain.DeliveryFailed: "given_up",
+	}
+}
+
+func storedDelivery(state string) string { return deliveryStates()[state] }
+
+func deliveryState(stored string) string {
+	for state, name := range deliveryStates() {
+		if name == stored {
+			return state
+		}
+	}
+	return stored
+}
+
+// SettleDelivery records the outcome of a request; a delivery that stays pending is due again after pause.
 func (s *Store) SettleDelivery(ctx context.Context, id, state, problem string, pause time.Duration) error {
-	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: state, Error: storable(problem), Pause: pause, ID: id}))
+	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: storedDelivery(state), Error: storable(problem), Pause: pause, ID: id}))
 }

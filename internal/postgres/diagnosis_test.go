@@ -115,7 +115,7 @@ func TestADiagnosisSurvivesItsProcess(t *testing.T) {
 	both.Wait()
 	found := diagnosesOf(t, store, w.org, a.id)
 	require.Len(t, found, 1)
-	require.Equal(t, explain.DeliveryHeld, found[0].Webhook.State)
+	require.Equal(t, explain.DeliveryPending, found[0].Webhook.State)
 	d := found[0]
 	d.ID = task.NewID()
 	saved, err := store.SaveDiagnoses(t.Context(), looks[0], []diagnosis.KeptDiagnosis{{Diagnosis: d, DeliveryID: task.NewID(), Body: "{}"}})
@@ -194,7 +194,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	found := ofTicket()
 	require.Len(t, found, 1)
 	d := found[0]
-	require.Equal(t, []any{third.id, 3, task.ClassAgentError, explain.DeliveryHeld}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
+	require.Equal(t, []any{third.id, 3, task.ClassAgentError, explain.DeliveryPending}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
 	require.Contains(t, d.What, "3 tasks of the ticket failed one after the other, all of them in the same way")
 	require.Len(t, d.Evidence, 3)
 	for _, sign := range d.Evidence {
@@ -240,13 +240,13 @@ func TestWebhooksAreSentAtLeastOnce(t *testing.T) {
 	require.NoError(t, service.Step(t.Context()))
 	require.NoError(t, service.Send(t.Context()))
 	found := diagnosesOf(t, store, w.org, a.id)[0].Webhook
-	require.Equal(t, []any{explain.DeliveryHeld, 1, "the receiver answered 502"}, []any{found.State, found.Tries, found.Error})
+	require.Equal(t, []any{explain.DeliveryPending, 1, "the receiver answered 502"}, []any{found.State, found.Attempts, found.Error})
 	require.NoError(t, service.Send(t.Context()))
 	require.Len(t, ids, 1, "it is not due")
 	w.exec(`UPDATE deliveries SET due_at = now()`)
 	require.NoError(t, service.Send(t.Context()))
 	found = diagnosesOf(t, store, w.org, a.id)[0].Webhook
-	require.Equal(t, []any{explain.DeliveryDone, 2, ""}, []any{found.State, found.Tries, found.Error})
+	require.Equal(t, []any{explain.DeliveryDelivered, 2, ""}, []any{found.State, found.Attempts, found.Error})
 	require.NotNil(t, found.DeliveredAt)
 	require.Equal(t, []string{found.ID, found.ID}, ids, "a repeat has the same id")
 }

@@ -64,7 +64,7 @@ func (s *session) showDiagnosis(d explain.Diagnosis, short func(string) string) 
 	}
 	s.say("  Proposed: %s (%s)", short(d.Proposal), short(d.Command))
 	s.showEvidence(d.Evidence, ofTicket)
-	if w := d.Webhook; w != nil && w.State != explain.DeliveryDone {
-		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d tries. %s", w.State, w.Tries, render.OneLine(w.Error, 160)), " "))
+	if w := d.Webhook; w != nil && w.State != explain.DeliveryDelivered {
+		s.say("  %s", strings.TrimRight(fmt.Sprintf("Webhook %s after %d attempts. %s", w.State, w.Attempts, render.OneLine(w.Error, 160)), " "))
 	}
 }

@@ -27,7 +27,7 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 		Diagnosis: &explain.Diagnosis{
 			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
 			Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
-			Webhook:  &explain.Delivery{State: explain.DeliveryHeld, Tries: 2, Error: "the receiver answered 500"},
+			Webhook:  &explain.Delivery{State: explain.DeliveryPending, Attempts: 2, Error: "the receiver answered 500"},
 		},
 	}
 	got := f.omoi("why", "-")
@@ -37,7 +37,7 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 Diagnosis of attempt 1 by rules, confidence 0.8: It failed.
   Likely cause: No compiler.
   Proposed: Install one. (omoi logs 456789ab)
-  Webhook held after 2 tries. the receiver answered 500
+  Webhook pending after 2 attempts. the receiver answered 500
 Next: omoi retry 456789ab
 `, got.out)
 	f.tasks[0].ProjectID, f.why.Next = idB, "omoi project resume "+idB
