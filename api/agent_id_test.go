@@ -22,7 +22,7 @@ func TestAgentID_NamesItsSandbox(t *testing.T) {
 	w.exec(`UPDATE tasks SET assigned_agent_id = 'agent-7' WHERE id = $1`, to.ID)
 	w.exec(`UPDATE projects SET agents_may_message = true`)
 
-	hello := client.NewMessage{Content: "hello"}
+	hello := client.CreateMessageRequest{Content: "hello"}
 	said := ok[client.QueuedMessage](w.call(http.MethodPost, wire+"agent-7/messages", hello, authorization, admin),
 		http.StatusOK)
 	require.Equal(t, peer, said.SandboxID)
@@ -32,7 +32,7 @@ func TestAgentID_NamesItsSandbox(t *testing.T) {
 	w.call(http.MethodPost, wire+"agent-8/messages", hello, authorization, admin).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, wire+peer+"/messages", hello).refused(http.StatusUnauthorized, "")
 
-	said = ok[client.QueuedMessage](w.call(http.MethodPost, wire+writer+"/outbox", client.OutboxMessage{To: "agent-7", Content: "x"},
+	said = ok[client.QueuedMessage](w.call(http.MethodPost, wire+writer+"/outbox", client.CreateAgentMessageRequest{To: "agent-7", Content: "x"},
 		authorization, "Bearer "+w.ring.Mint(writer)), http.StatusOK)
 	require.Equal(t, peer, said.SandboxID)
 
@@ -63,7 +63,7 @@ func TestAgentID_SharedByTwo(t *testing.T) {
 	w := open(t)
 	boxes := []string{w.begin(w.task(newTask())), w.begin(w.task(newTask()))}
 	w.exec(`UPDATE tasks SET assigned_agent_id = 'agent-7'`)
-	w.call(http.MethodPost, wire+"agent-7/messages", client.NewMessage{Content: "hello"}).refused(http.StatusConflict, "")
+	w.call(http.MethodPost, wire+"agent-7/messages", client.CreateMessageRequest{Content: "hello"}).refused(http.StatusConflict, "")
 	w.exec(`UPDATE tasks SET assigned_agent_id = 'agent-' || $1::text`, boxes[0])
 	w.say("agent-"+boxes[0], "hello")
 	require.Len(t, w.take(boxes[0], ""), 1)

@@ -83,10 +83,10 @@ func TestAnAgentsRepeatIsTheSameMessage(t *testing.T) {
 	token := "Bearer " + w.ring.Mint(box)
 	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`),
 		http.StatusOK)
-	post := func(in client.OutboxMessage) answer {
+	post := func(in client.CreateAgentMessageRequest) answer {
 		return w.call(http.MethodPost, wire+box+"/outbox", in, authorization, token, idempotencyKey, "k")
 	}
-	in := client.OutboxMessage{To: to.ID, Content: "have you seen it?"}
+	in := client.CreateAgentMessageRequest{To: to.ID, Content: "have you seen it?"}
 	first := ok[client.QueuedMessage](post(in), http.StatusOK)
 	require.Equal(t, peer, first.SandboxID)
 	w.exec(`UPDATE tasks SET sandbox_id = NULL WHERE id = $1`, to.ID)

@@ -17,7 +17,7 @@ import (
 // say posts a message to a sandbox and answers its id.
 func (w *world) say(box, content string, headers ...string) string {
 	w.t.Helper()
-	return ok[client.QueuedMessage](w.call(http.MethodPost, wire+box+"/messages", client.NewMessage{Content: content},
+	return ok[client.QueuedMessage](w.call(http.MethodPost, wire+box+"/messages", client.CreateMessageRequest{Content: content},
 		headers...), http.StatusOK).MessageID
 }
 
@@ -198,7 +198,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/messages"
-	w.call(http.MethodPost, path, client.NewMessage{Content: strings.Repeat("x", 64<<10+1)}).refused(422, "body.content")
+	w.call(http.MethodPost, path, client.CreateMessageRequest{Content: strings.Repeat("x", 64<<10+1)}).refused(422, "body.content")
 	w.call(http.MethodPost, path, `{"content":"a\u0000b"}`).refused(422, "body.content")
 	w.call(http.MethodPost, path, `{"content":7}`).refused(422, "body.content")
 	w.say("b", " ")
@@ -240,7 +240,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	outbox, inbox := wire+box+"/outbox", wire+box+"/messages"
 	post := func(to, kind string) answer {
 		return w.call(http.MethodPost, outbox,
-			client.OutboxMessage{To: to, Content: "have you seen it?", Type: kind}, authorization, token)
+			client.CreateAgentMessageRequest{To: to, Content: "have you seen it?", Type: kind}, authorization, token)
 	}
 	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail,
 		"--allow-agent-messages", "not unless it is allowed")
@@ -262,7 +262,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 		post(peer, kind).refused(422, "body.message_type")
 	}
 	post("", "").refused(422, "body.to")
-	w.call(http.MethodPost, outbox, client.OutboxMessage{To: peer, Content: "x"}).refused(http.StatusForbidden, "") // an open server's anybody
+	w.call(http.MethodPost, outbox, client.CreateAgentMessageRequest{To: peer, Content: "x"}).refused(http.StatusForbidden, "") // an open server's anybody
 	require.Contains(t, post(box, "").refused(http.StatusForbidden, "").Detail, "itself")
 	require.Contains(t,
 		w.call(http.MethodPost, inbox, `{"content":"x"}`, authorization, token).refused(http.StatusForbidden, "").Detail,
@@ -288,17 +288,17 @@ func TestAgentsWriteToNobodyElsewhere(t *testing.T) {
 	token := "Bearer " + w.ring.Mint(box)
 	said := map[string]int{}
 	for _, to := range []string{elsewhere, other.ID, task.NewID(), "nobody", "b"} {
-		detail := w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: to, Content: "x"}, authorization,
+		detail := w.call(http.MethodPost, wire+box+"/outbox", client.CreateAgentMessageRequest{To: to, Content: "x"}, authorization,
 			token).refused(http.StatusForbidden, "").Detail
 		said[strings.ReplaceAll(detail, to, "")]++
 	}
 	require.Len(t, said, 1, "the same for what is elsewhere and what is nowhere")
 	w.say("bare", "x")
 	bare := "Bearer " + w.ring.Mint("bare")
-	w.call(http.MethodPost, wire+"bare/outbox", client.OutboxMessage{To: box, Content: "x"}, authorization, bare).
+	w.call(http.MethodPost, wire+"bare/outbox", client.CreateAgentMessageRequest{To: box, Content: "x"}, authorization, bare).
 		refused(http.StatusForbidden, "")
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
-	w.call(http.MethodPost, wire+box+"/outbox", client.OutboxMessage{To: elsewhere, Content: "x"}, authorization, token).
+	w.call(http.MethodPost, wire+box+"/outbox", client.CreateAgentMessageRequest{To: elsewhere, Content: "x"}, authorization, token).
 		refused(http.StatusConflict, "")
 	require.Zero(t, w.count(`SELECT count(*) FROM messages WHERE sender_kind = 'agent'`))
 }

@@ -133,8 +133,8 @@ func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client
 }
 
 // clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.
-func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.Cleared], error) {
-	return body(client.Cleared{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}, nil)
+func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.ClearResult], error) {
+	return body(client.ClearResult{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}, nil)
 }
 
 type listEventsIn struct {

@@ -186,7 +186,7 @@ func TestPhaseStatus(t *testing.T) {
 func TestNothingIsTrackedInMemory(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	got := ok[client.Cleared](w.call(http.MethodPost, wire+"admin/clear-tracked-sandboxes", nil), http.StatusOK)
+	got := ok[client.ClearResult](w.call(http.MethodPost, wire+"admin/clear-tracked-sandboxes", nil), http.StatusOK)
 	require.Zero(t, got.Count)
 	require.NotEmpty(t, got.Message)
 }

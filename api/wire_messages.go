@@ -31,7 +31,7 @@ func (a *API) registerMessages() {
 		details{
 			more: "Legacy. Stores a message for the agent; the path may also name an active agent by its own ID. " +
 				"409 or 410 if no agent listens, with the ID of the rejected message; 429 if 1,000 messages wait.",
-			says: client.NewMessage{}, fails: crowded,
+			says: client.CreateMessageRequest{}, fails: crowded,
 		})
 	add(sandboxes.on(accessSandbox, "GET /messages", "lease-messages", "Lease pending messages"), a.takeMessages,
 		details{more: "Legacy. Returns up to 100 messages, interrupts first, each leased for 60 s: without an acknowledgement the " +
@@ -44,7 +44,7 @@ func (a *API) registerMessages() {
 		a.postOutbox, details{
 			more: "Sends a message to an agent of the same project, where the project allows agent messages (403 otherwise). " +
 				"Needs the token of the sandbox in the path.",
-			says: client.OutboxMessage{}, fails: crowded,
+			says: client.CreateAgentMessageRequest{}, fails: crowded,
 		})
 	add(messages.on(accessRead, "GET /{message_id}", "get-message", "Get a delivery status"), a.getMessage,
 		details{more: "Delivery status of a message in the caller's organization."})
@@ -72,7 +72,7 @@ func (in *postMessageIn) once(box string, said any) (ingest.MessageKey, error) {
 
 // postMessage puts a message of a person into an agent's inbox.
 func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
-	var said client.NewMessage
+	var said client.CreateMessageRequest
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error
 
 // postOutbox puts a message of an agent into another one's inbox.
 func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
-	var said client.OutboxMessage
+	var said client.CreateAgentMessageRequest
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}

@@ -18,9 +18,9 @@ const (
 	MessageRejected     = ingest.MessageRejected
 )
 
-// OutboxMessage is the body of POST /api/v1/sandboxes/{id}/outbox: what an agent says to
+// CreateAgentMessageRequest is the body of POST /api/v1/sandboxes/{id}/outbox: what an agent says to
 // another one of its project.
-type OutboxMessage struct {
+type CreateAgentMessageRequest struct {
 	To      string `json:"to" doc:"Receiving agent, by sandbox ID, task UUID, or the agent ID that it reported."`
 	Content string `json:"content" doc:"Text of 1 byte to 64 KiB, without U+0000."`
 	Type    string `json:"message_type,omitempty" enum:"user_message,interrupt" default:"user_message" doc:"An interrupt stops the current turn of the agent and overtakes other messages; default user_message."`

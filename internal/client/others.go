@@ -52,7 +52,7 @@ func (c *Client) LoseHost(ctx context.Context, id string) (Host, error) {
 
 // SendMessage puts a message into the inbox of a sandbox's agent. With a key that is not empty
 // the same key and body answer the same message.
-func (c *Client) SendMessage(ctx context.Context, sandboxID string, in NewMessage, key string) (QueuedMessage, error) {
+func (c *Client) SendMessage(ctx context.Context, sandboxID string, in CreateMessageRequest, key string) (QueuedMessage, error) {
 	return answer[QueuedMessage](ctx, c, call{
 		method: http.MethodPost, path: item("sandboxes", sandboxID, "messages"), header: once(key), body: in,
 	})

@@ -85,8 +85,8 @@ type PhaseReport struct {
 	Timestamp time.Time        `json:"timestamp" doc:"Server time of the answer, UTC."`
 }
 
-// Cleared is the answer of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
-type Cleared struct {
+// ClearResult is the answer of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
+type ClearResult struct {
 	Count   int    `json:"cleared_count" doc:"Legacy: always 0, since no sandbox is tracked in memory."`
 	Message string `json:"message" doc:"Sentence for users that says why nothing was cleared."`
 }

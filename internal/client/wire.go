@@ -213,11 +213,11 @@ type Readiness struct {
 	Dependencies []Dependency `json:"dependencies" nullable:"false"`
 }
 
-// MessageInterrupt is a message type of [NewMessage].
+// MessageInterrupt is a message type of [CreateMessageRequest].
 const MessageInterrupt = ingest.MessageInterrupt
 
-// NewMessage is the body of POST /api/v1/sandboxes/{id}/messages.
-type NewMessage struct {
+// CreateMessageRequest is the body of POST /api/v1/sandboxes/{id}/messages.
+type CreateMessageRequest struct {
 	Content string `json:"content" doc:"Text of 1 byte to 64 KiB, without U+0000."`
 	Type    string `json:"message_type,omitempty" enum:"user_message,interrupt,guardian_nudge,system" default:"user_message" doc:"An interrupt stops the current turn of the agent and overtakes other messages; default user_message."`
 }

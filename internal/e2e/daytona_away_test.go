@@ -25,7 +25,7 @@ func TestNoAttemptEndsWhileDaytonaIsAway(t *testing.T) {
 	r.eventually("nobody can say how the agent is", func() bool { return r.task(made.ID).WaitingFor.Code != "" })
 	r.kill("worker")
 	r.startWorker()
-	said, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	said, err := r.api.SendMessage(context.Background(), box, apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 	require.NoError(t, err)
 	require.Equal(t, 1, r.task(made.ID).AttemptCount)
 	cloud.Faults().Clear(away)

@@ -147,7 +147,7 @@ func (r *rig) waiting(id string) task.Task {
 // goOn sends the message that a waiting agent waits for.
 func (r *rig) goOn(id string) {
 	r.t.Helper()
-	_, err := r.api.SendMessage(context.Background(), text(r.task(id).SandboxID), apiclient.NewMessage{Content: "go on"}, "")
+	_, err := r.api.SendMessage(context.Background(), text(r.task(id).SandboxID), apiclient.CreateMessageRequest{Content: "go on"}, "")
 	require.NoError(r.t, err)
 }
 

@@ -139,7 +139,7 @@ func (w *oldWorker) data(kind string) map[string]any {
 // queues sends a message to the worker and answers its id.
 func (w *oldWorker) queues(kind, content string) string {
 	w.r.t.Helper()
-	queued, err := w.r.api.SendMessage(context.Background(), w.box, apiclient.NewMessage{Type: kind, Content: content}, "")
+	queued, err := w.r.api.SendMessage(context.Background(), w.box, apiclient.CreateMessageRequest{Type: kind, Content: content}, "")
 	require.NoError(w.r.t, err)
 	return queued.MessageID
 }

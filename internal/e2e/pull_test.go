@@ -37,7 +37,7 @@ func TestWorkerKilledWhileItRelays(t *testing.T) {
 		r.startWorker()
 	}
 	box := r.running(made.ID).Attempts[0].SandboxID
-	said, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	said, err := r.api.SendMessage(context.Background(), box, apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 	require.NoError(t, err)
 	got := r.ends(made.ID, task.StatusCompleted)
 	require.Equal(t, 1, got.AttemptCount)
@@ -65,7 +65,7 @@ func TestPullOutlivesItsSetting(t *testing.T) {
 	r.kill("worker")
 	r.env["OMOI_TRANSPORT_LOCAL"] = "push"
 	r.startWorker()
-	_, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	_, err := r.api.SendMessage(context.Background(), box, apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 	require.NoError(t, err)
 	require.Equal(t, 1, r.ends(made.ID, task.StatusCompleted).AttemptCount)
 	r.noLeaks()
@@ -78,7 +78,7 @@ func (r *rig) pulled(in func(*apiclient.NewTask)) task.Task {
 	r.t.Helper()
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, `{"wait_message":{"timeout_s":600}}`, `{"complete":{"output":"heard {{message}}","success":true}}`), in)
 	box := text(r.running(made.ID).SandboxID)
-	_, err := r.api.SendMessage(context.Background(), box, apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+	_, err := r.api.SendMessage(context.Background(), box, apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 	require.NoError(r.t, err)
 	got := r.ends(made.ID, task.StatusCompleted)
 	require.Contains(r.t, string(got.Result), "heard go on")

@@ -57,7 +57,7 @@ func TestResetToBeforeTheLivingAttempt(t *testing.T) {
 		if len(working.Attempts) > 1 {
 			require.Contains(t, working.Attempts[0].Reason, "was reset to a point before this attempt")
 		}
-		_, err := r.api.SendMessage(context.Background(), text(working.SandboxID), apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+		_, err := r.api.SendMessage(context.Background(), text(working.SandboxID), apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 		require.NoError(t, err)
 		require.Equal(t, points[point], r.ends(id, task.StatusCompleted).AttemptCount, point)
 		r.ends(cancelled[point], task.StatusCancelled)

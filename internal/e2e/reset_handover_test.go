@@ -46,7 +46,7 @@ func TestResetDuringTheHandover(t *testing.T) {
 	cloud.Faults().Clear(clings)
 	for how, id := range ids {
 		second := r.until(id, how+": runs again", func(t task.Task) bool { return t.AttemptCount == 2 && t.Status == task.StatusRunning })
-		_, err := r.api.SendMessage(context.Background(), text(second.SandboxID), apiclient.NewMessage{Content: "go on", Type: "user_message"}, "")
+		_, err := r.api.SendMessage(context.Background(), text(second.SandboxID), apiclient.CreateMessageRequest{Content: "go on", Type: "user_message"}, "")
 		require.NoError(t, err)
 		r.ends(id, task.StatusCompleted)
 		r.closed(id)

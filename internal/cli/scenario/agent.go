@@ -127,7 +127,7 @@ func (k *kit) completes(ctx context.Context) (string, error) {
 
 // tell says something to the agent at work, and waits until it has taken that up.
 func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, error) {
-	queued, err := k.API.SendMessage(ctx, k.box, client.NewMessage{Content: text}, task.NewID())
+	queued, err := k.API.SendMessage(ctx, k.box, client.CreateMessageRequest{Content: text}, task.NewID())
 	if err != nil {
 		return client.MessageReceipt{}, err
 	}

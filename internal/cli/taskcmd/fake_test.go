@@ -104,7 +104,7 @@ func newFake(t *testing.T) *fakeAPI {
 	f.serveTranscripts(mux)
 	f.serveWork(mux)
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
-		var in client.NewMessage
+		var in client.CreateMessageRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -23,7 +23,7 @@ func newSend(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := client.NewMessage{Content: args[1]}
+			in := client.CreateMessageRequest{Content: args[1]}
 			if interrupt {
 				in.Type = client.MessageInterrupt
 			}
@@ -60,7 +60,7 @@ func newSend(s *session) *cobra.Command {
 }
 
 // send posts to the sandbox of a task. A finished task is asked too: the refusal has a receipt.
-func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.NewMessage, key string) (client.QueuedMessage, error) {
+func (s *session) send(ctx context.Context, api *client.Client, t client.Task, in client.CreateMessageRequest, key string) (client.QueuedMessage, error) {
 	var box string
 	switch n := len(t.Attempts); {
 	case t.SandboxID != nil:

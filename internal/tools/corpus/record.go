@@ -105,6 +105,6 @@ func (r *recorder) answer(ctx context.Context, events []event.Event, s *scenario
 	if waits <= sent || sent >= len(s.Send) {
 		return sent, nil
 	}
-	_, err := r.api.SendMessage(ctx, box, client.NewMessage{Content: s.Send[sent]}, "")
+	_, err := r.api.SendMessage(ctx, box, client.CreateMessageRequest{Content: s.Send[sent]}, "")
 	return sent + 1, err
 }
