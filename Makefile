@@ -219,6 +219,7 @@ generate: sqlc ## make generated files anew
 	@$(BIN)/sqlc generate
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./config -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/metrics -run TestDocumentationIsCurrent >/dev/null
+	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/task -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/event/catalog -run TestDocumentationIsCurrent >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/tools/schemadoc >/dev/null
 	@OMOI_TEST_UPDATE=1 $(GO) test -count=1 ./internal/cli -run TestDocumentationIsCurrent >/dev/null

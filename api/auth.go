@@ -162,7 +162,7 @@ func (a *API) identifyActive(ctx context.Context, l login) (caller, error) {
 // events are hot, and the intake knows the sandbox anyway; the others ask, see guard.
 func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
 	if want != accessSandbox && want != accessInbox && want != accessInspect {
-		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")
+		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
 	}
 	if err := a.deps.Tokens.Verify(credential, id); err != nil {
 		return caller{}, err
@@ -203,7 +203,7 @@ func enough(who caller, want access) error {
 	case accessNone, accessSigned, accessRead, accessWrite, accessAdmin:
 	}
 	if need := slices.Index(scopes(), string(want)); who.scope < need {
-		return task.Errorf(task.CodeForbidden, "The login lacks the scope %s.", want)
+		return task.Errorf(task.CodeForbidden, "The login lacks the scope %s.", want).WithKind(task.KindScope)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 	nearest := report.Candidates[0]
 	conflict := task.Errorf(task.CodeConflict, "%s The most alike is task %s (%.2f, %s): %s. Send force_create to make "+
 		"it all the same.",
-		report.Message, nearest.TaskID, nearest.Similarity, nearest.Status, clip(nearest.Title))
+		report.Message, nearest.TaskID, nearest.Similarity, nearest.Status, clip(nearest.Title)).WithKind(task.KindDuplicateWork)
 	conflict.Field = "force_create"
 	return &alikeError{err: conflict, report: report}
 }

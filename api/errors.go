@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,18 +37,18 @@ func (p *problem) ContentType(string) string { return problemType }
 
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		h.Set("Retry-After", retryAfter)
 	}
 	return h
 }
 
 // newProblem makes the document of a code; field names what is at fault, where something is.
-func newProblem(ctx context.Context, code task.Code, detail, location string) *problem {
+func newProblem(ctx context.Context, code task.Code, kind task.Kind, detail, location string) *problem {
 	status := client.StatusOf(code)
 	detail, location = token.HideIn(detail), token.HideIn(location) // both may echo what came
 	p := &problem{client.Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: code,
+		Type: typeOf(kind), Title: http.StatusText(status), Status: status, Detail: detail, Code: kind,
 		Instance: requestID(ctx),
 	}}
 	if location != "" {
@@ -56,13 +57,37 @@ func newProblem(ctx context.Context, code task.Code, detail, location string) *p
 	return p
 }
 
+// typeOf returns the address of the entry of a kind in the list of errors.
+func typeOf(kind task.Kind) string {
+	return "https://github.com/omoi-dev/omoi/blob/main/docs/ERRORS.md#" + string(kind)
+}
+
+// kindOfStatus returns the kind of an error of HTTP itself, and an empty one for a status that codes have.
+func kindOfStatus(status int) task.Kind {
+	switch status {
+	case http.StatusBadRequest:
+		return task.KindMalformedBody
+	case http.StatusMethodNotAllowed:
+		return task.KindMethod
+	case http.StatusRequestTimeout:
+		return task.KindRequestTimeout
+	case http.StatusRequestEntityTooLarge:
+		return task.KindBodyTooLarge
+	case http.StatusUnsupportedMediaType:
+		return task.KindContentType
+	case http.StatusBadGateway:
+		return task.KindUpstream
+	}
+	return ""
+}
+
 // fail turns an error of a handler into a document and logs what the caller is not told.
 func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if errors.Is(err, context.Canceled) {
 		err = task.Errorf(task.CodeUnavailable, "The request was given up.").WithCause(err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithCause(err)
+		err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithKind(task.KindTimeout).WithCause(err)
 	}
 	code := task.CodeOf(err)
 	gone := errors.Is(ctx.Err(), context.Canceled) // the caller went away and reads no answer
@@ -70,7 +95,7 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)),
 			slog.String("error", token.HideIn(err.Error())))
 	}
-	p := newProblem(ctx, code, sentenceOf(err), locationOf(err, where))
+	p := newProblem(ctx, code, task.KindOf(err), sentenceOf(err), locationOf(err, where))
 	if gone {
 		p.Status, p.Title = statusGone, "The caller went away"
 	}
@@ -118,7 +143,8 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	if !ok {
 		return v, nil
 	}
-	p := newProblem(ctx.Context(), client.CodeOf(model.Status), model.Detail, "")
+	code := client.CodeOf(model.Status)
+	p := newProblem(ctx.Context(), code, cmp.Or(kindOfStatus(model.Status), task.Kind(code)), model.Detail, "")
 	p.Status, p.Title = model.Status, http.StatusText(model.Status)
 	for _, e := range model.Errors {
 		p.Errors = append(p.Errors, client.ProblemDetail{

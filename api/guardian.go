@@ -110,7 +110,7 @@ func authority(who caller, said client.Authorship) (guardian.Call, error) {
 		return call, task.Invalid("reason", "The field reason must say why.")
 	case call.Authority < guardian.AuthorityGuardian:
 		return call, task.Errorf(task.CodeForbidden, "This asks for the authority of a guardian (4); yours is that of a %s (%d). A key with the scope admin has it.",
-			guardian.AuthorityName(call.Authority), call.Authority)
+			guardian.AuthorityName(call.Authority), call.Authority).WithKind(task.KindScope)
 	}
 	return call, nil
 }
@@ -146,8 +146,10 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 	}
 	priority := strings.ToUpper(said.Priority)
 	if !slices.Contains(priorities(), priority) {
-		return nil, httpError(http.StatusBadRequest, "The priority %q is not one of %s.",
-			clip(said.Priority), joined(priorities()))
+		return nil, &statusError{
+			http.StatusBadRequest,
+			task.Invalid("priority", "The priority %q is not one of %s.", clip(said.Priority), joined(priorities())),
+		}
 	}
 	return body(a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority))
 }
@@ -163,7 +165,7 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 	}
 	done, err := a.deps.Actions.Reallocate(ctx, call, said.From, said.To, said.Capacity)
 	if task.CodeOf(err) == task.CodeExhausted {
-		return nil, httpError(http.StatusBadRequest, "%s", task.MessageOf(err))
+		return nil, &statusError{http.StatusBadRequest, task.Invalid("capacity", "%s", task.MessageOf(err))}
 	}
 	return body(done, err)
 }

@@ -115,5 +115,5 @@ func (e *statusError) Error() string { return e.err.Error() }
 func (e *statusError) Unwrap() error { return e.err }
 
 func httpError(status int, format string, args ...any) error {
-	return &statusError{status: status, err: task.Errorf(client.CodeOf(status), format, args...)}
+	return &statusError{status: status, err: task.Errorf(client.CodeOf(status), format, args...).WithKind(kindOfStatus(status))}
 }

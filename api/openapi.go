@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Document is the OpenAPI 3.1 document of the API, indented, with a line end.
@@ -72,6 +73,10 @@ func (a *API) finishDocument() {
 	describeEvents(schemas)
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
+	for _, k := range task.Kinds() {
+		code := schemas["Problem"].Properties["code"]
+		code.Enum = append(code.Enum, k.Kind)
+	}
 	for _, schema := range schemas {
 		if result := schema.Properties["result"]; result != nil && result.Type == "" {
 			result.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}

@@ -88,30 +88,29 @@ func problems(registry huma.Registry) map[string]*huma.Response {
 
 func meanings() map[int]string {
 	return map[int]string{
-		http.StatusBadRequest: "The body is not well-formed JSON, has a number out of range, or is not the " +
-			"whole gzip that it says",
-		http.StatusUnauthorized:   "No credential, or one that is not known",
-		http.StatusForbidden:      "The credential does not open this",
-		http.StatusNotFound:       "Not found, or owned by another organization",
-		http.StatusRequestTimeout: "The body did not come whole, or not in time: send it again",
-		http.StatusConflict:       "Its state does not allow this; for a batch with a gap, acknowledged says where to go on",
-		http.StatusGone: "The sandbox is gone, and its token with it; or retention removed the data, on " +
-			"the date in detail",
-		http.StatusRequestEntityTooLarge: "The body is too long",
-		http.StatusUnsupportedMediaType:  "The body is of a content type or encoding that is not taken",
-		http.StatusUnprocessableEntity:   "A value is refused; errors names the places",
-		http.StatusTooManyRequests:       "There is too much of it",
-		http.StatusInternalServerError:   "A fault of the server; its log has the request id in instance",
-		http.StatusServiceUnavailable: "Not now: send the same again after Retry-After. Nothing was done, or, where " +
-			"the store hangs, nobody knows yet",
+		http.StatusBadRequest:     "The body is not valid JSON, gzip or chunked encoding.",
+		http.StatusUnauthorized:   "The credential is missing, unknown, revoked or expired.",
+		http.StatusForbidden:      "The credential does not permit this.",
+		http.StatusNotFound:       "Not found, or owned by another organization.",
+		http.StatusRequestTimeout: "The body did not arrive completely, or not in time. Send the request again.",
+		http.StatusConflict: "The state of the object does not allow this. For a batch with a gap, acknowledged is the " +
+			"number of the last stored event.",
+		http.StatusGone:                  "The sandbox is deleted, or retention removed the data on the date in detail.",
+		http.StatusRequestEntityTooLarge: "The body is too long.",
+		http.StatusUnsupportedMediaType:  "The content type or encoding of the body is not supported.",
+		http.StatusUnprocessableEntity:   "A value is not valid; errors names each one.",
+		http.StatusTooManyRequests:       "A limit is reached. Repeat after Retry-After.",
+		http.StatusInternalServerError:   "The server failed. Its log has the details under the ID in instance.",
+		http.StatusServiceUnavailable: "Temporarily unavailable. Repeat after Retry-After. Nothing was done; if the " +
+			"database did not answer, the outcome is unknown.",
 	}
 }
 
 func headersOf(status int) map[string]*huma.Header {
 	text := &huma.Schema{Type: huma.TypeString}
 	switch status {
-	case http.StatusServiceUnavailable:
-		return map[string]*huma.Header{"Retry-After": {Description: "Seconds", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger}}}
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return map[string]*huma.Header{"Retry-After": {Description: "Seconds to wait", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger}}}
 	case http.StatusUnauthorized:
 		return map[string]*huma.Header{"WWW-Authenticate": {Schema: text}}
 	}

@@ -24,7 +24,7 @@ func (a *API) stranger(r *http.Request) error {
 			"Over its socket an open server asks for a sandbox token. Use its address on loopback, or start omoi api with keys.")
 	}
 	if !strings.HasPrefix(r.URL.Path, socketRoutes) {
-		return task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.")
+		return task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
 	}
 	return nil
 }

@@ -101,5 +101,5 @@ func cameToNothing(c task.Command) error {
 	if c.State == task.ReceiptTooLate {
 		how = "came too late"
 	}
-	return task.Errorf(task.CodeConflict, "The %s %s: %s.", c.Kind, how, c.Reason)
+	return task.Errorf(task.CodeConflict, "The %s %s: %s.", c.Kind, how, c.Reason).WithKind(task.KindInvalidState)
 }

@@ -54,7 +54,7 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 		return nil, task.Errorf(task.CodeConflict, "Sandbox %s is no machine of ours: its agent runs elsewhere.", box.ID)
 	case box.State == task.SandboxGone || box.State == task.SandboxLost:
 		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.",
-			box.ID, box.State)
+			box.ID, box.State).WithKind(task.KindSandboxDeleted)
 	}
 	session, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{
 		SandboxID: box.ID, User: who.name, Kind: in.Body.Kind, Summary: redact.Scrub(in.Body.Summary, nil),

@@ -188,7 +188,7 @@ func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 		b.credential = first.Token
 	case <-patience.C:
 	case <-b.api.stopping:
-		return task.Errorf(task.CodeUnavailable, "The server stops.")
+		return task.Errorf(task.CodeUnavailable, "The server stops.").WithKind(task.KindStopping)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

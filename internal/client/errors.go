@@ -64,9 +64,7 @@ func decodeProblem(status int, body io.Reader) error {
 		return task.Errorf(CodeOf(status), "The server answered %d %s.", status, http.StatusText(status))
 	}
 	e := task.Errorf(CodeOf(status), "%s", p.Detail)
-	if p.Code != "" {
-		e.Code = p.Code
-	}
+	e.Kind = p.Code
 	if p.MessageID != "" {
 		e = e.WithCause(&refusedError{messageID: p.MessageID})
 	}

@@ -267,7 +267,7 @@ type Problem struct {
 	Title    string          `json:"title"`
 	Status   int             `json:"status"`
 	Detail   string          `json:"detail"`
-	Code     task.Code       `json:"code"`
+	Code     task.Kind       `json:"code"`
 	Instance string          `json:"instance,omitempty"` // request id
 	Errors   []ProblemDetail `json:"errors,omitempty"`
 	// Acknowledged is set on a gap in a batch: 1..Acknowledged are stored.

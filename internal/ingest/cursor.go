@@ -37,7 +37,7 @@ func ParseCursor(s string) (Cursor, error) {
 	}
 	newest, places, ok := parsePlaces(s)
 	if !ok || len(places) > maxCursorPlaces {
-		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number; other attempts follow behind commas.")
+		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number; other attempts follow behind commas.").WithKind(task.KindInvalidCursor)
 	}
 	return cursorOf(newest, places), nil
 }

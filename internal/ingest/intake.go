@@ -196,7 +196,7 @@ func (i *Intake) enqueue(w *waiter) error {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	if i.closed {
-		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.")
+		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.").WithKind(task.KindStopping)
 	}
 	if i.held.Add(int64(w.size)) <= i.cfg.Room {
 		select {
@@ -207,7 +207,7 @@ func (i *Intake) enqueue(w *waiter) error {
 		}
 	}
 	i.held.Add(-int64(w.size))
-	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.")
+	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.").WithKind(task.KindOverloaded)
 }
 
 // answer lets go of a request.
@@ -296,7 +296,7 @@ func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	case errors.Is(err, ErrData):
 		err = task.Invalid("event_data", "The event's data cannot be stored as JSON.").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithCause(err)
+		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithKind(task.KindTimeout).WithCause(err)
 	}
 	i.cfg.Meter.Lost(len(all))
 	i.log.WarnContext(ctx, "events not stored", slog.Int("requests", len(all)), slog.Any("error", err))

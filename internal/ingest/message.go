@@ -107,7 +107,12 @@ func (e *RefusedError) Error() string { return "message " + e.MessageID + " is s
 
 // Refused makes the error of a stored message that is refused.
 func Refused(code task.Code, m Message) error {
-	return task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID).WithCause(&RefusedError{m.ID})
+	kind := task.KindMessageRejected
+	if code == task.CodeGone {
+		kind = task.KindSandboxDeleted
+	}
+	return task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID).
+		WithKind(kind).WithCause(&RefusedError{m.ID})
 }
 
 // RefusedOf returns the id of the message whose refusal err tells, if it does.

@@ -84,5 +84,5 @@ func AcknowledgedOf(err error) (int64, bool) {
 func Gap(acknowledged, first int64) error {
 	return task.Errorf(task.CodeConflict,
 		"The batch begins with event %d, but only 1..%d are stored. Send from %d on.",
-		first, acknowledged, acknowledged+1).WithCause(&GapError{Acknowledged: acknowledged})
+		first, acknowledged, acknowledged+1).WithKind(task.KindSequenceGap).WithCause(&GapError{Acknowledged: acknowledged})
 }

@@ -48,7 +48,7 @@ func (s *Store) repeated(ctx context.Context, d task.NewTask) (task.Accepted, er
 	}
 	if !bytes.Equal(row.BodyHash, d.BodyHash) {
 		return task.Accepted{}, &task.Error{
-			Code: task.CodeConflict, Field: "Idempotency-Key",
+			Code: task.CodeConflict, Kind: task.KindKeyReused, Field: "Idempotency-Key",
 			Message: "The Idempotency-Key was used with another body, for task " + row.TaskID + ". Take a new key for a new task.",
 		}
 	}

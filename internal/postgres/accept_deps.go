@@ -68,7 +68,7 @@ func (s *Store) editDependencies(ctx context.Context, organizationID, taskID str
 			return nil, missing(translate("lock the task", err), "There is no task %s.", taskID)
 		}
 		if row.Status != string(task.StatusPending) {
-			return nil, task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status)
+			return nil, task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status).WithKind(task.KindInvalidState)
 		}
 		if err := edit(q); err != nil {
 			return nil, err

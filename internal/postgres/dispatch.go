@@ -56,7 +56,7 @@ func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string
 		}
 		if !ticket.CanMove(from, phase) {
 			return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.",
-				from, phase, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none"))
+				from, phase, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none")).WithKind(task.KindInvalidState)
 		}
 		return q.SetTicketPhase(ctx, phase, id)
 	})

@@ -39,7 +39,7 @@ func codedCause(err error) *task.Error {
 	case state != "":
 		return codedState(state)
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), closed(err):
-		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.")
+		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.").WithKind(task.KindDatabase)
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }
@@ -62,9 +62,9 @@ func codedState(state string) *task.Error {
 	case ofClass(state, "22", "23"):
 		return task.Errorf(task.CodeInvalid, "The database refuses this value.")
 	case state == diskFull:
-		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.")
+		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.").WithKind(task.KindDiskFull)
 	case ofClass(state, "08", "40", "53", "57", "55P03"): // connection, conflict, lack of resources, shutdown, a lock that was not to be had
-		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.")
+		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.").WithKind(task.KindDatabase)
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }

@@ -85,7 +85,7 @@ func (p *eventPlan) take(r ingest.Request) ingest.Outcome {
 	case !known:
 		return ingest.Outcome{Err: task.Errorf(task.CodeNotFound, "There is no sandbox %s.", r.SandboxID)}
 	case s.over:
-		return ingest.Outcome{Err: task.Errorf(task.CodeGone, "Sandbox %s is gone.", r.SandboxID)}
+		return ingest.Outcome{Err: task.Errorf(task.CodeGone, "Sandbox %s is gone.", r.SandboxID).WithKind(task.KindSandboxDeleted)}
 	case r.SpoolID != "":
 		return p.takeBatch(s, r)
 	case r.Key != "":

@@ -156,14 +156,14 @@ func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (gu
 				return out, err
 			}
 			if n == 0 {
-				return out, task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState)
+				return out, task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState).WithKind(task.KindInvalidState)
 			}
 		} else if out.State != guardian.InterventionPlanned {
-			return out, task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State)
+			return out, task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State).WithKind(task.KindInvalidState)
 		}
 		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: guardian.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
 		if err == nil && n == 0 {
-			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.")
+			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.").WithKind(task.KindInvalidState)
 		}
 		out.State, out.Reason = guardian.InterventionWithdrawn, out.Reason+"; "+reason
 		return out, err

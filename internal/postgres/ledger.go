@@ -131,7 +131,7 @@ func (s *Store) CountReappeared(ctx context.Context) (n int, id string, err erro
 func (s *Store) TokenLives(ctx context.Context, sandboxID string) error {
 	over, _, err := maybe(s.q.TokenOver(ctx, sandboxID))
 	if over {
-		return task.Errorf(task.CodeGone, "Sandbox %s is gone, and its token with it.", sandboxID)
+		return task.Errorf(task.CodeGone, "Sandbox %s is gone, and its token with it.", sandboxID).WithKind(task.KindSandboxDeleted)
 	}
 	return translate("look whether the token of sandbox "+sandboxID+" lives", err)
 }

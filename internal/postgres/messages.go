@@ -100,7 +100,7 @@ func messageSandbox(ctx context.Context, q *db.Queries, m ingest.NewMessage) (db
 	case errors.Is(err, pgx.ErrNoRows):
 		return row, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", m.SandboxID)
 	case err == nil && !row.Ended && row.Open >= ingest.MaxOpenMessages:
-		return row, task.Errorf(task.CodeExhausted, "%d messages wait for this agent already. Send this one again when it has taken some up.", row.Open)
+		return row, task.Errorf(task.CodeExhausted, "%d messages wait for this agent already. Send this one again when it has taken some up.", row.Open).WithKind(task.KindQueueFull)
 	}
 	return row, err
 }
@@ -241,7 +241,7 @@ func (s *Store) MessageOfKey(ctx context.Context, once ingest.MessageKey) (m ing
 		return ingest.Message{}, false, translate("look up the idempotency key", err)
 	case !bytes.Equal(row.Message.BodyHash, once.BodyHash):
 		return ingest.Message{}, false, &task.Error{
-			Code: task.CodeConflict, Field: "Idempotency-Key",
+			Code: task.CodeConflict, Kind: task.KindKeyReused, Field: "Idempotency-Key",
 			Message: "The Idempotency-Key was used with another body, for message " + row.Message.ID + ". Take a new key for a new message.",
 		}
 	}

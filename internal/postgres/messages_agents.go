@@ -18,7 +18,7 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 	case err != nil:
 		return "", translate("find the project of sandbox "+from, err)
 	case writer.Ended:
-		return "", task.Errorf(task.CodeConflict, "The attempt has ended; its agent writes to nobody any more.")
+		return "", task.Errorf(task.CodeConflict, "The attempt has ended; its agent writes to nobody any more.").WithKind(task.KindInvalidState)
 	case !writer.AgentsMayMessage:
 		return "", task.Errorf(task.CodeForbidden,
 			"The project %s does not let its agents write to each other. A person allows it: omoi project update %s --allow-agent-messages",
@@ -31,7 +31,7 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 	case err != nil:
 		return "", translate("find the agent "+clip(to), err)
 	case sandboxID == "":
-		return "", task.Errorf(task.CodeConflict, "No agent is at work on task %s now.", to)
+		return "", task.Errorf(task.CodeConflict, "No agent is at work on task %s now.", to).WithKind(task.KindInvalidState)
 	case sandboxID == from:
 		return "", task.Errorf(task.CodeForbidden, "An agent does not write to itself.")
 	}

@@ -33,7 +33,7 @@ var errNameTaken = errors.New("another project of the organization has the name"
 
 // nameTaken is the answer to a name that another project of the organization has.
 func nameTaken(name string) error {
-	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi project list", name).WithCause(errNameTaken)
+	return task.Errorf(task.CodeConflict, "Another project is called %s. Next: omoi project list", name).WithKind(task.KindNameTaken).WithCause(errNameTaken)
 }
 
 func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Project, error) {
@@ -56,13 +56,13 @@ func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Pro
 func (s *Store) thereIs(ctx context.Context, p client.Project) error {
 	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi project list", p.Repo).WithCause(err)
+		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi project list", p.Repo).WithKind(task.KindNameTaken).WithCause(err)
 	}
 	called := row.Name
 	if !plainName(called) {
 		called = row.ID
 	}
-	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi project update %s --setup <command> (--help lists the others)", p.Repo, row.Name, called)
+	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi project update %s --setup <command> (--help lists the others)", p.Repo, row.Name, called).WithKind(task.KindNameTaken)
 }
 
 // plainName tells names that can stand on a command line as they are.
@@ -170,7 +170,7 @@ func decodeCursor(cursor string) (*time.Time, *string, error) {
 	when, id, ok := strings.Cut(string(raw), " ")
 	at, err2 := time.Parse(time.RFC3339Nano, when)
 	if err != nil || err2 != nil || !ok {
-		return nil, nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.")
+		return nil, nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.").WithKind(task.KindInvalidCursor)
 	}
 	return &at, &id, nil
 }

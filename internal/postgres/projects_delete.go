@@ -71,5 +71,5 @@ func stillOpen(d client.ProjectDeletion) error {
 		named = append(named, "and more")
 	}
 	return task.Errorf(task.CodeConflict, "Project %s has %d open tasks: %s. Next, for each: omoi cancel <task>",
-		d.Project.Name, len(d.OpenTasks), strings.Join(named, "; "))
+		d.Project.Name, len(d.OpenTasks), strings.Join(named, "; ")).WithKind(task.KindOpenTasks)
 }

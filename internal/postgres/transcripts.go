@@ -28,7 +28,7 @@ func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (t
 	case err != nil:
 		return transcript.Mark{}, missing(translate("find the sandbox", err), "There is no sandbox %s.", p.SandboxID)
 	case box.Over:
-		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID)
+		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID).WithKind(task.KindSandboxDeleted)
 	}
 	begins := p.Offset == 0 && p.Sum == 0
 	if begins { // a run that nobody knows begins; its row is locked like any other

@@ -48,7 +48,7 @@ func Removed(kind, of string, at time.Time) error {
 	if kind == Patches || kind == Branches {
 		verb = "was"
 	}
-	return task.Errorf(task.CodeGone, "The %s of %s %s removed on %s: older than retention.%s.", words[kind], of, verb, at.UTC().Format(time.DateOnly), kind)
+	return task.Errorf(task.CodeGone, "The %s of %s %s removed on %s: older than retention.%s.", words[kind], of, verb, at.UTC().Format(time.DateOnly), kind).WithKind(task.KindDataRemoved)
 }
 
 // ExpiredGit is an ended task that may have a branch and refs in its repository.

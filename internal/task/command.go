@@ -63,7 +63,7 @@ func judgeRetry(s State) (Effects, error) {
 	case StatusFailed, StatusCancelled:
 		return Effects{Action: ActionBegin, Status: s.Status, Leads: StatusPending, Receipt: ReceiptAccepted}, nil
 	case StatusCompleted:
-		return Effects{}, Errorf(CodeConflict, "The task is completed; there is nothing to retry.")
+		return Effects{}, Errorf(CodeConflict, "The task is completed; there is nothing to retry.").WithKind(KindInvalidState)
 	case StatusPending, StatusAssigned, StatusRunning, StatusPendingValidation, StatusValidating, StatusNeedsRevision:
 	}
 	_, effects := Decide(s, Fact{Kind: FactRetry})
@@ -71,9 +71,9 @@ func judgeRetry(s State) (Effects, error) {
 		return effects, nil
 	}
 	if s.Status == StatusPending {
-		return effects, Errorf(CodeConflict, "The task is pending, and a retry changes nothing about what it waits for, which `omoi why` says; cancel it first to begin again.")
+		return effects, Errorf(CodeConflict, "The task is pending, and a retry changes nothing about what it waits for, which `omoi why` says; cancel it first to begin again.").WithKind(KindInvalidState)
 	}
-	return effects, Errorf(CodeConflict, "The task is %s and goes on by itself; cancel it first to begin again.", s.Status)
+	return effects, Errorf(CodeConflict, "The task is %s and goes on by itself; cancel it first to begin again.", s.Status).WithKind(KindInvalidState)
 }
 
 func refusal(s State, kind string) error {
@@ -81,7 +81,7 @@ func refusal(s State, kind string) error {
 		if kind == CommandVerdict {
 			kind = "judge"
 		}
-		return Errorf(CodeConflict, "The task is %s already; there is nothing to %s.", s.Status, kind)
+		return Errorf(CodeConflict, "The task is %s already; there is nothing to %s.", s.Status, kind).WithKind(KindInvalidState)
 	}
-	return Errorf(CodeConflict, "The task is %s; a %s is not possible now.", s.Status, kind)
+	return Errorf(CodeConflict, "The task is %s; a %s is not possible now.", s.Status, kind).WithKind(KindInvalidState)
 }

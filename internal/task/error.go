@@ -27,6 +27,7 @@ const (
 // private cause that is logged and never serialised.
 type Error struct {
 	Code    Code
+	Kind    Kind // what failed more exactly; empty: that of the code
 	Message string
 	Field   string // the field of the request that is at fault; empty if none is
 	// After is how long trying again is of no use; zero: nobody said.
@@ -50,6 +51,13 @@ func Invalid(field, format string, args ...any) *Error {
 func (e *Error) WithCause(cause error) *Error {
 	c := *e
 	c.cause = cause
+	return &c
+}
+
+// WithKind returns a copy of e that names what failed more exactly.
+func (e *Error) WithKind(kind Kind) *Error {
+	c := *e
+	c.Kind = kind
 	return &c
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // What something on the way answers settles nothing, while the API is away for instance.
@@ -20,7 +19,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 		{Status: http.StatusForbidden},
 		{Status: http.StatusFound},
 		{Status: http.StatusOK, Body: []byte("<html>")},
-		{Status: http.StatusRequestTimeout, Code: task.CodeUnavailable},
+		{Status: http.StatusRequestTimeout, Code: "unavailable"},
 	}
 	for _, last := range []struct {
 		answer apiclient.Answer
@@ -28,7 +27,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 	}{
 		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, "1"},
 		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":false}`)}, "2"},
-		{apiclient.Answer{Status: http.StatusNotFound, Code: task.CodeNotFound}, "2"},
+		{apiclient.Answer{Status: http.StatusNotFound, Code: "not_found"}, "2"},
 	} {
 		a := &answers{say: func(n int) (apiclient.Answer, error) {
 			switch {

@@ -113,12 +113,12 @@ func sentence(text string) string {
 func reportJSON(w io.Writer, err error, code int) {
 	out := struct {
 		Error    string    `json:"error"`
-		Code     task.Code `json:"code,omitempty"`
+		Code     task.Kind `json:"code,omitempty"`
 		Field    string    `json:"field,omitempty"`
 		ExitCode int       `json:"exit_code"`
 	}{Error: Message(err), ExitCode: code}
 	if e, ok := errors.AsType[*task.Error](err); ok {
-		out.Code, out.Field = e.Code, e.Field
+		out.Code, out.Field = task.KindOf(e), e.Field
 	}
 	if err := json.NewEncoder(w).Encode(out); err != nil {
 		_, _ = fmt.Fprintln(w, "omoi: "+out.Error)

@@ -76,7 +76,7 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	require.Nil(t, f.created[1].CheckDuplicates)
 
 	f.refuse = &client.Problem{
-		Status: http.StatusConflict, Code: task.CodeConflict, Detail: "The most alike is task " + idB + ". Send force_create to make it all the same.",
+		Status: http.StatusConflict, Code: task.KindDuplicateWork, Detail: "The most alike is task " + idB + ". Send force_create to make it all the same.",
 		Errors: []client.ProblemDetail{{Location: "body.force_create"}},
 	}
 	got := f.omoi(append(run, "--check-duplicates")...)

@@ -154,7 +154,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 }
 
 func problem(w http.ResponseWriter, code task.Code, detail string) {
-	answer(w, client.StatusOf(code), client.Problem{Status: client.StatusOf(code), Detail: detail, Code: code})
+	answer(w, client.StatusOf(code), client.Problem{Status: client.StatusOf(code), Detail: detail, Code: task.Kind(code)})
 }
 
 func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {

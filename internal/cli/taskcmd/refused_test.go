@@ -7,7 +7,6 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/client"
-	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // The server speaks of fields of its body; a person at the command line gave flags.
@@ -32,7 +31,7 @@ func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
 		{"Idempotency-Key", "The Idempotency-Key may have at most 255 characters.", nil, "--idempotency-key: The Idempotency-Key may have"},
 	} {
 		f := newFake(t)
-		f.refuse = &client.Problem{Status: 422, Detail: c.says, Code: task.CodeInvalid, Errors: []client.ProblemDetail{{Location: "body." + c.field}}}
+		f.refuse = &client.Problem{Status: 422, Detail: c.says, Code: "invalid", Errors: []client.ProblemDetail{{Location: "body." + c.field}}}
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, c.args...)...)
 		require.Equal(t, exit.Usage, got.code, c.field)
 		require.Contains(t, got.err, c.want)

@@ -1,0 +1,38 @@
+package api_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+func TestKinds_HaveTheStatusOfTheirCode(t *testing.T) {
+	t.Parallel()
+	for _, k := range task.Kinds() {
+		require.Equal(t, k.Code, client.CodeOf(k.Status), k.Kind)
+	}
+}
+
+func TestKinds_AreTheCodesOfTheDocument(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []task.Kind }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(content, &doc))
+	kinds := make([]task.Kind, 0, len(task.Kinds()))
+	for _, k := range task.Kinds() {
+		kinds = append(kinds, k.Kind)
+	}
+	require.Equal(t, kinds, doc.Components.Schemas["Problem"].Properties["code"].Enum)
+}

@@ -1,0 +1,91 @@
+package task
+
+import "errors"
+
+// Kind names what failed more exactly than a [Code]: the API sends it as the code of an error document.
+// Programs decide by it, never by a message.
+type Kind string
+
+// Kinds of errors that a caller may want to tell from others with the same [Code]. An error without a kind has that of its code.
+const (
+	KindMalformedBody   Kind = "malformed_body"
+	KindBodyTooLarge    Kind = "body_too_large"
+	KindContentType     Kind = "unsupported_content_type"
+	KindRequestTimeout  Kind = "request_timeout"
+	KindMethod          Kind = "method_not_allowed"
+	KindInvalidCursor   Kind = "invalid_cursor"
+	KindScope           Kind = "insufficient_scope"
+	KindOtherSandbox    Kind = "other_sandbox"
+	KindInvalidState    Kind = "invalid_state"
+	KindDuplicateWork   Kind = "duplicate_work"
+	KindKeyReused       Kind = "idempotency_key_reused"
+	KindNameTaken       Kind = "name_taken"
+	KindOpenTasks       Kind = "project_has_open_tasks"
+	KindSequenceGap     Kind = "sequence_gap"
+	KindMessageRejected Kind = "message_rejected"
+	KindSandboxDeleted  Kind = "sandbox_deleted"
+	KindDataRemoved     Kind = "data_removed"
+	KindQueueFull       Kind = "queue_full"
+	KindOverloaded      Kind = "overloaded"
+	KindStopping        Kind = "server_stopping"
+	KindTimeout         Kind = "timeout"
+	KindDatabase        Kind = "database_unavailable"
+	KindDiskFull        Kind = "disk_full"
+	KindUpstream        Kind = "upstream_failed"
+)
+
+// KindInfo describes a kind of error for callers of the API.
+type KindInfo struct {
+	Kind   Kind
+	Code   Code
+	Status int    // of HTTP
+	Cause  string // when it is sent
+	Next   string // what the caller does
+}
+
+// Kinds returns the description of each kind, by status.
+func Kinds() []KindInfo {
+	return []KindInfo{
+		{KindMalformedBody, CodeInvalid, 400, "The body is not valid JSON, gzip or chunked encoding.", "Correct the body. Sending the same bytes again fails again."},
+		{"unauthorized", CodeUnauthorized, 401, "The request carries no credential, or one that is unknown, revoked or expired.", "Send a valid API key, JWT or sandbox token."},
+		{"forbidden", CodeForbidden, 403, "The credential is valid, and its owner may not do this.", "Use a credential with the right that the message names."},
+		{KindScope, CodeForbidden, 403, "The credential lacks the scope, or the authority, that the route needs.", "Use an API key with the scope that the message names."},
+		{KindOtherSandbox, CodeForbidden, 403, "A sandbox token was used on a route of another sandbox.", "Use the token of the sandbox in the path, or an API key."},
+		{"not_found", CodeNotFound, 404, "The route, or the object that the path or body names, does not exist in the caller's organization.", "Check the ID."},
+		{KindMethod, CodeNotFound, 405, "The route exists, and does not accept the method.", "Use a method that the OpenAPI document lists."},
+		{KindRequestTimeout, CodeUnavailable, 408, "The body did not arrive completely, or not in time.", "Send the request again."},
+		{"conflict", CodeConflict, 409, "The current state of the object does not allow the request.", "Read the object, then decide."},
+		{KindInvalidState, CodeConflict, 409, "The task, ticket, message or intervention is in a state that does not allow the action.", "Read the object: its status says which actions remain."},
+		{KindDuplicateWork, CodeConflict, 409, "An open task of the project describes nearly the same work; `duplicates` lists the candidates.", "Use the existing task, or set `force_create`."},
+		{KindKeyReused, CodeConflict, 409, "The Idempotency-Key was used with another body.", "Use a new key for a new request."},
+		{KindNameTaken, CodeConflict, 409, "Another object already has the name or the repository.", "Choose another name, or use the existing object."},
+		{KindOpenTasks, CodeConflict, 409, "The project has tasks that have not ended, so that it cannot be deleted.", "Cancel these tasks, or wait for their end."},
+		{KindSequenceGap, CodeConflict, 409, "A batch begins after the next expected event number; `acknowledged` is the last number that is stored.", "Send again from `acknowledged` + 1."},
+		{KindMessageRejected, CodeConflict, 409, "The agent has ended, so that the message was stored and not delivered; `message_id` names its delivery status.", "Start another attempt, or create a task."},
+		{"gone", CodeGone, 410, "The object existed and has ended.", "Do not repeat the request."},
+		{KindSandboxDeleted, CodeGone, 410, "The sandbox is deleted; its token no longer opens anything.", "Stop reporting. Nothing more is accepted from this sandbox."},
+		{KindDataRemoved, CodeGone, 410, "Retention has removed the data, or the cursor points before data that it removed; the message names the date.", "Begin again without a cursor."},
+		{KindBodyTooLarge, CodeInvalid, 413, "The body is longer, after decompression, than the limit that the message names.", "Send less; put long texts into the repository."},
+		{KindContentType, CodeInvalid, 415, "The Content-Type or Content-Encoding is not supported.", "Send `application/json`, uncompressed or with gzip."},
+		{"invalid", CodeInvalid, 422, "A field or parameter is missing, unknown or not valid; `errors` names each one.", "Correct the fields in `errors`."},
+		{KindInvalidCursor, CodeInvalid, 422, "The cursor was not issued by this server.", "Begin again without a cursor."},
+		{"exhausted", CodeExhausted, 429, "A limit is reached.", "Wait at least as long as `Retry-After` says, then repeat."},
+		{KindQueueFull, CodeExhausted, 429, "The agent has as many waiting messages, or the project as many tasks, as are allowed.", "Wait until some are done, then repeat."},
+		{"internal", CodeInternal, 500, "omoi failed. The server's log has the details under the ID in `instance`.", "Report `instance` to the operator."},
+		{KindUpstream, CodeUnavailable, 502, "GitHub or another service behind omoi failed.", "Repeat later."},
+		{"unavailable", CodeUnavailable, 503, "A part of the server is not available for the moment.", "Repeat after `Retry-After`."},
+		{KindDatabase, CodeUnavailable, 503, "The database does not answer, is busy or restarts.", "Repeat after `Retry-After`."},
+		{KindDiskFull, CodeUnavailable, 503, "The disk of the database is full. Nothing that was acknowledged is lost.", "Free disk space on the database server."},
+		{KindOverloaded, CodeUnavailable, 503, "Too many requests wait.", "Repeat after `Retry-After`."},
+		{KindStopping, CodeUnavailable, 503, "The server is stopping.", "Repeat after `Retry-After`; another server answers."},
+		{KindTimeout, CodeUnavailable, 503, "The request took longer than the server allows.", "Repeat after `Retry-After`."},
+	}
+}
+
+// KindOf returns the kind of the first [Error] in err's chain: that of its code where it has none of its own.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok && e.Kind != "" {
+		return e.Kind
+	}
+	return Kind(CodeOf(err))
+}
