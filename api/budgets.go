@@ -20,8 +20,10 @@ func (a *API) registerBudgets() {
 	tasks := a.group(tagTasks, "/api/v1/tasks/{id}/budget")
 	projects := a.group(tagProjects, "/api/v1/projects/{id}/budget")
 	s := a.deps.Budgets
-	add(tasks.on(accessRead, "GET", "get-task-budget", "Get budget and usage"), read(s.TaskBudget))
-	add(tasks.on(accessWrite, "PUT", "set-task-budget", "Set a budget"), setBudget(s.SetTaskBudget))
+	add(tasks.on(accessRead, "GET", "get-task-budget", "Get budget and usage"), read(s.TaskBudget),
+		details{more: "Of all attempts of the task together."})
+	add(tasks.on(accessWrite, "PUT", "set-task-budget", "Set a budget"), setBudget(s.SetTaskBudget),
+		details{more: "Replaces all limits; a task that was suspended for its budget resumes if the new one suffices."})
 	add(projects.on(accessRead, "GET", "get-project-budget", "Get budget and usage"), read(s.ProjectBudget),
 		details{more: "Of all tasks of the project together."})
 	add(projects.on(accessWrite, "PUT", "set-project-budget", "Set a budget"), setBudget(s.SetProjectBudget))

@@ -20,7 +20,7 @@ func (a *API) registerOperator() {
 	box := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	server := a.group(tagServer, "/api/v1")
 	add(tasks.on(accessRead, "GET /{id}/receipt", "get-task-receipt", "Get a deletion receipt"),
-		read(a.deps.Receipts.Receipt), details{more: "Lifetimes, cost and verification of every sandbox of a task."})
+		read(a.deps.Receipts.Receipt), details{more: "Lifetime, cost and verification of every sandbox of the task, also while it runs."})
 	add(box.on(accessInspect, "GET /log", "sandbox-log", "Read a sandbox's log"), a.sandboxLog,
 		details{more: "Standard output and standard error of the agent, without secrets, while the sandbox runs and after its end. " +
 			"404 if the agent runs outside omoi."})

@@ -83,33 +83,53 @@ func (a *API) registerTasks() {
 	commands := a.group(tagTasks, "/api/v1/commands")
 	accepted := map[int]any{http.StatusAccepted: client.CommandResult{}}
 	add(tasks.on(accessWrite, "POST", "create-task", "Create a task"), a.createTask,
-		details{status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}})
+		details{more: "Returns 201 with the new task, which starts when admission gives it a slot, and 200 if the Idempotency-Key " +
+			"names an existing task.", status: http.StatusCreated, also: map[int]any{http.StatusOK: client.Task{}}})
 	add(tasks.on(accessRead, "GET", "list-tasks", "List tasks"), a.listTasks,
-		details{more: "A result of more than 2 KiB is cut, and marked as truncated."})
-	add(tasks.on(accessRead, "GET /{id}", "get-task", "Get a task"), a.getTask)
-	add(tasks.on(accessWrite, "PATCH /{id}", "update-task", "Update a task"), a.patchTask)
-	for kind, summary := range map[string]string{"cancel": "Cancel a task", "fail": "Mark a task as failed", "retry": "Retry a task"} {
-		add(tasks.on(accessWrite, "POST /{id}/"+kind, kind+"-task", summary), a.ask(kind), details{also: accepted})
+		details{more: "Newest first, without attempts and reviews; a result above 2 KiB is shortened and marked with truncated."})
+	add(tasks.on(accessRead, "GET /{id}", "get-task", "Get a task"), a.getTask,
+		details{more: "With its attempts and reviews."})
+	add(tasks.on(accessWrite, "PATCH /{id}", "update-task", "Update a task"), a.patchTask,
+		details{more: "Changes the fields of the body and leaves all others; a field that may not change any more is refused with 409."})
+	for _, c := range taskCommands() {
+		add(tasks.on(accessWrite, "POST /{id}/"+c.kind, c.kind+"-task", c.summary), a.ask(c.kind), details{more: c.more, also: accepted})
 	}
 	add(tasks.on(accessWrite, "POST /{id}/verdict", "review-task", "Submit a review"), a.judgeTask,
-		details{also: accepted})
+		details{more: "Replaces the verdict of a validator. " + settledOrNot, also: accepted})
 	add(tasks.on(accessRead, "GET /{id}/events", "list-task-events", "List a task's events"), a.taskEvents,
-		details{more: "Of all attempts, oldest first.", fails: []int{http.StatusGone}})
+		details{more: "Events of all attempts, oldest first; repeat with next until done.", fails: []int{http.StatusGone}})
 	add(tasks.on(accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff"), a.diffTask,
-		details{text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
-	add(commands.on(accessRead, "GET /{id}", "get-command", "Get a command"), read(a.deps.Commands.Command))
+		details{more: "Changes on the branch since base_commit as a unified diff; 404 without a branch, 429 if the diff is too long.", text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
+	add(commands.on(accessRead, "GET /{id}", "get-command", "Get a command"), read(a.deps.Commands.Command),
+		details{more: "The receipt of a cancel, fail, retry, completion or verdict."})
+}
+
+// settledOrNot says what the answers to a command mean.
+const settledOrNot = "Returns 200 when the command is applied, 202 while it is under way, and 409 if it is rejected or too late."
+
+// taskCommands are the commands whose only argument is a reason.
+func taskCommands() []struct{ kind, summary, more string } {
+	return []struct{ kind, summary, more string }{
+		{"cancel", "Cancel a task", "Saves the work, deletes the sandbox and ends the task as cancelled. " + settledOrNot},
+		{"fail", "Mark a task as failed", "Saves the work, deletes the sandbox and ends the task as failed. " + settledOrNot},
+		{"retry", "Retry a task", "Starts the next attempt of a failed or cancelled task, or resumes a suspended one. " + settledOrNot},
+	}
 }
 
 func (a *API) registerDependencies() {
 	dependencies := a.group(tagTasks, "/api/v1/tasks/{id}/dependencies")
-	add(dependencies.on(accessRead, "GET", "list-dependencies", "List dependencies"), a.getDependencies)
+	add(dependencies.on(accessRead, "GET", "list-dependencies", "List dependencies"), a.getDependencies,
+		details{more: "The tasks that must be completed before this one starts."})
 	add(dependencies.on(accessWrite, "POST", "add-dependencies", "Add dependencies"),
-		editDependencies(a.deps.Dependencies.AddDependencies))
+		editDependencies(a.deps.Dependencies.AddDependencies),
+		details{more: "Keeps the existing ones; only while the task is pending. A cycle is refused."})
 	add(dependencies.on(accessWrite, "PUT", "replace-dependencies", "Replace dependencies"),
-		editDependencies(a.deps.Dependencies.SetDependencies))
-	add(dependencies.on(accessWrite, "DELETE", "remove-dependency", "Remove a dependency"), a.removeDependency)
+		editDependencies(a.deps.Dependencies.SetDependencies),
+		details{more: "Removes those that the body does not list; only while the task is pending. A cycle is refused."})
+	add(dependencies.on(accessWrite, "DELETE", "remove-dependency", "Remove a dependency"), a.removeDependency,
+		details{more: "Only while the task is pending; returns the remaining ones."})
 	add(dependencies.on(accessRead, "POST /check-circular", "check-circular", "Check for circular dependencies"),
-		a.checkCircular)
+		a.checkCircular, details{more: "Reports whether these dependencies would form a cycle; changes nothing."})
 }
 
 func (a *API) registerSandboxes() {

@@ -17,7 +17,7 @@ type Dependencies interface {
 
 type removeDepIn struct {
 	IDPath
-	DependsOn string `query:"depends_on" required:"true" doc:"Id of the task to depend on no longer"`
+	DependsOn string `query:"depends_on" required:"true" doc:"UUID of the task that is no longer waited for."`
 }
 
 func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.DependsOn], error) {

@@ -46,7 +46,7 @@ type Tasks interface {
 }
 
 type createTaskIn struct {
-	Key  string `header:"Idempotency-Key" doc:"The same key and body answer the same task"`
+	Key  string `header:"Idempotency-Key" doc:"The same key and body return the same task; another body is refused with 409. At most 255 characters; default: no key."`
 	Body client.NewTask
 }
 
@@ -127,12 +127,12 @@ func checkIdempotencyKey(key string) error {
 }
 
 type listTasksIn struct {
-	Statuses   []string `query:"status,explode" doc:"pending, assigned, running, pending_validation, validating, needs_revision, completed, failed or cancelled"`
-	PhaseIDs   []string `query:"phase_id,explode"`
-	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"Whether the task had a sandbox. An ended task names its last one"`
-	TicketIDs  []string `query:"ticket_id,explode"`
-	ProjectIDs []string `query:"project_id,explode"`
-	IDs        []string `query:"id,explode" doc:"A beginning or an end of IDs, of 4 or more characters"`
+	Statuses   []string `query:"status,explode" doc:"Only tasks in one of these statuses; default: all."`
+	PhaseIDs   []string `query:"phase_id,explode" doc:"Only tasks of one of these phases; default: all."`
+	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"true: only tasks with a sandbox_id, running or ended; false: only those without; default: all."`
+	TicketIDs  []string `query:"ticket_id,explode" doc:"Only tasks of one of these tickets; default: all."`
+	ProjectIDs []string `query:"project_id,explode" doc:"Only tasks of one of these projects; default: all."`
+	IDs        []string `query:"id,explode" doc:"Only tasks whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
 	client.PageRequest
 }
 

@@ -38,9 +38,9 @@ func (a *API) registerTranscripts() {
 	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,
 		details{more: "Transcript in JSON Lines of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
 	add(tasks.on(accessRead, "GET", "list-transcripts", "List transcripts"), a.taskTranscripts,
-		details{more: "Of all attempts of a task, oldest first."})
+		details{more: "One for each run of an agent, of all attempts, oldest first."})
 	add(tasks.on(accessRead, "GET /{run_id}", "get-transcript", "Get a transcript"), a.taskTranscript,
-		details{text: transcriptType, fails: []int{http.StatusGone}})
+		details{more: "In JSON Lines format as the agent wrote it, without secrets.", text: transcriptType, fails: []int{http.StatusGone}})
 }
 
 type putTranscriptIn struct {

@@ -38,7 +38,7 @@ func (a *API) registerWebhooks() {
 		fails: []int{http.StatusUnauthorized},
 	})
 	add(tasks.on(accessRead, "GET /{id}/feedback", "list-task-feedback", "List pull request feedback"),
-		read(a.deps.Feedback.TaskFeedback), details{more: "With what was done about each."})
+		read(a.deps.Feedback.TaskFeedback), details{more: "Checks, reviews and comments of the pull request, with what omoi did about each."})
 }
 
 type webhookIn struct {

@@ -21,9 +21,9 @@ func (a *API) registerWhy() {
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	diagnoses := a.group(tagGuardian, "/api/v1/diagnoses")
 	add(tasks.on(accessRead, "GET /{id}/why", "explain-task", "Explain a task's state"), a.whyTask,
-		details{more: "With the events that show it, and the next command."})
+		details{more: "What the task does or waits for, the events that show it, and the next command."})
 	add(diagnoses.on(accessRead, "GET", "list-diagnoses", "List diagnoses"), listed(a.deps.Explaining.Diagnoses),
-		details{more: "Of tasks and tickets that failed again and again, newest first."})
+		details{more: "Stored causes of failed tasks and tickets, newest first."})
 }
 
 func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanation], error) {

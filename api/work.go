@@ -34,7 +34,7 @@ const keptType = "application/octet-stream"
 func (a *API) registerWork() {
 	work := a.group(tagTasks, "/api/v1/tasks/{id}/work")
 	add(work.on(accessRead, "GET", "list-work", "List saved work"), a.listWork, details{
-		more: "Where the work of each attempt is: on the branch, saved beside it, kept here, lost, or being saved.",
+		more: "Where the work of each attempt is, first attempt first, with the command that gets it.",
 	})
 	add(work.on(accessRead, "GET /{attempt}", "get-work", "Download saved work"), a.getWork, details{
 		more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
@@ -79,7 +79,7 @@ func nextOf(t client.Task, one savedwork.SavedWork) string {
 
 type workIn struct {
 	IDPath
-	Attempt int `path:"attempt" minimum:"1" maximum:"1000000"`
+	Attempt int `path:"attempt" minimum:"1" maximum:"1000000" doc:"Number of the attempt that left the work, from 1."`
 }
 
 func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, error) {

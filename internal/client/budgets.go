@@ -29,17 +29,16 @@ func (c *Client) SetProjectBudget(ctx context.Context, id string, b Budget) (Bud
 
 // Usage is what a task or a project has used so far.
 type Usage struct {
-	Tokens         float64  `json:"tokens"`
-	USD            *float64 `json:"usd"`          // cost of models as far as it is known; null: unknown. An unknown part does not count against the budget
-	CostUnknown    bool     `json:"cost_unknown"` // models without a known price were used
-	WallClockS     float64  `json:"wall_clock_s"`
-	SandboxSeconds float64  `json:"sandbox_s"`
+	Tokens         float64  `json:"tokens" doc:"Input and output tokens of all models together, as agents report."`
+	USD            *float64 `json:"usd" doc:"Cost of models in US dollars, as far as prices are known. Null: unknown, and not counted against the budget."`
+	CostUnknown    bool     `json:"cost_unknown" doc:"True: a model without a known price was used, and usd leaves its cost out."`
+	WallClockS     float64  `json:"wall_clock_s" doc:"Seconds since the creation of the task or project, to the end of an ended task."`
+	SandboxSeconds float64  `json:"sandbox_s" doc:"Lifetime of all sandboxes together, in seconds."`
 }
 
 // BudgetUsage is a budget with what was used of it.
 type BudgetUsage struct {
-	Budget task.Budget `json:"budget"`
-	Used   Usage       `json:"used"`
-	// TaskIDs are the tasks that were parked for it and were asked to go on, as it was raised.
-	TaskIDs []string `json:"task_ids" nullable:"false"`
+	Budget  task.Budget `json:"budget" doc:"Limits that are set; a missing key or 0: no limit."`
+	Used    Usage       `json:"used" doc:"Usage by now, of all attempts, or of all tasks of the project."`
+	TaskIDs []string    `json:"task_ids" nullable:"false" doc:"Tasks of the project that were suspended for a budget and resume now. Always empty in answers to GET."`
 }

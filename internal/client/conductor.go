@@ -20,20 +20,20 @@ type ConductorStatus struct {
 
 // DuplicateReport says which open work is like that which was asked for, in the form of the replaced system.
 type DuplicateReport struct {
-	IsDuplicate bool        `json:"is_duplicate"`
-	Message     string      `json:"message"`
-	Candidates  []Candidate `json:"candidates" nullable:"false"` // the most alike first
-	Highest     float64     `json:"highest_similarity"`
+	IsDuplicate bool        `json:"is_duplicate" doc:"Legacy field: whether open work of the project is similar enough."`
+	Message     string      `json:"message" doc:"Legacy field: the same as a sentence."`
+	Candidates  []Candidate `json:"candidates" nullable:"false" doc:"Legacy field: up to 5 similar tasks, the most similar first."`
+	Highest     float64     `json:"highest_similarity" doc:"Legacy field: highest score of all compared tasks, 0 to 1."`
 }
 
 // Candidate is open work that is like another.
 type Candidate struct {
-	TicketID    string  `json:"ticket_id"`
-	TaskID      string  `json:"task_id"`
-	Title       string  `json:"title"`
-	Description string  `json:"description"` // its beginning
-	Status      string  `json:"status"`      // of the task
-	Similarity  float64 `json:"similarity_score"`
+	TicketID    string  `json:"ticket_id" doc:"Legacy field: ticket of the similar task."`
+	TaskID      string  `json:"task_id" doc:"Legacy field: UUID of the similar task."`
+	Title       string  `json:"title" doc:"Legacy field: title of the similar task."`
+	Description string  `json:"description" doc:"Legacy field: its first 300 characters."`
+	Status      string  `json:"status" doc:"Legacy field: status of the similar task."`
+	Similarity  float64 `json:"similarity_score" doc:"Legacy field: similarity of both descriptions, 0 to 1."`
 }
 
 // ConductorAnalyses lists what the conductor thought, newest first.

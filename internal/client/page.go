@@ -8,8 +8,8 @@ import (
 
 // DiagnosisQuery selects diagnoses; nil: of all.
 type DiagnosisQuery struct {
-	TaskIDs   []string `query:"task_id,explode" doc:"Of these tasks only"`
-	TicketIDs []string `query:"ticket_id,explode" doc:"Of these tickets and their tasks only"`
+	TaskIDs   []string `query:"task_id,explode" doc:"Only diagnoses of one of these tasks; default: all."`
+	TicketIDs []string `query:"ticket_id,explode" doc:"Only diagnoses of one of these tickets and their tasks; default: all."`
 	PageRequest
 }
 

@@ -33,34 +33,34 @@ type DependsOn = task.DependsOn
 
 // NewTask is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
 type NewTask struct {
-	TicketID            string          `json:"ticket_id,omitempty" doc:"An existing ticket"`
-	ProjectID           string          `json:"project_id,omitempty" doc:"An existing project; a ticket is made"`
-	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
-	Title               string          `json:"title,omitempty" doc:"1 to 500 characters; default: the beginning of the description"`
-	Description         string          `json:"description,omitempty" doc:"At most 64 KiB; default: the title"`
-	TaskType            string          `json:"task_type,omitempty" maxLength:"100" doc:"Default: implementation"`
-	PhaseID             string          `json:"phase_id,omitempty" maxLength:"50" doc:"Default: PHASE_IMPLEMENTATION"`
-	Priority            string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
-	Mode                string          `json:"mode,omitempty" doc:"exploration, implementation or validation; default: by task type"`
-	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: the first of them"`
-	Sandbox             string          `json:"sandbox,omitempty" doc:"One of sandboxes of /api/v1/info; default: the first of them"`
-	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts after the first; default 3"`
-	DeadlineAt          string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339, with its zone; it raises the task's score in the queue"`
-	DependsOn           *DependsOn      `json:"dependencies,omitempty"`
-	Budget              *Budget         `json:"budget,omitempty"`
-	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"Whether a task about work that is open in the project is refused with 409; default: no"`
-	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"How alike it must be for that; default 0.55"`
-	ForceCreate         bool            `json:"force_create,omitempty" doc:"Make it all the same"`
-	Validate            *bool           `json:"validate,omitempty" doc:"Whether another agent validates the work before it is published; default: as its type and its project say"`
-	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object: script, command, setup, test_command, force_execute, continuous, wait_for_messages, reads_messages, validator; other keys are kept and ignored"`
+	TicketID            string          `json:"ticket_id,omitempty" doc:"Ticket to which the task is added; give only one of ticket_id, project_id and repo."`
+	ProjectID           string          `json:"project_id,omitempty" doc:"Project in which the task and a new ticket are created."`
+	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or created."`
+	Title               string          `json:"title,omitempty" doc:"1 to 500 characters in one line; default: the beginning of description."`
+	Description         string          `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; default: title. One of both is needed."`
+	TaskType            string          `json:"task_type,omitempty" maxLength:"100" doc:"Kind of work: letters, digits and _ . -; default: implementation."`
+	PhaseID             string          `json:"phase_id,omitempty" maxLength:"50" doc:"Phase of the ticket; default: PHASE_IMPLEMENTATION."`
+	Priority            string          `json:"priority,omitempty" doc:"Importance in the queue; default: MEDIUM."`
+	Mode                string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
+	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
+	Sandbox             string          `json:"sandbox,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
+	DeadlineAt          string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
+	DependsOn           *DependsOn      `json:"dependencies,omitempty" doc:"Tasks that must be completed first; an unknown ID or a cycle is refused. Default: none."`
+	Budget              *Budget         `json:"budget,omitempty" doc:"Limits for all attempts together; default: no limits."`
+	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"True: refuse the task with 409 if similar work is open in the project; default: false."`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Score from which work counts as similar; default: 0.55."`
+	ForceCreate         bool            `json:"force_create,omitempty" doc:"True: create the task even if similar work is open."`
+	Validate            *bool           `json:"validate,omitempty" doc:"Whether a validator reviews the work before publish; default: by task_type and project."`
+	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
 }
 
 // TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
 type TaskPatch struct {
-	Title       *string `json:"title,omitempty" doc:"1 to 500 characters"`
-	Description *string `json:"description,omitempty" doc:"At most 64 KiB; only while the task is pending"`
-	Priority    *string `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM or LOW"`
-	DeadlineAt  *string `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339, with its zone"`
+	Title       *string `json:"title,omitempty" doc:"1 to 500 characters in one line."`
+	Description *string `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; only while the task is pending."`
+	Priority    *string `json:"priority,omitempty" doc:"Importance in the queue."`
+	DeadlineAt  *string `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339 with its zone."`
 }
 
 // TaskFilter selects tasks of a list. Zero values do not filter.
@@ -79,16 +79,16 @@ type ReasonRequest struct {
 
 // PersonVerdict is the body of POST /api/v1/tasks/{id}/verdict.
 type PersonVerdict struct {
-	Passed          bool     `json:"passed" doc:"true publishes the work as it is; false asks for a revision, or ends the task after its last round"`
-	Feedback        string   `json:"feedback,omitempty" doc:"What is missing or wrong, for the next agent; needed where it did not pass"`
-	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"What to do about it, one thing each"`
+	Passed          bool     `json:"passed" doc:"True publishes the work as it is; false asks for a revision, or fails the task after its last round."`
+	Feedback        string   `json:"feedback,omitempty" doc:"What is missing or wrong, for the next agent; required if passed is false."`
+	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"Proposed changes for the next agent, one each."`
 }
 
 // CommandResult is the result of cancel, fail, retry and verdict. The command is settled with status 200, in progress with 202.
 type CommandResult struct {
-	Task       Task    `json:"task"`
-	Command    Command `json:"command"`
-	CommandURL string  `json:"command_url"` // path under which the command's receipt is found
+	Task       Task    `json:"task" doc:"The task after the command, or as it stands while the command is under way."`
+	Command    Command `json:"command" doc:"Receipt of the command: applied with status 200, under way with 202."`
+	CommandURL string  `json:"command_url" doc:"Path that returns the command, to poll while its state is accepted."`
 }
 
 // EventPage is a stretch of a task's events over all its attempts, oldest first.
@@ -154,20 +154,20 @@ type NewTicket struct {
 
 // FirstTask holds the settings of the task that a new ticket brings with it.
 type FirstTask struct {
-	TaskType   string          `json:"task_type,omitempty" maxLength:"100"`
-	Mode       string          `json:"mode,omitempty"`
-	Agent      string          `json:"agent,omitempty"`
-	Sandbox    string          `json:"sandbox,omitempty"`
-	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10"`
-	DeadlineAt string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339, with its zone"`
-	Budget     *Budget         `json:"budget,omitempty"`
-	Execution  json.RawMessage `json:"execution_config,omitempty"`
+	TaskType   string          `json:"task_type,omitempty" maxLength:"100" doc:"Kind of work: letters, digits and _ . -; default: implementation."`
+	Mode       string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
+	Agent      string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
+	Sandbox    string          `json:"sandbox,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
+	DeadlineAt string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
+	Budget     *Budget         `json:"budget,omitempty" doc:"Limits for all attempts together; default: no limits."`
+	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Options as of POST /api/v1/tasks; default: none."`
 }
 
 // Cycle is the answer of check-circular.
 type Cycle struct {
-	Circular bool     `json:"has_cycle"`
-	Path     []string `json:"cycle" nullable:"false"` // task ids, the first one again at the end; empty if there is none
+	Circular bool     `json:"has_cycle" doc:"Whether the dependencies would lead back to the task."`
+	Path     []string `json:"cycle" nullable:"false" doc:"IDs of the tasks in the cycle, the first one again at the end. Empty: no cycle."`
 }
 
 // NewKey is the body of POST /api/v1/auth/api-keys.
@@ -200,11 +200,11 @@ type Info struct {
 
 // Dependency is the state of something that the server needs.
 type Dependency struct {
-	Name     string `json:"name"`  // database, temporal, relay, redis
-	State    string `json:"state"` // ok, down, off
-	Detail   string `json:"detail,omitempty"`
-	Next     string `json:"next,omitempty" doc:"What to do, of one that is down"`
-	Required bool   `json:"required"` // without it the server is not ready
+	Name     string `json:"name" doc:"Component that the server needs, for example database, temporal or relay."`
+	State    string `json:"state" doc:"ok: working; down: failing; off: not configured."`
+	Detail   string `json:"detail,omitempty" doc:"What fails, in a sentence. Left out: nothing to say."`
+	Next     string `json:"next,omitempty" doc:"Next step for an operator. Left out: none needed."`
+	Required bool   `json:"required" doc:"True: without this component the server is not ready."`
 }
 
 // Readiness is the answer of /readyz.

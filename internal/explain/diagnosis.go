@@ -8,14 +8,14 @@ import (
 
 // Evidence is an event that shows something, in short.
 type Evidence struct {
-	TaskID    string    `json:"task_id"`
-	Attempt   int       `json:"attempt"`
-	SandboxID string    `json:"sandbox_id"`
-	Sequence  int64     `json:"event"` // its number in the sandbox
-	Type      string    `json:"event_type"`
-	Says      string    `json:"says"`    // the beginning of what it tells, without secrets; may be empty
-	Failure   bool      `json:"failure"` // it tells of something that failed
-	At        time.Time `json:"at"`
+	TaskID    string    `json:"task_id" doc:"Task in whose sandbox the event was reported."`
+	Attempt   int       `json:"attempt" doc:"Number of the attempt that reported the event."`
+	SandboxID string    `json:"sandbox_id" doc:"Sandbox that reported the event."`
+	Sequence  int64     `json:"event" doc:"Sequence of the event in its sandbox."`
+	Type      string    `json:"event_type" doc:"Type as in the event catalog, for example agent.error."`
+	Says      string    `json:"says" doc:"Beginning of its text in one line, without secrets. May be empty."`
+	Failure   bool      `json:"failure" doc:"Whether the event reports a failure."`
+	At        time.Time `json:"at" doc:"When the event was stored."`
 }
 
 // Kinds of diagnoses.
@@ -35,32 +35,32 @@ const (
 // Diagnosis says what failed again and again in a task or a ticket, and what to do about it. That of a ticket names
 // its newest task that failed.
 type Diagnosis struct {
-	ID             string            `json:"id"`
-	OrganizationID string            `json:"organization_id"`
-	ProjectID      string            `json:"project_id"`
-	TicketID       string            `json:"ticket_id"`
-	TaskID         string            `json:"task_id"`
-	Attempt        int               `json:"attempt"`  // the newest that had failed; 0: it failed before the first
-	Kind           string            `json:"kind"`     // repeated, ended or ticket
-	EndedAt        *time.Time        `json:"ended_at"` // when the task failed; null: it went on
-	FailureClass   task.FailureClass `json:"failure_class"`
-	Failures       int               `json:"failures"`        // attempts in a row that failed in this way; of a ticket, tasks in a row
-	TicketFailures int               `json:"ticket_failures"` // tasks of its ticket that stand failed, with this one
-	What           string            `json:"what"`            // what failed, in a sentence
-	Reason         string            `json:"reason"`          // message of the newest failure, part of what; empty: it left none
-	Cause          string            `json:"cause"`           // the likely one; empty: nobody can say
-	Proposal       string            `json:"proposal"`        // the next step, in a sentence
-	Command        string            `json:"command"`         // to type for it
-	Advice         string            `json:"advice"`          // to the next attempt's agent; empty: it could do nothing about it
-	Evidence       []Evidence        `json:"evidence" nullable:"false"`
-	SpokenBy       string            `json:"spoken_by"`  // rules or model: who named the cause
-	Model          string            `json:"model"`      // which one; empty: none spoke
-	Confidence     float64           `json:"confidence"` // 0..1 in the cause
-	Trouble        string            `json:"trouble"`    // why no model spoke although one is there
-	Notice         string            `json:"notice"`     // none, held or sent: whether the next attempt's agent is told
-	MessageID      string            `json:"message_id"` // of that; empty: none was sent
-	Webhook        *Delivery         `json:"webhook"`    // null: no webhook is configured
-	CreatedAt      time.Time         `json:"created_at"`
+	ID             string            `json:"id" doc:"UUID of the diagnosis."`
+	OrganizationID string            `json:"organization_id" doc:"Organization that owns the task."`
+	ProjectID      string            `json:"project_id" doc:"Project to which the failed task belongs."`
+	TicketID       string            `json:"ticket_id" doc:"Ticket to which the failed task belongs."`
+	TaskID         string            `json:"task_id" doc:"Failed task; of a diagnosis of a ticket its newest failed one."`
+	Attempt        int               `json:"attempt" doc:"Newest attempt at that time. 0: the task failed before its first attempt."`
+	Kind           string            `json:"kind" doc:"repeated: attempts failed one after the other and the task continues; ended: the task failed; ticket: tasks of one ticket failed."`
+	EndedAt        *time.Time        `json:"ended_at" doc:"When the task failed. Null: the task continued."`
+	FailureClass   task.FailureClass `json:"failure_class" doc:"Class of the failures. Empty: tasks of the ticket failed in different classes."`
+	Failures       int               `json:"failures" doc:"Consecutive attempts that failed in this class; of a ticket, failed ends of its tasks."`
+	TicketFailures int               `json:"ticket_failures" doc:"Tasks of the ticket that are failed, with this one."`
+	What           string            `json:"what" doc:"What failed, in a sentence."`
+	Reason         string            `json:"reason" doc:"Message of the newest failure. Empty: none."`
+	Cause          string            `json:"cause" doc:"Likely cause, in a sentence. Empty: unknown."`
+	Proposal       string            `json:"proposal" doc:"Next step for a user, in a sentence."`
+	Command        string            `json:"command" doc:"CLI command for that step."`
+	Advice         string            `json:"advice" doc:"Text for the agent of the next attempt. Empty: the agent cannot avoid the failure."`
+	Evidence       []Evidence        `json:"evidence" nullable:"false" doc:"Events that support the cause, newest attempt first."`
+	SpokenBy       string            `json:"spoken_by" doc:"What named the cause: rules, or model for a language model."`
+	Model          string            `json:"model" doc:"Name of that language model. Empty: rules alone."`
+	Confidence     float64           `json:"confidence" doc:"Confidence in the cause, 0 to 1."`
+	Trouble        string            `json:"trouble" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
+	Notice         string            `json:"notice" doc:"Message to the agent of the next attempt: none: not needed; held: pending; sent: message_id has its delivery status."`
+	MessageID      string            `json:"message_id" doc:"Message that told the agent. Empty: none sent."`
+	Webhook        *Delivery         `json:"webhook" doc:"Delivery of the diagnosis by webhook. Null: no webhook configured."`
+	CreatedAt      time.Time         `json:"created_at" doc:"When the diagnosis was stored."`
 }
 
 // States of a delivery.

@@ -27,13 +27,13 @@ const (
 
 // Explanation says why a task stands where it stands, what shows it, and what to do next.
 type Explanation struct {
-	TaskID    string      `json:"task_id"`
-	Status    task.Status `json:"status"`
-	State     string      `json:"state"`                     // waiting, parked, starting, working, stuck, unknown, completed, failed, cancelled
-	Why       string      `json:"why"`                       // one sentence, with the numbers of the events that show it
-	Next      string      `json:"next"`                      // the command to type
-	Evidence  []Evidence  `json:"evidence" nullable:"false"` // newest first
-	Diagnosis *Diagnosis  `json:"diagnosis"`                 // the newest; null: there is none
+	TaskID    string      `json:"task_id" doc:"UUID of the explained task."`
+	Status    task.Status `json:"status" doc:"Status of the task at that moment."`
+	State     string      `json:"state" doc:"What the task does, in one word."`
+	Why       string      `json:"why" doc:"One sentence for users, with the sequences of the events behind it."`
+	Next      string      `json:"next" doc:"CLI command that comes next."`
+	Evidence  []Evidence  `json:"evidence" nullable:"false" doc:"Events behind why, newest first."`
+	Diagnosis *Diagnosis  `json:"diagnosis" doc:"Newest diagnosis of the task. Null: none."`
 }
 
 // WhyFacts are all that an explanation looks at. What is not known is nil or empty.

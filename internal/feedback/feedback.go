@@ -79,9 +79,9 @@ const (
 
 // Noted is what became of feedback when it came.
 type Noted struct {
-	State  string `json:"status" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: the reason says why"`
-	Reason string `json:"reason,omitempty" doc:"Why it is ignored"`
-	TaskID string `json:"task_id,omitempty" doc:"The task whose pull request it is about"`
+	State  string `json:"status" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
+	Reason string `json:"reason,omitempty" doc:"Why the feedback is ignored. Left out: not ignored."`
+	TaskID string `json:"task_id,omitempty" doc:"Task whose pull request the feedback is about. Left out: unknown."`
 }
 
 // What becomes of feedback beside [StateHeld] and [StateIgnored].
@@ -92,22 +92,22 @@ const (
 
 // Item is feedback as people look at it.
 type Item struct {
-	Kind      Kind      `json:"kind" doc:"check, review, comment"`
-	Author    string    `json:"author" doc:"Login; empty: a machine"`
-	Note      string    `json:"note"`
-	URL       string    `json:"url"`
+	Kind      Kind      `json:"kind" doc:"check: a failed check; review: of the whole pull request; comment: on a line, or in the conversation."`
+	Author    string    `json:"author" doc:"Login at the Git host. Empty: a machine."`
+	Note      string    `json:"note" doc:"One line: who says what, and where. At most 300 characters."`
+	URL       string    `json:"url" doc:"Web address of the check, review or comment. Empty: unknown."`
 	State     string    `json:"state" doc:"held: waits to be sent; sent: an agent has a message; heard: the agent acknowledged the message; started: a task was created for the feedback; ignored: the reason says why"`
-	Reason    string    `json:"reason" doc:"Why nobody was told"`
-	TaskID    string    `json:"task_id" doc:"The task whose agent was told, or that was started; empty: none"`
-	MessageID string    `json:"message_id" doc:"The message to that agent; empty: none"`
-	At        time.Time `json:"created_at"`
+	Reason    string    `json:"reason" doc:"Why the feedback is ignored. Empty: not ignored."`
+	TaskID    string    `json:"task_id" doc:"Task whose agent got the message, or that was created. Empty: none."`
+	MessageID string    `json:"message_id" doc:"Message to that agent, for GET /api/v1/messages/{message_id}. Empty: none."`
+	At        time.Time `json:"created_at" doc:"When omoi received the feedback."`
 }
 
 // Story is what was said from outside of the pull request of a task, and what omoi did about it.
 type Story struct {
-	RootID    string   `json:"root_id" doc:"The task that opened the pull request"`
-	Follows   string   `json:"follows" doc:"The task whose work this one goes on with; empty: none"`
-	Followers []string `json:"followers" nullable:"false" doc:"The tasks that feedback started, oldest first"`
-	PullState string   `json:"pull_request_state" doc:"open, closed or merged, as the host told last; empty: it told nothing"`
-	Items     []Item   `json:"items" nullable:"false" doc:"Oldest first"`
+	RootID    string   `json:"root_id" doc:"Task that opened the pull request."`
+	Follows   string   `json:"follows" doc:"Task whose work this one continues. Empty: none."`
+	Followers []string `json:"followers" nullable:"false" doc:"Tasks that feedback on the pull request created, oldest first."`
+	PullState string   `json:"pull_request_state" doc:"open, closed or merged, as the Git host reported last. Empty: no report."`
+	Items     []Item   `json:"items" nullable:"false" doc:"All feedback on the pull request, oldest first."`
 }

@@ -28,19 +28,17 @@ const (
 
 // SavedWork says where work of an attempt is.
 type SavedWork struct {
-	Attempt   int        `json:"attempt"`
-	SandboxID string     `json:"sandbox_id"`
-	Kind      string     `json:"kind" enum:"branch,rescue,patch,bundle,lost,saving,none"`
-	Ref       string     `json:"ref,omitempty"`   // branch or ref of the repository that holds it
-	Head      string     `json:"head,omitempty"`  // newest commit on the branch, or that was to come there
-	Files     int        `json:"files,omitempty"` // that were not committed
-	Bytes     int64      `json:"bytes,omitempty"` // of these; of a patch or bundle: its own
-	LostSince *time.Time `json:"lost_since,omitempty"`
-	Notes     []string   `json:"notes,omitempty"` // what was left out, or is not as it was
-	// RemovedAt is when retention removed it; nil: it is kept.
-	RemovedAt *time.Time `json:"removed_at,omitempty"`
-	// Next is the command that gets it, in a clone of the repository.
-	Next string `json:"next,omitempty"`
+	Attempt   int        `json:"attempt" doc:"Number of the attempt that left the work."`
+	SandboxID string     `json:"sandbox_id" doc:"Sandbox in which the work was done."`
+	Kind      string     `json:"kind" enum:"branch,rescue,patch,bundle,lost,saving,none" doc:"branch: on the branch of the task; rescue: under a ref of its own; patch, bundle: stored by omoi; lost: sandbox unreachable; saving: not finished; none: nothing left."`
+	Ref       string     `json:"ref,omitempty" doc:"Branch or ref of the repository that holds the work. Left out: none."`
+	Head      string     `json:"head,omitempty" doc:"Newest commit on the branch, or the one that did not get there. Left out: none."`
+	Files     int        `json:"files,omitempty" doc:"Number of files with uncommitted changes. Left out: none."`
+	Bytes     int64      `json:"bytes,omitempty" doc:"Size in bytes of these changes; of a patch or bundle its own. Left out: 0."`
+	LostSince *time.Time `json:"lost_since,omitempty" doc:"Time of the last sign of life of a lost sandbox. Left out: not lost."`
+	Notes     []string   `json:"notes,omitempty" doc:"What was left out or differs, one sentence each. Left out: nothing."`
+	RemovedAt *time.Time `json:"removed_at,omitempty" doc:"When retention removed the work. Left out: still kept."`
+	Next      string     `json:"next,omitempty" doc:"Shell command that gets the work, run in a clone of the repository. Left out: nothing to get."`
 	// Text is the id under which the store keeps it.
 	Text string `json:"-"`
 }

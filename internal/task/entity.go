@@ -7,117 +7,113 @@ import (
 
 // Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
 type Task struct {
-	ID             string `json:"id"`
-	OrganizationID string `json:"organization_id"`
-	ProjectID      string `json:"project_id"`
-	TicketID       string `json:"ticket_id"`
-	UserID         string `json:"user_id"` // who asked for it; empty: nobody who is known
-	Repo           string `json:"repo"`    // of its project; empty: none
+	ID             string `json:"id" doc:"UUID of the task."`
+	OrganizationID string `json:"organization_id" doc:"Organization that owns the task."`
+	ProjectID      string `json:"project_id" doc:"Project of the task: repository, limits and credentials come from the project."`
+	TicketID       string `json:"ticket_id" doc:"Ticket that the task belongs to; created with the task if the request named none."`
+	UserID         string `json:"user_id" doc:"User who created the task, and whose credentials the task uses first. Empty: unknown."`
+	Repo           string `json:"repo" doc:"Repository of the project: owner/name, or the absolute path of a local one. Empty: none."`
 
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	TaskType    string          `json:"task_type"`
-	PhaseID     string          `json:"phase_id"`
-	Priority    string          `json:"priority"`
-	Mode        string          `json:"mode"`
-	Agent       string          `json:"agent"`
-	Provider    string          `json:"sandbox"`
-	Continuous  bool            `json:"continuous"`
-	MaxRetries  int             `json:"max_retries"`
-	Rounds      int             `json:"validation_rounds"` // at most; 0: nobody validates its work
-	Execution   json.RawMessage `json:"execution_config"`
-	Budget      Budget          `json:"budget"`
-	DependsOn   DependsOn       `json:"dependencies"`
+	Title       string          `json:"title" doc:"Short name in one line, 1 to 500 characters."`
+	Description string          `json:"description" doc:"Instructions for the agent, at most 64 KiB."`
+	TaskType    string          `json:"task_type" doc:"Kind of work, for example implementation; sets the default mode and whether the work is validated."`
+	PhaseID     string          `json:"phase_id" doc:"Phase of the ticket to which the task belongs."`
+	Priority    string          `json:"priority" doc:"Importance in the queue; the main part of score."`
+	Mode        string          `json:"mode" doc:"What the agent is for: exploration reports, implementation changes the repository, validation reviews."`
+	Agent       string          `json:"agent" doc:"Agent runtime that performs the task."`
+	Provider    string          `json:"sandbox" doc:"Sandbox provider in which the attempts run."`
+	Continuous  bool            `json:"continuous" doc:"True: the agent repeats its work until the checks pass. False: the first completion ends the work."`
+	MaxRetries  int             `json:"max_retries" doc:"Maximum of retry_count: how many failed attempts are followed by another one."`
+	Rounds      int             `json:"validation_rounds" doc:"Maximum number of validation rounds. 0: the work is published without validation."`
+	Execution   json.RawMessage `json:"execution_config" doc:"Options given at creation, unknown keys included; values of env are hidden."`
+	Budget      Budget          `json:"budget" doc:"Limits for all attempts together."`
+	DependsOn   DependsOn       `json:"dependencies" doc:"Tasks that must be completed before the task starts."`
 
-	Status        Status          `json:"status"`
-	Blocked       BlockedReason   `json:"blocked_reason"`
-	SandboxID     *string         `json:"sandbox_id"` // of the live attempt
-	AssignedAgent *string         `json:"assigned_agent_id"`
-	Branch        *string         `json:"branch_name"`
-	Base          *string         `json:"base_commit"`
-	PullURL       *string         `json:"pull_request_url"`
-	PullNumber    *int            `json:"pull_request_number"`
-	Result        json.RawMessage `json:"result"`
-	ErrorMessage  *string         `json:"error_message"`
-	FailureClass  FailureClass    `json:"failure_class"`
-	EndReason     Reason          `json:"end_reason"` // why it is over or suspended, for programs; its code is empty where error_message says it alone
-	Retries       int             `json:"retry_count"`
-	Revisions     int             `json:"revision_count"`
-	Replacements  int             `json:"replacement_count"`
-	AttemptCount  int             `json:"attempt_count"`
+	Status        Status          `json:"status" doc:"Stage of the task; completed, failed and cancelled are final, and the last two can be retried."`
+	Blocked       BlockedReason   `json:"blocked_reason" doc:"Why a pending task is suspended or blocked. Empty: neither."`
+	SandboxID     *string         `json:"sandbox_id" doc:"Sandbox of the running attempt; of an ended task the last one. Null: none."`
+	AssignedAgent *string         `json:"assigned_agent_id" doc:"ID that the agent reported at its start; before that the sandbox ID. Null: no sandbox yet."`
+	Branch        *string         `json:"branch_name" doc:"Branch that holds the work. Null: not created."`
+	Base          *string         `json:"base_commit" doc:"Commit from which the branch starts. Null: no branch yet."`
+	PullURL       *string         `json:"pull_request_url" doc:"Web address of the pull request. Null: not opened."`
+	PullNumber    *int            `json:"pull_request_number" doc:"Number of the pull request in its repository. Null: not opened."`
+	Result        json.RawMessage `json:"result" doc:"What the agent and the validators reported, for example output and validation_passed. Null: nothing yet. Lists shorten results above 2 KiB and mark them with truncated."`
+	ErrorMessage  *string         `json:"error_message" doc:"Sentence that says why the task failed, was cancelled, or waits for a rate limit. Null: none of these."`
+	FailureClass  FailureClass    `json:"failure_class" doc:"Kind of failure, which decides what follows. Empty: no failure."`
+	EndReason     Reason          `json:"end_reason" doc:"Condition behind error_message, for programs. Empty code: error_message alone says the reason."`
+	Retries       int             `json:"retry_count" doc:"Attempts that started because the one before failed."`
+	Revisions     int             `json:"revision_count" doc:"Attempts that started because a verdict asked for changes."`
+	Replacements  int             `json:"replacement_count" doc:"Attempts that the guardian replaced."`
+	AttemptCount  int             `json:"attempt_count" doc:"Number of the newest attempt. 0: none started."`
 
-	HoldsSlot     bool       `json:"holds_slot"`
-	QueuePosition *int       `json:"queue_position"` // from 1; null: does not wait for a slot
-	QueueReason   Reason     `json:"queue_reason"`   // why it waits for a slot; its code is empty where nothing holds it back
-	QueuedAt      *time.Time `json:"queued_at"`
-	WaitingFor    Reason     `json:"waiting_for"` // what holds an admitted task back, as of the last check; its code is empty where nothing does
-	Score         float64    `json:"score"`
+	HoldsSlot     bool       `json:"holds_slot" doc:"Whether the task counts against the concurrency limits: from admission until publish ends."`
+	QueuePosition *int       `json:"queue_position" doc:"Place among the queued tasks of the project, from 1, for the first 20. Null: further back, not ready or not queued."`
+	QueueReason   Reason     `json:"queue_reason" doc:"Why the task waits for a slot. Empty code: not queued, or not evaluated yet."`
+	QueuedAt      *time.Time `json:"queued_at" doc:"Since when the task waits for a slot. Null: not queued."`
+	WaitingFor    Reason     `json:"waiting_for" doc:"What holds an admitted task back, as of the last check. Empty code: nothing."`
+	Score         float64    `json:"score" doc:"Urgency in the queue, from priority, waiting time, deadline_at, dependents and retries; the highest is admitted first. 0: not ready."`
 
-	// PendingCommand is the oldest command that is accepted and not settled.
-	PendingCommand *Command `json:"pending_command"`
-	// Why says in one sentence what the task is doing or waiting for; see [Why].
-	Why string `json:"why"`
-	// Attempts are oldest first. Lists leave them out, and the reviews.
-	Attempts []Attempt `json:"attempts" nullable:"false"`
-	// Reviews are the verdicts on its work, the first one first.
-	Reviews []Review `json:"validation_reviews" nullable:"false"`
+	PendingCommand *Command  `json:"pending_command" doc:"Oldest accepted command that is not settled. Null: none."`
+	Why            string    `json:"why" doc:"One sentence for users: what the task is doing or waiting for."`
+	Attempts       []Attempt `json:"attempts" nullable:"false" doc:"All attempts, oldest first; empty in lists."`
+	Reviews        []Review  `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first; empty in lists."`
 
-	CreatedAt   time.Time  `json:"created_at"`
-	UpdatedAt   time.Time  `json:"updated_at"`
-	AssignedAt  *time.Time `json:"assigned_at"`
-	StartedAt   *time.Time `json:"started_at"`
-	CompletedAt *time.Time `json:"completed_at"`
-	DeadlineAt  *time.Time `json:"deadline_at"`
+	CreatedAt   time.Time  `json:"created_at" doc:"When the task was accepted."`
+	UpdatedAt   time.Time  `json:"updated_at" doc:"Last change of the task."`
+	AssignedAt  *time.Time `json:"assigned_at" doc:"When the first agent was assigned. Null: not yet."`
+	StartedAt   *time.Time `json:"started_at" doc:"When the first agent reported its start. Null: not yet."`
+	CompletedAt *time.Time `json:"completed_at" doc:"When the task ended, in whatever final status. Null: not ended."`
+	DeadlineAt  *time.Time `json:"deadline_at" doc:"Wanted time of completion, which raises score; nothing is stopped at that time. Null: none."`
 }
 
 // Budget limits what a task may use. Zero means no limit.
 type Budget struct {
-	Tokens         int64   `json:"tokens,omitempty" minimum:"0" doc:"Input and output tokens together; 0: no limit"`
-	USD            float64 `json:"usd,omitempty" minimum:"0" doc:"Money in US dollars; 0: no limit"`
-	WallClockS     int64   `json:"wall_clock_s,omitempty" minimum:"0" doc:"Seconds from acceptance to the end; 0: no limit"`
-	SandboxSeconds int64   `json:"sandbox_s,omitempty" minimum:"0" doc:"Seconds that its sandboxes live; 0: no limit"`
+	Tokens         int64   `json:"tokens,omitempty" minimum:"0" doc:"Input and output tokens of all models together. 0: no limit."`
+	USD            float64 `json:"usd,omitempty" minimum:"0" doc:"Cost of models in US dollars, as far as prices are known. 0: no limit."`
+	WallClockS     int64   `json:"wall_clock_s,omitempty" minimum:"0" doc:"Seconds from creation to the end. 0: no limit."`
+	SandboxSeconds int64   `json:"sandbox_s,omitempty" minimum:"0" doc:"Lifetime of all sandboxes together, in seconds. 0: no limit."`
 }
 
 // DependsOn lists the tasks that must be completed before a task may begin.
 type DependsOn struct {
-	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"Ids of tasks that must be completed first"`
+	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"IDs of the tasks that must be completed first."`
 }
 
 // Attempt is one try of a task in one sandbox.
 type Attempt struct {
-	Number       int          `json:"number"` // from 1
-	SandboxID    string       `json:"sandbox_id"`
-	Kind         string       `json:"kind"` // first, retry, revision, replacement, resumed, validation
-	StartedAt    time.Time    `json:"started_at"`
-	AssignedAt   *time.Time   `json:"assigned_at"`
-	EndedAt      *time.Time   `json:"ended_at"`
-	Outcome      string       `json:"outcome"` // completed, failed, cancelled, replaced, revised, rejected (by this validator), suspended; empty while it lives
-	FailureClass FailureClass `json:"failure_class"`
-	Reason       string       `json:"reason"`
-	EndReason    Reason       `json:"end_reason"` // the condition behind reason, for programs; its code is empty where reason says it alone
-	StopReason   string       `json:"stop_reason"`
-	HeadCommit   *string      `json:"head_commit"`
-	CostUSD      *float64     `json:"cost_usd"`     // of its models, as far as it is known; null: unknown
-	CostUnknown  bool         `json:"cost_unknown"` // a model without a known price was used: cost_usd holds nothing for it
-	InputTokens  int64        `json:"input_tokens"`
-	OutputTokens int64        `json:"output_tokens"`
-	Events       int64        `json:"events"` // newest sequence; its events are 1..events
-	Salvage      *Salvage     `json:"salvage"`
-	SandboxState SandboxState `json:"sandbox_state"`
-	VerifiedAt   *time.Time   `json:"verified_at"` // null: its sandbox is not verified gone
+	Number       int          `json:"number" doc:"Number in the task, from 1."`
+	SandboxID    string       `json:"sandbox_id" doc:"Sandbox in which the attempt runs; each attempt has its own."`
+	Kind         string       `json:"kind" doc:"Why the attempt started; resumed follows a suspension, validation reviews the work of the attempt before."`
+	StartedAt    time.Time    `json:"started_at" doc:"When the attempt began, before its sandbox existed."`
+	AssignedAt   *time.Time   `json:"assigned_at" doc:"When the agent was assigned to the sandbox. Null: not yet."`
+	EndedAt      *time.Time   `json:"ended_at" doc:"When the attempt ended. Null: running."`
+	Outcome      string       `json:"outcome" doc:"How the attempt ended; revised: a verdict asked for changes, rejected: this validator did. Empty: running."`
+	FailureClass FailureClass `json:"failure_class" doc:"Kind of failure. Empty: no failure."`
+	Reason       string       `json:"reason" doc:"Sentence for users: why the attempt ended. Empty: running, or nothing to say."`
+	EndReason    Reason       `json:"end_reason" doc:"Condition behind reason, for programs. Empty code: reason alone says the condition."`
+	StopReason   string       `json:"stop_reason" doc:"Why the agent stopped, as the agent reports; stuck_running or idle_timeout if omoi ended an idle agent. Empty: no report."`
+	HeadCommit   *string      `json:"head_commit" doc:"Newest commit of the attempt on the branch. Null: none collected."`
+	CostUSD      *float64     `json:"cost_usd" doc:"Cost of the models in US dollars, as far as known. Null: unknown."`
+	CostUnknown  bool         `json:"cost_unknown" doc:"True: a model without a known price was used, and cost_usd leaves its cost out."`
+	InputTokens  int64        `json:"input_tokens" doc:"Tokens that the models read, as the agent reports."`
+	OutputTokens int64        `json:"output_tokens" doc:"Tokens that the models wrote, as the agent reports."`
+	Events       int64        `json:"events" doc:"Number of events of the sandbox, and the highest sequence: events are 1 to this number."`
+	Salvage      *Salvage     `json:"salvage" doc:"What was saved of uncommitted work. Null: not recorded, for example while the sandbox runs."`
+	SandboxState SandboxState `json:"sandbox_state" doc:"State of the sandbox; gone: deleted, lost: unreachable for good."`
+	VerifiedAt   *time.Time   `json:"verified_at" doc:"When a second check confirmed that the sandbox is deleted. Null: not verified."`
 }
 
 // Command is something that was asked of a task, with its receipt.
 type Command struct {
-	ID        string     `json:"id"`
-	TaskID    string     `json:"task_id"`
-	Kind      string     `json:"kind"` // start, retry, cancel, fail, complete, verdict
-	State     Receipt    `json:"state"`
-	Reason    string     `json:"reason"` // why it was refused or too late, or what the asker said
-	Sender    string     `json:"sender"`
-	CreatedAt time.Time  `json:"created_at"`
-	SentAt    *time.Time `json:"sent_at"`
-	SettledAt *time.Time `json:"settled_at"`
+	ID        string     `json:"id" doc:"UUID of the command."`
+	TaskID    string     `json:"task_id" doc:"Task that the command changes."`
+	Kind      string     `json:"kind" doc:"Requested change; start comes with the creation, pause and budget suspend the task, replace comes from the guardian."`
+	State     Receipt    `json:"state" doc:"accepted: under way; carried_out: applied; too_late: the task had moved on; refused: rejected."`
+	Reason    string     `json:"reason" doc:"Why the command was rejected or too late; otherwise the reason that the sender gave. May be empty."`
+	Sender    string     `json:"sender" doc:"Who sent the command: name of an API key or user, sandbox ID, guardian, omoi, or temporal cli."`
+	CreatedAt time.Time  `json:"created_at" doc:"When the command was accepted."`
+	SentAt    *time.Time `json:"sent_at" doc:"When the command was handed to the workflow of the task. Null: not yet."`
+	SettledAt *time.Time `json:"settled_at" doc:"When state became final. Null: still accepted."`
 }
 
 // Last returns the newest attempt; its zero value if there is none.

@@ -88,24 +88,24 @@ const (
 
 // Reason is a condition as a code with its numbers. The zero value: no condition.
 type Reason struct {
-	Code    ReasonCode `json:"code"`    // empty: none
-	Message string     `json:"message"` // for users; package explain writes it from the rest
-	Used    float64    `json:"used,omitempty"`
-	Limit   float64    `json:"limit,omitempty"`
-	Unit    string     `json:"unit,omitempty"` // of Used and Limit: tokens, usd, sandbox_s, wall_clock_s; empty: slots
-	Tasks   int        `json:"tasks,omitempty"`
-	Until   *time.Time `json:"until,omitempty"`
+	Code    ReasonCode `json:"code" doc:"Condition, for programs. Empty: none."`
+	Message string     `json:"message" doc:"Sentence or part of a sentence for users, written from the other fields."`
+	Used    float64    `json:"used,omitempty" doc:"What is in use, in unit."`
+	Limit   float64    `json:"limit,omitempty" doc:"Limit that used has reached, in unit."`
+	Unit    string     `json:"unit,omitempty" doc:"Unit of used and limit; left out: slots, sandboxes or hosts."`
+	Tasks   int        `json:"tasks,omitempty" doc:"Number of dependencies that are not completed."`
+	Until   *time.Time `json:"until,omitempty" doc:"When the condition is expected to end, or is checked again."`
 
-	Provider string       `json:"provider,omitempty"`
-	Hosts    []HostReason `json:"hosts,omitempty"`
-	Attempt  int          `json:"attempt,omitempty"`
-	Tries    int          `json:"tries,omitempty"`
-	Seconds  float64      `json:"seconds,omitempty"`
-	Detail   string       `json:"detail,omitempty"` // text of a provider, of Git or of another service
+	Provider string       `json:"provider,omitempty" doc:"Sandbox provider that the condition is about."`
+	Hosts    []HostReason `json:"hosts,omitempty" doc:"Hosts that hold the unverified sandboxes."`
+	Attempt  int          `json:"attempt,omitempty" doc:"Attempt whose sandbox may still exist."`
+	Tries    int          `json:"tries,omitempty" doc:"How often the step has failed."`
+	Seconds  float64      `json:"seconds,omitempty" doc:"Longest time until the next step, in seconds."`
+	Detail   string       `json:"detail,omitempty" doc:"Text of a provider, of Git or of another service."`
 
-	By         string `json:"by,omitempty"`         // kind of the sender of an interrupt, for example person
-	Credential string `json:"credential,omitempty"` // kind of a credential, for example github
-	ExitCode   int    `json:"exit_code,omitempty"`
+	By         string `json:"by,omitempty" doc:"Kind of sender that interrupted the agent, for example person."`
+	Credential string `json:"credential,omitempty" doc:"Kind of the missing or unusable credential, for example github."`
+	ExitCode   int    `json:"exit_code,omitempty" doc:"Exit code of the program of the agent."`
 }
 
 // NoCredential is the condition that no usable credential of a kind is there.
@@ -116,9 +116,9 @@ func (r Reason) OfSetup() bool { return r.Code == ReasonSetupFailed || r.Code ==
 
 // HostReason is a host with its part in a reason.
 type HostReason struct {
-	Name      string `json:"name"`
-	Sandboxes int    `json:"sandboxes"`
-	Online    bool   `json:"online"`
+	Name      string `json:"name" doc:"Name under which the host reports."`
+	Sandboxes int    `json:"sandboxes" doc:"Number of its sandboxes that are not verified as deleted."`
+	Online    bool   `json:"online" doc:"Whether the host sends heartbeats."`
 }
 
 // ParseReason reads a reason from its JSON form. Empty text is the zero value, and so is text that is not a reason.

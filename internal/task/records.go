@@ -142,16 +142,14 @@ const (
 
 // Salvage says what became of the uncommitted work of a sandbox.
 type Salvage struct {
-	Kind      string     `json:"kind"`
-	Ref       string     `json:"ref,omitempty"`
-	Files     int        `json:"files"`
-	Bytes     int64      `json:"bytes"`
-	LostSince *time.Time `json:"lost_since,omitempty"`
-	// Head is the commit that was to be the head of the task's branch, where Ref holds it because it did not get there; a text of
-	// the store holds it as a bundle.
-	Head string `json:"head,omitempty"`
-	// Notes say what was left out, or is not as it was; one sentence each.
-	Notes []string `json:"notes,omitempty"`
+	Kind      string     `json:"kind" doc:"none: nothing to save; ref: commit under ref in the repository; patch: stored by omoi; lost: the sandbox could not be reached."`
+	Ref       string     `json:"ref,omitempty" doc:"Git ref of the repository for kind ref, ID of the stored text for kind patch. Left out: neither."`
+	Files     int        `json:"files" doc:"Number of files with uncommitted changes."`
+	Bytes     int64      `json:"bytes" doc:"Size of these changes, in bytes."`
+	LostSince *time.Time `json:"lost_since,omitempty" doc:"Time of the last sign of life, for kind lost. Left out: not lost."`
+	// Head is kept as a bundle if Ref is a text of the store.
+	Head  string   `json:"head,omitempty" doc:"Commit that did not get to the branch and is saved with ref. Left out: none."`
+	Notes []string `json:"notes,omitempty" doc:"What was left out or differs, one sentence each. Left out: nothing."`
 }
 
 // Unpublished is committed work that did not get to its branch, and which attempt did it.

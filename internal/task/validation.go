@@ -31,15 +31,15 @@ type Validator struct {
 
 // Review is a verdict on the work of a task: the end of a round.
 type Review struct {
-	Round           int             `json:"round"`      // from 1
-	SandboxID       string          `json:"sandbox_id"` // of the validator; empty: a user or a program gave the verdict
-	Attempt         int             `json:"attempt"`    // of the validator; else the one that the verdict judged
-	By              string          `json:"given_by"`   // who sent it
-	Passed          bool            `json:"passed"`
-	Feedback        string          `json:"feedback"`
-	Recommendations []string        `json:"recommendations" nullable:"false"`
-	Evidence        json.RawMessage `json:"evidence,omitempty"` // object that the validator sent; empty: none
-	CreatedAt       time.Time       `json:"created_at"`
+	Round           int             `json:"round" doc:"Number of the validation round that the verdict ended, from 1."`
+	SandboxID       string          `json:"sandbox_id" doc:"Sandbox of the validator. Empty: a user or a program outside gave the verdict."`
+	Attempt         int             `json:"attempt" doc:"Attempt of the validator; for a verdict from outside the attempt that was judged. 0: none."`
+	By              string          `json:"given_by" doc:"Who gave the verdict, as sender of a command."`
+	Passed          bool            `json:"passed" doc:"True: the work is published. False: a revision follows, or the task fails after its last round."`
+	Feedback        string          `json:"feedback" doc:"What is missing or wrong, given to the next agent. May be empty."`
+	Recommendations []string        `json:"recommendations" nullable:"false" doc:"Proposed changes, one each."`
+	Evidence        json.RawMessage `json:"evidence,omitempty" doc:"Object that the validator sent with the verdict, for example tests_passed. Left out: none."`
+	CreatedAt       time.Time       `json:"created_at" doc:"When the verdict was recorded."`
 }
 
 // Words tell of the round, as "round 2 of 3: the validator said: ...".

@@ -14,15 +14,14 @@ const MaxRuns = 100
 
 // Info describes the transcript of one run of an agent.
 type Info struct {
-	RunID     string    `json:"run_id"`
-	SessionID string    `json:"session_id"` // under which the agent's program goes on
-	SandboxID string    `json:"sandbox_id"`
-	Attempt   int       `json:"attempt"`
-	Bytes     int64     `json:"bytes"`     // that are kept
-	CutBytes  int64     `json:"cut_bytes"` // the oldest ones, which are not
-	UpdatedAt time.Time `json:"updated_at"`
-	// RemovedAt is when retention removed it; nil: it is kept.
-	RemovedAt *time.Time `json:"removed_at,omitempty"`
+	RunID     string     `json:"run_id" doc:"Name of the run of the agent, given by its sandbox; for GET .../transcripts/{run_id}."`
+	SessionID string     `json:"session_id" doc:"Session under which the agent resumes."`
+	SandboxID string     `json:"sandbox_id" doc:"Sandbox in which the agent ran."`
+	Attempt   int        `json:"attempt" doc:"Number of the attempt in the task."`
+	Bytes     int64      `json:"bytes" doc:"Size of the stored transcript, in bytes."`
+	CutBytes  int64      `json:"cut_bytes" doc:"Bytes at the beginning that are not kept, since the transcript reached its limit."`
+	UpdatedAt time.Time  `json:"updated_at" doc:"When the transcript last grew."`
+	RemovedAt *time.Time `json:"removed_at,omitempty" doc:"When retention removed the transcript. Left out: still kept."`
 }
 
 // Piece is whole lines of a transcript that follow the Offset bytes sent before.
