@@ -201,7 +201,7 @@ type Info struct {
 // Dependency is the state of something that the server needs.
 type Dependency struct {
 	Name     string `json:"name" doc:"Component that the server needs, for example database, temporal or relay."`
-	State    string `json:"state" doc:"ok: working; down: failing; off: not configured."`
+	State    string `json:"state" enum:"ok,down,off" doc:"ok: working; down: failing; off: not configured."`
 	Detail   string `json:"detail,omitempty" doc:"What fails, in a sentence. Left out: nothing to say."`
 	Next     string `json:"next,omitempty" doc:"Next step for an operator. Left out: none needed."`
 	Required bool   `json:"required" doc:"True: without this component the server is not ready."`

@@ -41,7 +41,7 @@ type Diagnosis struct {
 	TicketID       string            `json:"ticket_id" doc:"Ticket to which the failed task belongs."`
 	TaskID         string            `json:"task_id" doc:"Failed task; of a diagnosis of a ticket its newest failed one."`
 	Attempt        int               `json:"attempt" doc:"Newest attempt at that time. 0: the task failed before its first attempt."`
-	Kind           string            `json:"kind" doc:"repeated: attempts failed one after the other and the task continues; ended: the task failed; ticket: tasks of one ticket failed."`
+	Kind           string            `json:"kind" enum:"repeated,ended,ticket" doc:"repeated: attempts failed one after the other and the task continues; ended: the task failed; ticket: tasks of one ticket failed."`
 	EndedAt        *time.Time        `json:"ended_at" doc:"When the task failed. Null: the task continued."`
 	FailureClass   task.FailureClass `json:"failure_class" doc:"Class of the failures. Empty: tasks of the ticket failed in different classes."`
 	Failures       int               `json:"failures" doc:"Consecutive attempts that failed in this class; of a ticket, failed ends of its tasks."`
@@ -53,11 +53,11 @@ type Diagnosis struct {
 	Command        string            `json:"command" doc:"CLI command for that step."`
 	Advice         string            `json:"advice" doc:"Text for the agent of the next attempt. Empty: the agent cannot avoid the failure."`
 	Evidence       []Evidence        `json:"evidence" nullable:"false" doc:"Events that support the cause, newest attempt first."`
-	SpokenBy       string            `json:"spoken_by" doc:"What named the cause: rules, or model for a language model."`
+	SpokenBy       string            `json:"spoken_by" enum:"rules,model" doc:"What named the cause: rules, or model for a language model."`
 	Model          string            `json:"model" doc:"Name of that language model. Empty: rules alone."`
 	Confidence     float64           `json:"confidence" doc:"Confidence in the cause, 0 to 1."`
 	Trouble        string            `json:"trouble" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
-	Notice         string            `json:"notice" doc:"Message to the agent of the next attempt: none: not needed; held: pending; sent: message_id has its delivery status."`
+	Notice         string            `json:"notice" enum:"none,held,sent" doc:"Message to the agent of the next attempt: none: not needed; held: pending; sent: message_id has its delivery status."`
 	MessageID      string            `json:"message_id" doc:"Message that told the agent. Empty: none sent."`
 	Webhook        *Delivery         `json:"webhook" doc:"Delivery of the diagnosis by webhook. Null: no webhook configured."`
 	CreatedAt      time.Time         `json:"created_at" doc:"When the diagnosis was stored."`

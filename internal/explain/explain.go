@@ -29,7 +29,7 @@ const (
 type Explanation struct {
 	TaskID    string      `json:"task_id" doc:"UUID of the explained task."`
 	Status    task.Status `json:"status" doc:"Status of the task at that moment."`
-	State     string      `json:"state" doc:"What the task does, in one word."`
+	State     string      `json:"state" enum:"waiting,parked,starting,working,stuck,unknown,completed,failed,cancelled" doc:"What the task does, in one word."`
 	Why       string      `json:"why" doc:"One sentence for users, with the sequences of the events behind it."`
 	Next      string      `json:"next" doc:"CLI command that comes next."`
 	Evidence  []Evidence  `json:"evidence" nullable:"false" doc:"Events behind why, newest first."`

@@ -2,7 +2,9 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,9 @@ func Reason(r task.Reason) string {
 	}
 	return string(r.Code)
 }
+
+// ReasonCodes returns all codes in alphabetical order.
+func ReasonCodes() []task.ReasonCode { return slices.Sorted(maps.Keys(sentences())) }
 
 // sentences is the one place where a code becomes text.
 func sentences() map[task.ReasonCode]func(task.Reason) string {

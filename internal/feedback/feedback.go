@@ -79,7 +79,7 @@ const (
 
 // Noted is what became of feedback when it came.
 type Noted struct {
-	State  string `json:"status" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
+	State  string `json:"status" enum:"held,noted,repeated,ignored,pong" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
 	Reason string `json:"reason,omitempty" doc:"Why the feedback is ignored. Left out: not ignored."`
 	TaskID string `json:"task_id,omitempty" doc:"Task whose pull request the feedback is about. Left out: unknown."`
 }
@@ -92,11 +92,11 @@ const (
 
 // Item is feedback as people look at it.
 type Item struct {
-	Kind      Kind      `json:"kind" doc:"check: a failed check; review: of the whole pull request; comment: on a line, or in the conversation."`
+	Kind      Kind      `json:"kind" enum:"check,review,comment" doc:"check: a failed check; review: of the whole pull request; comment: on a line, or in the conversation."`
 	Author    string    `json:"author" doc:"Login at the Git host. Empty: a machine."`
 	Note      string    `json:"note" doc:"One line: who says what, and where. At most 300 characters."`
 	URL       string    `json:"url" doc:"Web address of the check, review or comment. Empty: unknown."`
-	State     string    `json:"state" doc:"held: waits to be sent; sent: an agent has a message; heard: the agent acknowledged the message; started: a task was created for the feedback; ignored: the reason says why"`
+	State     string    `json:"state" enum:"held,sent,heard,started,ignored" doc:"held: waits to be sent; sent: an agent has a message; heard: the agent acknowledged the message; started: a task was created for the feedback; ignored: the reason says why"`
 	Reason    string    `json:"reason" doc:"Why the feedback is ignored. Empty: not ignored."`
 	TaskID    string    `json:"task_id" doc:"Task whose agent got the message, or that was created. Empty: none."`
 	MessageID string    `json:"message_id" doc:"Message to that agent, for GET /api/v1/messages/{message_id}. Empty: none."`
@@ -108,6 +108,6 @@ type Story struct {
 	RootID    string   `json:"root_id" doc:"Task that opened the pull request."`
 	Follows   string   `json:"follows" doc:"Task whose work this one continues. Empty: none."`
 	Followers []string `json:"followers" nullable:"false" doc:"Tasks that feedback on the pull request created, oldest first."`
-	PullState string   `json:"pull_request_state" doc:"open, closed or merged, as the Git host reported last. Empty: no report."`
+	PullState string   `json:"pull_request_state" enum:",open,closed,merged" doc:"open, closed or merged, as the Git host reported last. Empty: no report."`
 	Items     []Item   `json:"items" nullable:"false" doc:"All feedback on the pull request, oldest first."`
 }

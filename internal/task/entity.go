@@ -83,11 +83,11 @@ type DependsOn struct {
 type Attempt struct {
 	Number       int          `json:"number" doc:"Number in the task, from 1."`
 	SandboxID    string       `json:"sandbox_id" doc:"Sandbox in which the attempt runs; each attempt has its own."`
-	Kind         string       `json:"kind" doc:"Why the attempt started; resumed follows a suspension, validation reviews the work of the attempt before."`
+	Kind         string       `json:"kind" enum:"first,retry,revision,replacement,resumed,validation" doc:"Why the attempt started; resumed follows a suspension, validation reviews the work of the attempt before."`
 	StartedAt    time.Time    `json:"started_at" doc:"When the attempt began, before its sandbox existed."`
 	AssignedAt   *time.Time   `json:"assigned_at" doc:"When the agent was assigned to the sandbox. Null: not yet."`
 	EndedAt      *time.Time   `json:"ended_at" doc:"When the attempt ended. Null: running."`
-	Outcome      string       `json:"outcome" doc:"How the attempt ended; revised: a verdict asked for changes, rejected: this validator did. Empty: running."`
+	Outcome      string       `json:"outcome" enum:",completed,failed,cancelled,replaced,revised,rejected,suspended" doc:"How the attempt ended; revised: a verdict asked for changes, rejected: this validator did. Empty: running."`
 	FailureClass FailureClass `json:"failure_class" doc:"Kind of failure. Empty: no failure."`
 	Reason       string       `json:"reason" doc:"Sentence for users: why the attempt ended. Empty: running, or nothing to say."`
 	EndReason    Reason       `json:"end_reason" doc:"Condition behind reason, for programs. Empty code: reason alone says the condition."`
@@ -107,7 +107,7 @@ type Attempt struct {
 type Command struct {
 	ID        string     `json:"id" doc:"UUID of the command."`
 	TaskID    string     `json:"task_id" doc:"Task that the command changes."`
-	Kind      string     `json:"kind" doc:"Requested change; start comes with the creation, pause and budget suspend the task, replace comes from the guardian."`
+	Kind      string     `json:"kind" enum:"start,retry,cancel,fail,complete,verdict,replace,pause,budget" doc:"Requested change; start comes with the creation, pause and budget suspend the task, replace comes from the guardian."`
 	State     Receipt    `json:"state" doc:"accepted: under way; carried_out: applied; too_late: the task had moved on; refused: rejected."`
 	Reason    string     `json:"reason" doc:"Why the command was rejected or too late; otherwise the reason that the sender gave. May be empty."`
 	Sender    string     `json:"sender" doc:"Who sent the command: name of an API key or user, sandbox ID, guardian, omoi, or temporal cli."`

@@ -92,7 +92,7 @@ type Reason struct {
 	Message string     `json:"message" doc:"Sentence or part of a sentence for users, written from the other fields."`
 	Used    float64    `json:"used,omitempty" doc:"What is in use, in unit."`
 	Limit   float64    `json:"limit,omitempty" doc:"Limit that used has reached, in unit."`
-	Unit    string     `json:"unit,omitempty" doc:"Unit of used and limit; left out: slots, sandboxes or hosts."`
+	Unit    string     `json:"unit,omitempty" enum:"tokens,usd,sandbox_s,wall_clock_s" doc:"Unit of used and limit; left out: slots, sandboxes or hosts."`
 	Tasks   int        `json:"tasks,omitempty" doc:"Number of dependencies that are not completed."`
 	Until   *time.Time `json:"until,omitempty" doc:"When the condition is expected to end, or is checked again."`
 

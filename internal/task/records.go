@@ -142,7 +142,7 @@ const (
 
 // Salvage says what became of the uncommitted work of a sandbox.
 type Salvage struct {
-	Kind      string     `json:"kind" doc:"none: nothing to save; ref: commit under ref in the repository; patch: stored by omoi; lost: the sandbox could not be reached."`
+	Kind      string     `json:"kind" enum:"none,ref,patch,lost" doc:"none: nothing to save; ref: commit under ref in the repository; patch: stored by omoi; lost: the sandbox could not be reached."`
 	Ref       string     `json:"ref,omitempty" doc:"Git ref of the repository for kind ref, ID of the stored text for kind patch. Left out: neither."`
 	Files     int        `json:"files" doc:"Number of files with uncommitted changes."`
 	Bytes     int64      `json:"bytes" doc:"Size of these changes, in bytes."`

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/omoi-dev/omoi/internal/explain"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// mayGrow ends the description of a closed set in an answer.
+const mayGrow = "More values may be added."
+
+const schemaPrefix = "#/components/schemas/"
+
+// choices returns the values of closed sets by the Go type of the fields that hold them. Other closed sets have the tag enum.
+func choices() map[reflect.Type][]any {
+	return map[reflect.Type][]any{
+		reflect.TypeFor[task.Status](): anys(task.Statuses()),
+		reflect.TypeFor[task.BlockedReason](): anys([]task.BlockedReason{
+			task.BlockedNone, task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget,
+			task.BlockedPaused, task.BlockedUnknownTooLong, task.BlockedReview,
+		}),
+		reflect.TypeFor[task.FailureClass](): anys([]task.FailureClass{
+			task.ClassNone, task.ClassInfrastructure, task.ClassProviderLimit, task.ClassAgentError, task.ClassResources, task.ClassStopped,
+			task.ClassInvalidInput, task.ClassCredentials, task.ClassPublish, task.ClassBudget, task.ClassTerminated, task.ClassReported,
+		}),
+		reflect.TypeFor[task.SandboxState](): anys([]task.SandboxState{
+			task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting, task.SandboxGone, task.SandboxLost,
+		}),
+		reflect.TypeFor[task.Receipt](): anys([]task.Receipt{
+			task.ReceiptAccepted, task.ReceiptCarriedOut, task.ReceiptTooLate, task.ReceiptRefused,
+		}),
+		reflect.TypeFor[task.ReasonCode](): anys(append([]task.ReasonCode{""}, explain.ReasonCodes()...)),
+	}
+}
+
+// checkedChoices returns the values of the request fields that handlers check themselves: an empty value is the default.
+func checkedChoices() map[string]map[string][]any {
+	words := map[string][]any{
+		"agent": anys(task.RuntimeNames()), "sandbox": anys(task.ProviderNames()),
+		"mode": anys(modes()), "phase_id": anys(phases()), "priority": anys(priorities()),
+	}
+	return map[string]map[string][]any{"NewTask": words, "TaskPatch": words, "FirstTask": words}
+}
+
+// describeChoices adds the values of closed sets to the document.
+func describeChoices(document *huma.OpenAPI) {
+	registry, asked := document.Components.Schemas, requestSchemas(document)
+	for _, p := range document.Paths["/api/v1/tasks"].Get.Parameters {
+		if p.Name == "status" {
+			p.Schema.Items.Extensions = map[string]any{"enum": anys(task.Statuses())}
+		}
+	}
+	ofType, ofField := choices(), checkedChoices()
+	for name, schema := range registry.Map() {
+		for property, t := range fieldsOf(registry.TypeFromRef(schemaPrefix + name)) {
+			if p := schema.Properties[property]; p != nil && len(p.Enum) == 0 {
+				p.Enum = ofType[t]
+			}
+		}
+		for property, p := range schema.Properties {
+			switch values := ofField[name][property]; {
+			case len(values) > 0 && len(p.Enum) == 0:
+				p.Extensions = map[string]any{"enum": values} // in the document, and not in the validation
+			case len(p.Enum) > 0 && !asked[name] && !strings.HasSuffix(p.Description, mayGrow):
+				p.Description = strings.TrimSpace(p.Description + " " + mayGrow)
+			}
+		}
+	}
+}
+
+// requestSchemas returns the names of the schemas that bodies of requests have.
+func requestSchemas(document *huma.OpenAPI) map[string]bool {
+	found, schemas := map[string]bool{}, document.Components.Schemas.Map()
+	var visit func(s *huma.Schema)
+	visit = func(s *huma.Schema) {
+		if s == nil {
+			return
+		}
+		if name := strings.TrimPrefix(s.Ref, schemaPrefix); s.Ref != "" && !found[name] {
+			found[name] = true
+			visit(schemas[name])
+		}
+		visit(s.Items)
+		for _, p := range s.Properties {
+			visit(p)
+		}
+	}
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Post, item.Put, item.Patch} {
+			if op == nil || op.RequestBody == nil {
+				continue
+			}
+			for _, content := range op.RequestBody.Content {
+				visit(content.Schema)
+			}
+		}
+	}
+	return found
+}
+
+// fieldsOf returns the types of the fields of a struct by their JSON names.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	found := map[string]reflect.Type{}
+	if t == nil || t.Kind() != reflect.Struct {
+		return found
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		found[name] = f.Type
+	}
+	return found
+}
+
+func anys[T ~string](values []T) []any {
+	all := make([]any, len(values))
+	for n, value := range values {
+		all[n] = string(value)
+	}
+	return all
+}
