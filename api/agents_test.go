@@ -108,7 +108,7 @@ func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 		Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"script":null}`),
 	}).refused(http.StatusConflict, "")
 	require.Equal(t, task.AgentExternal, w.task(client.NewTask{
-		Repo: goodRepo, Title: "x", Sandbox: task.ProviderExternal,
+		Repo: goodRepo, Title: "x", Provider: task.ProviderExternal,
 	}).Agent)
 	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent,
 		"a setup step may install it")

@@ -102,7 +102,7 @@ func (w *world) sendShown(file string, object map[string]any) bool {
 		}
 	case has("settings"):
 		method, path = http.MethodPatch, "/api/v1/projects/"+of.ProjectID
-	case has("sandbox", "sandbox_provider", "agent"):
+	case has("provider", "agent"):
 		path, want = "/api/v1/tasks", http.StatusCreated
 		object["repo"], object["title"], object["agent"] = goodRepo, "x", "claude"
 	case has("command", "setup", "allowed_paths", "reads_messages"):

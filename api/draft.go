@@ -88,9 +88,16 @@ func draftWords(d *task.NewTask, in client.NewTask) error {
 // draftRunner settles who does the work and where. An agent from outside and a sandbox
 // that is no machine of ours belong together unless the caller says otherwise.
 func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTask) error {
-	var errs [2]error
+	var errs [3]error
+	field, provider := "provider", in.Provider
+	if in.Sandbox != "" {
+		if provider != "" && provider != in.Sandbox {
+			errs[2] = task.Invalid("sandbox", "The fields provider and sandbox differ: sandbox is an alias, give provider alone.")
+		}
+		field, provider = "sandbox", in.Sandbox
+	}
 	d.Agent, errs[0] = oneOf("agent", in.Agent, "", task.RuntimeNames())
-	d.Provider, errs[1] = oneOf("sandbox", in.Sandbox, "", task.ProviderNames())
+	d.Provider, errs[1] = oneOf(field, provider, "", task.ProviderNames())
 	if err := cmp.Or(errs[:]...); err != nil {
 		return err
 	}
@@ -104,7 +111,7 @@ func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTas
 		}
 	}
 	if !task.ProviderOf(d.Provider).Machine && !task.RuntimeOf(d.Agent).SelfConnecting {
-		return task.Invalid("sandbox",
+		return task.Invalid(field,
 			"An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or "+
 				"another sandbox.",
 			d.Agent)

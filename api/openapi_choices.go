@@ -40,7 +40,7 @@ func choices() map[reflect.Type][]any {
 // checkedChoices returns the values of the request fields that handlers check themselves: an empty value is the default.
 func checkedChoices() map[string]map[string][]any {
 	words := map[string][]any{
-		"agent": anys(task.RuntimeNames()), "sandbox": anys(task.ProviderNames()),
+		"agent": anys(task.RuntimeNames()), "provider": anys(task.ProviderNames()), "sandbox": anys(task.ProviderNames()),
 		"mode": anys(modes()), "phase_id": anys(phases()), "priority": anys(priorities()),
 	}
 	return map[string]map[string][]any{"NewTask": words, "TaskPatch": words, "FirstTask": words}

@@ -125,6 +125,9 @@ func TestBadTasksAreRefusedWithTheFieldAtFault(t *testing.T) {
 		"unknown phase":         {`{"repo":"/srv/git/app","title":"a","phase_id":"PHASE_X"}`, 422, "body.phase_id"},
 		"unknown mode":          {`{"repo":"/srv/git/app","title":"a","mode":"x"}`, 422, "body.mode"},
 		"unknown agent":         {`{"repo":"/srv/git/app","title":"a","agent":"gpt"}`, 422, "body.agent"},
+		"unknown provider":      {`{"repo":"/srv/git/app","title":"a","provider":"moon"}`, 422, "body.provider"},
+		"two providers":         {`{"repo":"/srv/git/app","title":"a","provider":"local","sandbox":"docker"}`, 422, "body.sandbox"},
+		"wrong provider field":  {`{"repo":"/srv/git/app","title":"a","sandbox_provider":"local"}`, 422, "body.sandbox_provider"},
 		"unknown sandbox":       {`{"repo":"/srv/git/app","title":"a","sandbox":"moon"}`, 422, "body.sandbox"},
 		"agent without machine": {`{"repo":"/srv/git/app","title":"a","agent":"scripted","sandbox":"external"}`, 422, "body.sandbox"},
 		"script missing":        {`{"repo":"/srv/git/app","title":"a","agent":"scripted"}`, 422, "body.execution_config.script"},
@@ -215,7 +218,9 @@ func TestModeAndContinuousFollowTaskTypeAndAgent(t *testing.T) {
 	}{
 		{client.NewTask{Agent: "external", TaskType: "research"}, "exploration", false, "external"},
 		{client.NewTask{Agent: "external", TaskType: "run_tests"}, "validation", true, "external"},
+		{client.NewTask{Provider: "external"}, "implementation", true, "external"},
 		{client.NewTask{Sandbox: "external"}, "implementation", true, "external"},
+		{client.NewTask{Provider: "external", Sandbox: "external"}, "implementation", true, "external"},
 		{client.NewTask{Agent: "scripted", Execution: script}, "implementation", false, "local"},
 		{client.NewTask{Execution: script}, "implementation", false, "local"},
 		{

@@ -50,7 +50,8 @@ func firstTask(in client.NewTicket) client.NewTask {
 		PhaseID: in.PhaseID, Priority: in.Priority,
 	}
 	if in.Task != nil {
-		t.TaskType, t.Mode, t.Agent, t.Sandbox = in.Task.TaskType, in.Task.Mode, in.Task.Agent, in.Task.Sandbox
+		t.TaskType, t.Mode, t.Agent = in.Task.TaskType, in.Task.Mode, in.Task.Agent
+		t.Provider, t.Sandbox = in.Task.Provider, in.Task.Sandbox
 		t.MaxRetries, t.DeadlineAt, t.Budget, t.Execution = in.Task.MaxRetries, in.Task.DeadlineAt, in.Task.Budget, in.Task.Execution
 	}
 	return t

@@ -28,7 +28,7 @@ func TestWhoAsksForValidation(t *testing.T) {
 		"its project":         {func(in *client.NewTask) { in.Repo, in.ProjectID = "", project.ID }, 2},
 		"not for words":       {func(in *client.NewTask) { in.Repo, in.ProjectID, in.TaskType = "", project.ID, "research" }, 0},
 		"without a validator": {func(in *client.NewTask) {
-			in.Repo, in.ProjectID, in.Agent, in.Sandbox = "", project.ID, "scripted", "local"
+			in.Repo, in.ProjectID, in.Agent, in.Provider = "", project.ID, "scripted", "local"
 			in.Execution = []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
 		}, 0},
 		"its own rounds": {func(in *client.NewTask) {
@@ -48,7 +48,7 @@ func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
 	for field, edit := range map[string]func(*client.NewTask){
 		"validate": func(in *client.NewTask) { in.Mode = "exploration" },
 		"execution_config.validator.script": func(in *client.NewTask) {
-			in.Agent, in.Sandbox, in.Execution = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
+			in.Agent, in.Provider, in.Execution = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
 		},
 		"execution_config.validator.agent":  func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"agent":"scripted"}}`) },
 		"execution_config.validator.rounds": func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"rounds":11}}`) },
@@ -65,7 +65,7 @@ func TestRefusalOfAScriptedValidator_NamesItsOwnScript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	in := newTask()
-	in.Agent, in.Sandbox, in.Execution, in.Validate = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`), new(true)
+	in.Agent, in.Provider, in.Execution, in.Validate = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`), new(true)
 	res := w.call(http.MethodPost, "/api/v1/tasks", in)
 	require.Contains(t, string(res.body), "omoi run --validator-script")
 	require.NotContains(t, string(res.body), "example:hello")

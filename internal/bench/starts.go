@@ -89,7 +89,7 @@ type life struct {
 func (s *server) live(ctx context.Context, repo string) (life, error) {
 	l := life{asked: time.Now()}
 	made, _, err := s.api.CreateTask(ctx, apiclient.NewTask{
-		Repo: repo, Description: "a task of the benchmark", Agent: task.AgentScripted, Sandbox: task.ProviderLocal,
+		Repo: repo, Description: "a task of the benchmark", Agent: task.AgentScripted, Provider: task.ProviderLocal,
 		Execution: json.RawMessage(`{"script":{"steps":[{"write":{"path":"a.txt","content":"a\n"}},{"commit":"Add a"}]}}`),
 	}, "")
 	if err != nil {

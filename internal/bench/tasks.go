@@ -196,7 +196,7 @@ func (b *boxes) wait(ctx context.Context, taskID string) (string, error) {
 func (m *taskMaker) give(ctx context.Context) (taskID, box string, err error) {
 	made, _, err := m.api.CreateTask(ctx, apiclient.NewTask{
 		ProjectID: m.project, Description: "a task of the benchmark", Agent: task.AgentExternal,
-		Sandbox:   task.ProviderExternal,
+		Provider:  task.ProviderExternal,
 		Execution: json.RawMessage(`{"continuous":false}`),
 	}, "")
 	if err != nil {

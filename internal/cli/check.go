@@ -51,7 +51,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	cmd.Long = short + "." + checkHelp
 	f := cmd.Flags()
 	f.DurationVar(&o.Timeout, "timeout", checkTime, "how long a check may take, without its cleaning up")
-	f.StringVar(&o.Sandbox, "sandbox", "", "sandbox provider (default: the server's)")
+	taskcmd.ProviderFlag(cmd, &o.Provider, "sandbox provider")
 	f.StringVar(&o.Repo, "repo", "", "owner/name, or a `path` on the server's machine, for the checks that need a repository (default: one below OMOI_HOME)")
 	return cmd
 }

@@ -46,7 +46,7 @@ that it prints at its start.`
 	f.Func("ui-port", "`port` of the Temporal Web UI, 0 for a free one (default 8233)", g.setting("dev.temporal_ui_port"))
 	f.BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
 	f.BoolVar(&emulator, "with-daytona-emulator", false,
-		"start a Daytona emulator on this machine, to try --sandbox daytona without an account; development builds only")
+		"start a Daytona emulator on this machine, to try --provider daytona without an account; development builds only")
 	return cmd
 }
 
@@ -57,7 +57,7 @@ func printReady(g *globals, loaded *config.Loaded, info devstack.Info, leave boo
 		stop = "agents keep running"
 	}
 	if info.DaytonaURL != "" {
-		emulator = "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --sandbox daytona\n"
+		emulator = "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --provider daytona\n"
 	}
 	if loaded.API.AuthDisabled {
 		login = "No login is asked of this machine's users and programs; other machines and web pages are refused."

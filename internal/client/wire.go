@@ -43,7 +43,8 @@ type NewTask struct {
 	Priority            string          `json:"priority,omitempty" doc:"Importance in the queue; default: MEDIUM."`
 	Mode                string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
 	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
-	Sandbox             string          `json:"sandbox,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	Provider            string          `json:"provider,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	Sandbox             string          `json:"sandbox,omitempty" doc:"Alias of provider; with both fields the values must be equal."`
 	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
 	DeadlineAt          string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
 	DependsOn           *DependsOn      `json:"dependencies,omitempty" doc:"Tasks that must be completed first; an unknown ID or a cycle is refused. Default: none."`
@@ -157,7 +158,8 @@ type FirstTask struct {
 	TaskType   string          `json:"task_type,omitempty" maxLength:"100" doc:"Kind of work: letters, digits and _ . -; default: implementation."`
 	Mode       string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
 	Agent      string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
-	Sandbox    string          `json:"sandbox,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	Provider   string          `json:"provider,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
+	Sandbox    string          `json:"sandbox,omitempty" doc:"Alias of provider; with both fields the values must be equal."`
 	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
 	DeadlineAt string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
 	Budget     *Budget         `json:"budget,omitempty" doc:"Limits for all attempts together; default: no limits."`

@@ -114,7 +114,7 @@ func (p person) asks(repo string) task.Task {
 func (p person) works(repo, config string) task.Task {
 	p.rig.t.Helper()
 	made, _, err := p.api.CreateTask(context.Background(), apiclient.NewTask{
-		Repo: repo, Description: "say for whom", Agent: task.AgentScripted, Sandbox: task.ProviderLocal, Execution: json.RawMessage(config),
+		Repo: repo, Description: "say for whom", Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: json.RawMessage(config),
 	}, "")
 	require.NoError(p.rig.t, err)
 	require.Equal(p.rig.t, p.id, made.UserID)

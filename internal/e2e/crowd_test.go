@@ -100,7 +100,7 @@ func (c *crowd) run() {
 // insist submits a task as often as the API says that it is too busy; the key makes it one task.
 func (c *crowd) insist(repo string) {
 	in := apiclient.NewTask{
-		Repo: repo, Description: "a task of the crowd", Agent: task.AgentScripted, Sandbox: task.ProviderLocal,
+		Repo: repo, Description: "a task of the crowd", Agent: task.AgentScripted, Provider: task.ProviderLocal,
 		Execution: script(stepWrite, stepCommit, stepComplete),
 	}
 	key := rand.Text()

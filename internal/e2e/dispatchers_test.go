@@ -37,7 +37,7 @@ func TestTwoDispatchersGiveATaskOneSandbox(t *testing.T) {
 		crowd.Go(func() {
 			api := []*apiclient.Client{r.api, other}[i%2]
 			made[i], _, errs[i] = api.CreateTask(context.Background(), apiclient.NewTask{
-				Repo: repo, Title: "task " + strconv.Itoa(i), Agent: task.AgentScripted, Sandbox: task.ProviderLocal, Execution: script(stepComplete),
+				Repo: repo, Title: "task " + strconv.Itoa(i), Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: script(stepComplete),
 			}, "")
 		})
 	}

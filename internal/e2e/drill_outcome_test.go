@@ -73,7 +73,7 @@ func (b *injection) script() json.RawMessage {
 }
 
 func (b *injection) edits(provider string) []func(*apiclient.NewTask) {
-	edits := []func(*apiclient.NewTask){func(in *apiclient.NewTask) { in.Sandbox, in.Budget = provider, b.outcome.budget }}
+	edits := []func(*apiclient.NewTask){func(in *apiclient.NewTask) { in.Provider, in.Budget = provider, b.outcome.budget }}
 	if b.outcome.fails {
 		edits = append(edits, retries(b.spareAttempts()))
 	}

@@ -21,7 +21,7 @@ const once = `{"continuous":false}`
 
 // external asks for an agent that connects itself, in no machine of ours.
 func external(in *apiclient.NewTask) {
-	in.Agent, in.Sandbox = task.AgentExternal, task.ProviderExternal
+	in.Agent, in.Provider = task.AgentExternal, task.ProviderExternal
 }
 
 // outside makes a task for an agent outside.

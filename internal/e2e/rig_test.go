@@ -293,7 +293,7 @@ func script(steps ...string) json.RawMessage {
 // submit makes a task for the scripted agent.
 func (r *rig) submit(repo string, config json.RawMessage, edit ...func(*apiclient.NewTask)) task.Task {
 	r.t.Helper()
-	in := apiclient.NewTask{Repo: repo, Description: "a task of the tests", Agent: task.AgentScripted, Sandbox: task.ProviderLocal, Execution: config}
+	in := apiclient.NewTask{Repo: repo, Description: "a task of the tests", Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: config}
 	for _, e := range edit {
 		e(&in)
 	}

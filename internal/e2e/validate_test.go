@@ -122,7 +122,7 @@ func TestValidationComesToAnEnd(t *testing.T) {
 func TestAVerdictCountsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_TASK_STARTUP_TIMEOUT": "60s"}).up()
-	made := r.submit(r.repo(), nil, validate, func(in *apiclient.NewTask) { in.Agent, in.Sandbox = task.AgentExternal, task.ProviderExternal })
+	made := r.submit(r.repo(), nil, validate, func(in *apiclient.NewTask) { in.Agent, in.Provider = task.AgentExternal, task.ProviderExternal })
 	at := func(attempt int, status task.Status) string {
 		now := r.until(made.ID, "is "+string(status), func(t task.Task) bool { return t.AttemptCount == attempt && t.Status == status })
 		return "/api/v1/sandboxes/" + text(now.SandboxID)

@@ -21,7 +21,7 @@ type Task struct {
 	Priority    string          `json:"priority" doc:"Importance in the queue; the main part of score."`
 	Mode        string          `json:"mode" doc:"What the agent is for: exploration reports, implementation changes the repository, validation reviews."`
 	Agent       string          `json:"agent" doc:"Agent runtime that performs the task."`
-	Provider    string          `json:"sandbox" doc:"Sandbox provider in which the attempts run."`
+	Provider    string          `json:"provider" doc:"Sandbox provider in which the attempts run."`
 	Continuous  bool            `json:"continuous" doc:"True: the agent repeats its work until the checks pass. False: the first completion ends the work."`
 	MaxRetries  int             `json:"max_retries" doc:"Maximum of retry_count: how many failed attempts are followed by another one."`
 	Rounds      int             `json:"validation_rounds" doc:"Maximum number of validation rounds. 0: the work is published without validation."`

@@ -21,7 +21,7 @@ type Capabilities struct {
 
 // ProviderSpec is what every process knows of a sandbox provider, also one that does not open it.
 type ProviderSpec struct {
-	Name string // value of the field sandbox
+	Name string // value of the field provider
 	Capabilities
 }
 

@@ -41,7 +41,7 @@ func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map
 		return client.Ticket{}, err
 	}
 	in.Title, in.ForceCreate = k.title(), true // an earlier check may be under way
-	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Sandbox: k.Sandbox, MaxRetries: new(int), Execution: config}
+	in.Task = &client.FirstTask{TaskType: client.TypeCheck, Agent: task.AgentScripted, Provider: k.Provider, MaxRetries: new(int), Execution: config}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	made, err := k.API.CreateTicket(ctx, in)

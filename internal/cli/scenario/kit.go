@@ -143,7 +143,7 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 // knows of.
 func (k *kit) create(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
 	var err error
-	in.Agent, in.Sandbox = task.AgentScripted, k.Sandbox
+	in.Agent, in.Provider = task.AgentScripted, k.Provider
 	if in.Execution, err = execution(ctx, script); err != nil {
 		return client.Task{}, err
 	}

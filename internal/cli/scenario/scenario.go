@@ -68,11 +68,11 @@ type Result struct {
 
 // Config is what scenarios are told.
 type Config struct {
-	API     *client.Client
-	Home    string        // of this installation: where the repository of the checks is kept
-	Repo    string        // owner/name, or a path on the server's machine; empty: the checks' own
-	Sandbox string        // provider; empty: the server's first
-	Timeout time.Duration // of one scenario, without its cleaning up
+	API      *client.Client
+	Home     string        // of this installation: where the repository of the checks is kept
+	Repo     string        // owner/name, or a path on the server's machine; empty: the checks' own
+	Provider string        // of sandboxes; empty: the server's first
+	Timeout  time.Duration // of one scenario, without its cleaning up
 	// Begin and Report are told of each scenario and step as it comes; number 0 is the cleaning up.
 	Begin  func(Scenario)
 	Report func(number, of int, s Step)
@@ -159,13 +159,13 @@ func (k *kit) try(ctx context.Context, t trial) Step {
 // said is what an error says, and what to do next by its own word, or by ours.
 func (k *kit) said(err error) (detail, next string) {
 	ours := k.next()
-	err = exit.InFlags(err, func(flag string) bool { return !k.fixed && (flag == "repo" || flag == "sandbox") })
+	err = exit.InFlags(err, func(flag string) bool { return !k.fixed && (flag == "repo" || flag == "provider") })
 	switch e, ok := errors.AsType[*task.Error](err); {
 	case k.fixed:
 	case ok && e.Field == "repo":
 		ours = "omoi check " + k.name + " --repo <owner/name, or a path on the server's machine>"
-	case ok && e.Field == "sandbox":
-		ours = "omoi check " + k.name + " --sandbox <name>"
+	case ok && e.Field == "provider":
+		ours = "omoi check " + k.name + " --provider <name>"
 	}
 	detail, next, _ = strings.Cut(exit.Message(err), " Next: ")
 	return detail, cmp.Or(next, ours)

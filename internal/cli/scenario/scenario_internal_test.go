@@ -147,7 +147,7 @@ func TestARefusedRepositoryIsToBeNamedAnew(t *testing.T) {
 	}{
 		{task.Invalid("repo", "\"bad\" is none."), "--repo: \"bad\" is none.", "omoi check git --repo <owner/name, or a path on the server's machine>"},
 		{task.Invalid("repo", "repo: There is nothing at /x. Next: git init /x"), "--repo: There is nothing at /x.", "git init /x"},
-		{task.Invalid("sandbox", "No such sandbox."), "--sandbox: No such sandbox.", "omoi check git --sandbox <name>"},
+		{task.Invalid("provider", "No such provider."), "--provider: No such provider.", "omoi check git --provider <name>"},
 		{errors.New("broken"), "Broken.", "omoi doctor"},
 	} {
 		detail, next := k.said(c.err)

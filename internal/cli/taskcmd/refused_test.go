@@ -19,7 +19,7 @@ func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
 		want        string
 	}{
 		{"agent", `The agent "foo" is not one of claude, scripted, command, external.`, []string{"--agent", "foo"}, `--agent: The agent "foo" is not one of claude, scripted, command, external.`},
-		{"sandbox", `The sandbox "moon" is not one of local, docker, daytona, external.`, []string{"--sandbox", "moon"}, `--sandbox: The sandbox "moon" is not one of local`},
+		{"provider", `The provider "moon" is not one of local, docker, daytona, external.`, []string{"--sandbox", "moon"}, `--provider: The provider "moon" is not one of local`},
 		{"execution_config.command", `The agent command needs execution_config.command: a list.`, nil, "--execution-config: The agent command needs command: a list."},
 		{"execution_config.script", `The agent scripted follows a script and needs one: execution_config.script.`, nil, "--script: The agent scripted follows a script and needs one: script."},
 		{"execution_config.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello"}, "--script: Step 1 of the script"},

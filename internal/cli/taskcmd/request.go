@@ -39,7 +39,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	}
 	in := client.NewTask{
 		Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
-		Agent: r.agent, Sandbox: r.sandbox, Execution: execution, DeadlineAt: r.deadline,
+		Agent: r.agent, Provider: r.provider, Execution: execution, DeadlineAt: r.deadline,
 	}
 	if r.script != "" && r.agent == "" {
 		in.Agent = task.AgentScripted

@@ -17,14 +17,14 @@ import (
 type run struct {
 	*session
 
-	file, repo, project, title, agent, script, sandbox, priority, deadline string
-	execution, key                                                         string
-	maxRetries                                                             int
-	wait, dryRun, validate                                                 bool
-	checkDuplicates                                                        bool
-	validator                                                              string
-	timeout                                                                time.Duration
-	budget                                                                 budgetFlags
+	file, repo, project, title, agent, script, provider, priority, deadline string
+	execution, key                                                          string
+	maxRetries                                                              int
+	wait, dryRun, validate                                                  bool
+	checkDuplicates                                                         bool
+	validator                                                               string
+	timeout                                                                 time.Duration
+	budget                                                                  budgetFlags
 }
 
 func newRun(s *session) *cobra.Command {
@@ -53,6 +53,14 @@ and ignores the text, command runs a program of yours in the sandbox, external i
 	return cmd
 }
 
+// ProviderFlag adds --provider, and its alias --sandbox.
+func ProviderFlag(cmd *cobra.Command, provider *string, usage string) {
+	for _, name := range []string{"provider", "sandbox"} {
+		cmd.Flags().StringVar(provider, name, "", usage+" (default: the server's)")
+	}
+	_ = cmd.Flags().MarkHidden("sandbox") // it is there
+}
+
 func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
@@ -65,7 +73,7 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
 	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "make no task where one about the same work is open in the project; exit code 4 then")
-	f.StringVar(&r.sandbox, "sandbox", "", strings.Join(task.ProviderNames(), ", ")+" (default: the server's)")
+	ProviderFlag(cmd, &r.provider, strings.Join(task.ProviderNames(), ", "))
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
 	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task is wanted, in RFC 3339 with its zone; it raises the score in the queue")

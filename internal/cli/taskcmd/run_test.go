@@ -28,14 +28,14 @@ func TestRunSendsTheTask(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusPending)}
 	dir := t.TempDir()
-	got := f.with(call{dir: dir}, "run", "Do it", "--repo", ".", "--title", "T", "--agent", "claude", "--sandbox", "docker",
+	got := f.with(call{dir: dir}, "run", "Do it", "--repo", ".", "--title", "T", "--agent", "claude", "--provider", "docker",
 		"--max-retries", "0", "--idempotency-key", "k1", "--priority", "high")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, idA)
 	require.Contains(t, got.err, "omoi logs -f 456789ab")
 	zero := 0
 	require.Equal(t, client.NewTask{
-		Repo: dir, Title: "T", Description: "Do it", Agent: "claude", Sandbox: "docker", MaxRetries: &zero, Priority: "HIGH",
+		Repo: dir, Title: "T", Description: "Do it", Agent: "claude", Provider: "docker", MaxRetries: &zero, Priority: "HIGH",
 	}, f.created[0])
 	require.Equal(t, "k1", f.headers[0].Get("Idempotency-Key"))
 	require.Equal(t, "Bearer key", f.headers[0].Get("Authorization"))
