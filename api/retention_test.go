@@ -48,7 +48,7 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 		wire + box + "/events/" + box + ":1", wire + box + "/integrity", wire + box + "/event-counts",
 		wire + box + "/stream", wire + box + "/stream?after=1", wire + box + "/transcripts/run", wire + box + "/log",
 		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run",
-		of + "/work/1",
+		of + "/saved-work/1",
 	} {
 		res := w.call(http.MethodGet, path, nil)
 		require.Equal(t, http.StatusGone, res.status, path)

@@ -32,11 +32,11 @@ type SavedWork interface {
 const keptType = "application/octet-stream"
 
 func (a *API) registerWork() {
-	work := a.group(tagTasks, "/api/v1/tasks/{id}/work")
-	add(work.on(accessRead, "GET", "list-work", "List saved work"), a.listWork, details{
+	work := a.group(tagTasks, "/api/v1/tasks/{id}/saved-work")
+	add(work.on(accessRead, "GET", "list-saved-work", "List saved work"), a.listWork, details{
 		more: "Where the work of each attempt is, first attempt first, with the command that gets it.",
 	})
-	add(work.on(accessRead, "GET /{attempt}", "get-work", "Download saved work"), a.getWork, details{
+	add(work.on(accessRead, "GET /{attempt}", "get-saved-work", "Download saved work"), a.getWork, details{
 		more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
 		text: keptType, fails: []int{http.StatusConflict, http.StatusGone},
 	})

@@ -33,13 +33,13 @@ func (w *world) saves(box string, s task.Salvage) {
 
 func (w *world) works(t client.Task, headers ...string) []client.SavedWork {
 	w.t.Helper()
-	return ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work", nil, headers...),
+	return ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/saved-work", nil, headers...),
 		http.StatusOK).Items
 }
 
 func (w *world) getsWork(t client.Task, attempt string) answer {
 	w.t.Helper()
-	return w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/work/"+attempt, nil)
+	return w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/saved-work/"+attempt, nil)
 }
 
 func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSavedWorkIsForThoseWhoMayReadTheTask(t *testing.T) {
 	box := w.begin(job)
 	w.end(job, task.StatusFailed)
 	w.saves(box, task.Salvage{Kind: task.SalvagePatch, Ref: w.keeps(other, "patch", "theirs")})
-	path := "/api/v1/tasks/" + job.ID + "/work"
+	path := "/api/v1/tasks/" + job.ID + "/saved-work"
 	w.call(http.MethodGet, path+"/1", nil, mine...).refused(http.StatusNotFound, "")
 	elsewhere, err := w.store.EnsureOrganization(t.Context(), "elsewhere")
 	require.NoError(t, err)

@@ -17,10 +17,10 @@ import (
 )
 
 func (f *fakeAPI) serveWork(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/v1/tasks/{id}/work", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /api/v1/tasks/{id}/saved-work", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.SavedWork]{Items: f.works})
 	})
-	mux.HandleFunc("GET /api/v1/tasks/{id}/work/{attempt}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /api/v1/tasks/{id}/saved-work/{attempt}", func(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("attempt") == "1" {
 			problem(w, task.CodeConflict, "The work of attempt 1 is in the repository. Next: git fetch origin feature/x")
 			return
