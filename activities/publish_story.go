@@ -151,7 +151,7 @@ func interventionWords(story receipt.PullRequestData) string {
 	for _, s := range sum.Spoken {
 		words = append(words, fmt.Sprintf("%d × %s by %s", s.Count, s.Kind, s.By))
 	}
-	for _, v := range sum.Receipt.Visits {
+	for _, v := range sum.Receipt.AccessSessions {
 		words = append(words, "a person's "+v.Kind+" in a sandbox")
 	}
 	if n := sum.Task.Replacements; n > 0 {
@@ -176,7 +176,7 @@ func costWords(sum receipt.PullRequestData) string {
 	for _, c := range sum.Receipt.Costs {
 		words = append(words, fmt.Sprintf("sandboxes %.4f %s", c.Amount, c.Currency))
 	}
-	if n := sum.Receipt.Unpriced; n > 0 {
+	if n := sum.Receipt.SandboxesWithoutPrice; n > 0 {
 		words = append(words, fmt.Sprintf("%d sandboxes without a price", n))
 	}
 	return strings.Join(words, ", ")

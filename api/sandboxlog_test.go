@@ -126,7 +126,7 @@ func TestAVisitIsWrittenDown(t *testing.T) {
 	w.call(http.MethodPost, end, client.EndAccessSessionRequest{Outcome: "again"}).refused(http.StatusNotFound, "")
 	receipt := ok[client.TaskReceipt](w.call(http.MethodGet, "/api/v1/tasks/"+got.Labels.TaskID+"/receipt", nil),
 		http.StatusOK)
-	require.Equal(t, "exit code 0", receipt.Visits[0].Outcome)
+	require.Equal(t, "exit code 0", receipt.AccessSessions[0].Outcome)
 
 	w.call(http.MethodPost, path, client.CreateAccessSessionRequest{Kind: "look"}).refused(422, "body.kind")
 	w.exec(`UPDATE sandboxes SET state = 'gone' WHERE id = $1`, box)

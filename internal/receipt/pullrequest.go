@@ -40,7 +40,7 @@ func (s PullRequestData) Sum() PullRequestData {
 		sum.Task.Replacements += one.Task.Replacements
 		sum.Task.Revisions += one.Task.Revisions
 		sum.Spoken = spokenWith(sum.Spoken, one.Spoken)
-		boxes, visits = append(boxes, one.Receipt.Sandboxes...), append(visits, one.Receipt.Visits...)
+		boxes, visits = append(boxes, one.Receipt.Sandboxes...), append(visits, one.Receipt.AccessSessions...)
 	}
 	sum.Receipt = New(sum.Task, boxes, visits)
 	return sum

@@ -23,7 +23,7 @@ func TestReceiptSumsUp(t *testing.T) {
 	}, nil)
 	require.False(t, r.Verified)
 	require.Equal(t, 1, r.Unverified, "what is no machine of ours has nothing to verify")
-	require.Equal(t, 1, r.Unpriced)
+	require.Equal(t, 1, r.SandboxesWithoutPrice)
 	require.InDelta(t, 20, r.SecondsAlive, 1e-9)
 	require.InDelta(t, 1, *r.CostUSD, 1e-9)
 	require.Equal(t, []task.Money{{Amount: 3, Currency: "USD"}, {Amount: 3, Currency: "EUR"}}, r.Costs)
@@ -36,7 +36,7 @@ func TestReceiptSaysWhenTheSecondLookComes(t *testing.T) {
 	at := func(boxes ...task.Sandbox) *time.Time {
 		r := receipt.New(task.Task{ID: "t"}, boxes, nil)
 		r.LookAgain(after)
-		return r.SecondLookAt
+		return r.VerificationDueAt
 	}
 	gone, later := task.Sandbox{Provider: "daytona", GoneAt: &first}, task.Sandbox{Provider: "daytona", GoneAt: &second}
 	verified, elsewhere := task.Sandbox{Provider: "local", GoneAt: &first, VerifiedAt: &first}, task.Sandbox{Provider: task.ProviderExternal}

@@ -50,7 +50,7 @@ func (s *session) settledReceipt(ctx context.Context, api *client.Client, t clie
 			return r, err
 		}
 		until := t.CompletedAt.Add(cleanupWait)
-		late := r.SecondLookAt != nil && r.SecondLookAt.After(until) || time.Now().After(until) || time.Since(asked) > cleanupWait
+		late := r.VerificationDueAt != nil && r.VerificationDueAt.After(until) || time.Now().After(until) || time.Since(asked) > cleanupWait
 		if late || wait.For(ctx, cleanupPause) != nil {
 			return r, nil //nolint:nilerr // an interrupted wait leaves the receipt as it is
 		}
@@ -64,10 +64,10 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 		s.say("")
 		s.showStub(b)
 	}
-	if len(r.Visits) > 0 {
+	if len(r.AccessSessions) > 0 {
 		s.say("")
 	}
-	for _, v := range r.Visits {
+	for _, v := range r.AccessSessions {
 		s.say("Session    %s by %s in %s: %s %s%s", v.StartedAt.Local().Format(time.DateTime), render.OneLine(v.User, 60), render.Short(v.SandboxID),
 			v.Kind, render.OneLine(v.Summary, 120), suffix(", ", render.OneLine(v.Outcome, 120)))
 	}
@@ -92,10 +92,10 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 
 // secondLook says when what is gone is looked for again; empty where that is not all that is waited for, or is overdue.
 func secondLook(r client.TaskReceipt) string {
-	if r.SecondLookAt == nil || time.Since(*r.SecondLookAt) > time.Minute {
+	if r.VerificationDueAt == nil || time.Since(*r.VerificationDueAt) > time.Minute {
 		return ""
 	}
-	return "the second absence check runs at about " + r.SecondLookAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
+	return "the second absence check runs at about " + r.VerificationDueAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
 }
 
 // showStub shows the row of one sandbox.
@@ -168,8 +168,8 @@ func costs(r client.TaskReceipt) string {
 	for _, sum := range r.Costs {
 		parts = append(parts, money(sum.Amount, sum.Currency))
 	}
-	if r.Unpriced > 0 && len(parts) > 0 {
-		parts = append(parts, fmt.Sprintf("%d without a price", r.Unpriced))
+	if r.SandboxesWithoutPrice > 0 && len(parts) > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a price", r.SandboxesWithoutPrice))
 	}
 	switch {
 	case r.CostUSD == nil:
