@@ -68,7 +68,7 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	w.report(box, 1, "agent.started", "agent.message", "agent.heartbeat")
 	w.exec(`UPDATE sandboxes SET last_event_at = now(), last_work_at = now() WHERE id = $1`, box)
 	e = w.why(made.ID)
-	require.Equal(t, explain.StandsWorking, e.State)
+	require.Equal(t, explain.StandsRunning, e.State)
 	require.Equal(t, int64(2), e.Evidence[0].Sequence, "a heartbeat shows nothing")
 
 	w.exec(`UPDATE sandboxes SET last_event_at = now() - interval '1 hour' WHERE id = $1`, box)

@@ -15,9 +15,9 @@ import (
 // How a task stands, in one word.
 const (
 	StandsWaiting   = "waiting"   // for its turn, for other tasks, or for somebody to speak to its agent
-	StandsParked    = "parked"    // its work is saved, and something has to change first
+	StandsSuspended = "suspended" // its work is saved, and something has to change first
 	StandsStarting  = "starting"  // an attempt is being prepared
-	StandsWorking   = "working"   // its agent, or a validator, is at work
+	StandsRunning   = "running"   // its agent, or a validator, is at work
 	StandsStuck     = "stuck"     // it is alive, and does not get on
 	StandsUnknown   = "unknown"   // nobody can say whether it still works
 	StandsCompleted = "completed" // done
@@ -29,7 +29,7 @@ const (
 type Explanation struct {
 	TaskID    string      `json:"task_id" doc:"UUID of the explained task."`
 	Status    task.Status `json:"status" doc:"Status of the task at that moment."`
-	State     string      `json:"state" enum:"waiting,parked,starting,working,stuck,unknown,completed,failed,cancelled" doc:"What the task does, in one word."`
+	State     string      `json:"state" enum:"waiting,suspended,starting,running,stuck,unknown,completed,failed,cancelled" doc:"What the task does, in one word."`
 	Why       string      `json:"why" doc:"One sentence for users, with the sequences of the events behind it."`
 	Next      string      `json:"next" doc:"CLI command that comes next."`
 	Evidence  []Evidence  `json:"evidence" nullable:"false" doc:"Events behind why, newest first."`
@@ -168,7 +168,7 @@ func (f WhyFacts) blocked() Explanation {
 		return e
 	case task.BlockedProviderLimit:
 		shows := f.newest()
-		return Explanation{State: StandsParked, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
+		return Explanation{State: StandsSuspended, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
 	case task.BlockedBudget:
 		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), RaiseBudget(t))
 	case task.BlockedPaused:
@@ -189,7 +189,7 @@ func (f WhyFacts) paused() Explanation {
 		next = "omoi config show"
 	}
 	shows := f.newest()
-	return Explanation{State: StandsParked, Why: withEvents(whyPaused(f.Task), shows), Next: next, Evidence: shows}
+	return Explanation{State: StandsSuspended, Why: withEvents(whyPaused(f.Task), shows), Next: next, Evidence: shows}
 }
 
 // parked prefers what the gate has said.
@@ -198,7 +198,7 @@ func (f WhyFacts) parked(why, reason, next string) Explanation {
 		why, reason = "It is "+Reason(f.Task.QueueReason), ""
 	}
 	shows := f.newest()
-	return Explanation{State: StandsParked, Why: withEvents(task.Sentence(why, reason), shows), Next: next, Evidence: shows}
+	return Explanation{State: StandsSuspended, Why: withEvents(task.Sentence(why, reason), shows), Next: next, Evidence: shows}
 }
 
 func (f WhyFacts) dependency(why string) Explanation {

@@ -123,22 +123,22 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"never taken up":  {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not been taken up", "omoi doctor", nil},
 		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
 		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
-		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "parked", "limit of a provider", "omoi retry T", []int64{9}},
-		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "parked", "is reached, and it is waiting until 2026-03-04 14:00:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
-		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "parked", "It is waiting: another task tries", "omoi retry T", nil},
-		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "parked", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
-		"project budget":  {about(pending, blocked(task.BlockedBudget, queued(task.Reason{Code: task.ReasonProjectBudget, Used: 1, Limit: 1, Unit: task.UnitTokens}))), "parked", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
-		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "parked", "project is paused", "omoi project resume P", []int64{9}},
-		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "parked", "project is paused", "omoi project resume P", nil},
-		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "parked", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
-		"review":          {about(pending, blocked(task.BlockedReview, nil)), "parked", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
-		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "parked", "could not be reached", "omoi retry T", []int64{9}},
+		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "suspended", "limit of a provider", "omoi retry T", []int64{9}},
+		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "suspended", "is reached, and it is waiting until 2026-03-04 14:00:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
+		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "suspended", "It is waiting: another task tries", "omoi retry T", nil},
+		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "suspended", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
+		"project budget":  {about(pending, blocked(task.BlockedBudget, queued(task.Reason{Code: task.ReasonProjectBudget, Used: 1, Limit: 1, Unit: task.UnitTokens}))), "suspended", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
+		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "suspended", "project is paused", "omoi project resume P", []int64{9}},
+		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "suspended", "project is paused", "omoi project resume P", nil},
+		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "suspended", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
+		"review":          {about(pending, blocked(task.BlockedReview, nil)), "suspended", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
+		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "suspended", "could not be reached", "omoi retry T", []int64{9}},
 
 		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
 		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
-		"at work":       {about(task.StatusRunning, lives(nil)), "working", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
-		"without pulse": {about(task.StatusRunning, nil), "working", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
-		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "working", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
+		"at work":       {about(task.StatusRunning, lives(nil)), "running", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"without pulse": {about(task.StatusRunning, nil), "running", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
+		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
 		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
 		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
 		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
@@ -152,7 +152,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 			lives(nil)(f)
 			f.Opinion = &explain.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
 		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi guardian interventions T", []int64{7, 12}},
-		"validated": {about(task.StatusValidating, lives(nil)), "working", "validates the work", "omoi logs -f T", []int64{9}},
+		"validated": {about(task.StatusValidating, lives(nil)), "running", "validates the work", "omoi logs -f T", []int64{9}},
 
 		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
@@ -184,7 +184,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
 		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "It broke.", "omoi retry T", nil},
 		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_timeout after those attempts have ended; before,", "omoi sandbox list", nil},
-		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "working", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "running", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("cancel", time.Second)(f)
@@ -193,7 +193,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("complete", time.Second)(f)
 		}), "waiting", "; a complete is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "working", "; a cancel is asked for", "omoi doctor", []int64{9}},
+		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "running", "; a cancel is asked for", "omoi doctor", []int64{9}},
 		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 func (f WhyFacts) live() Explanation {
 	t, p := f.Task, f.Pulse
 	begun := strings.TrimRight(whyStatus(t), ".")
-	e := Explanation{State: StandsWorking, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
+	e := Explanation{State: StandsRunning, Why: begun + ".", Next: "omoi logs -f " + t.ID, Evidence: f.newest()}
 	switch {
 	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
