@@ -24,7 +24,7 @@ type Runtimes interface {
 
 // draftAgent chooses the agent of a task that names none: what its sandbox or script implies, the operator's default,
 // else the first runtime that works. Without one it sets NoAgent.
-func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.NewTask) error {
+func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	_, execution, err := executionOf(in)
 	switch {
 	case err != nil:
@@ -45,7 +45,7 @@ func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.NewTask
 
 // projectOf returns the project of a request; empty: it is new, or the request does not name it well, which
 // [API.draftPlace] refuses.
-func (a *API) projectOf(ctx context.Context, in client.NewTask) (string, error) {
+func (a *API) projectOf(ctx context.Context, in client.CreateTaskRequest) (string, error) {
 	org := callerOf(ctx).organization
 	switch {
 	case isID(in.ProjectID):

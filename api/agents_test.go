@@ -63,7 +63,7 @@ func startWithProgram(t *testing.T, change func(*api.Config)) (*world, *program)
 func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
-	unnamed := client.NewTask{Repo: goodRepo, Title: "x"}
+	unnamed := client.CreateTaskRequest{Repo: goodRepo, Title: "x"}
 	ticket := client.NewTicket{Repo: goodRepo, Title: "x"}
 	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
 	require.Equal(t, task.CodeConflict, refused.Code)
@@ -76,10 +76,10 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	made := w.task(unnamed)
 	require.Equal(t, task.AgentClaude, made.Agent)
 	require.Equal(t, task.Work{OrganizationID: w.org, Provider: task.ProviderLocal}, p.last())
-	w.task(client.NewTask{TicketID: made.TicketID, Title: "y"})
+	w.task(client.CreateTaskRequest{TicketID: made.TicketID, Title: "y"})
 	require.Equal(t, made.ProjectID, p.last().ProjectID, "credentials of the project count")
-	w.task(client.NewTask{Repo: goodRepo, Title: "z"})
-	w.task(client.NewTask{Repo: goodRepo + "/", Title: "z"})
+	w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "z"})
+	w.task(client.CreateTaskRequest{Repo: goodRepo + "/", Title: "z"})
 	require.Equal(t, made.ProjectID, p.last().ProjectID, "a repository has one project, however it is written")
 }
 
@@ -88,7 +88,7 @@ func TestTaskWithoutAgent_IsRefusedByTheFieldThatIsWrong(t *testing.T) {
 	w, p := withProgram(t, "")
 	for _, installed := range []bool{true, false} {
 		p.install(installed)
-		for field, in := range map[string]client.NewTask{
+		for field, in := range map[string]client.CreateTaskRequest{
 			"body.project_id": {ProjectID: "abc", Title: "x"},
 			"body.ticket_id":  {TicketID: "abc", Title: "x"},
 			"body.repo":       {Repo: "/srv/\x00", Title: "x"},
@@ -103,27 +103,27 @@ func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 	t.Parallel()
 	w, _ := withProgram(t, "")
 	script := json.RawMessage(`{"script":{"steps":[{"say":"x"}]}}`)
-	require.Equal(t, task.AgentScripted, w.task(client.NewTask{Repo: goodRepo, Title: "x", Execution: script}).Agent)
-	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{
+	require.Equal(t, task.AgentScripted, w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "x", Execution: script}).Agent)
+	w.call(http.MethodPost, "/api/v1/tasks", client.CreateTaskRequest{
 		Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"script":null}`),
 	}).refused(http.StatusConflict, "")
-	require.Equal(t, task.AgentExternal, w.task(client.NewTask{
+	require.Equal(t, task.AgentExternal, w.task(client.CreateTaskRequest{
 		Repo: goodRepo, Title: "x", Provider: task.ProviderExternal,
 	}).Agent)
-	require.Equal(t, task.AgentClaude, w.task(client.NewTask{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent,
+	require.Equal(t, task.AgentClaude, w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "x", Agent: task.AgentClaude}).Agent,
 		"a setup step may install it")
-	w.call(http.MethodPost, "/api/v1/tasks", client.NewTask{
+	w.call(http.MethodPost, "/api/v1/tasks", client.CreateTaskRequest{
 		Repo: goodRepo, Title: "x", Execution: json.RawMessage(`{"command":1}`),
 	}).refused(422, "body.execution_config.command")
 	configured, _ := withProgram(t, task.AgentExternal)
-	require.Equal(t, task.AgentExternal, configured.task(client.NewTask{Repo: goodRepo, Title: "x"}).Agent)
+	require.Equal(t, task.AgentExternal, configured.task(client.CreateTaskRequest{Repo: goodRepo, Title: "x"}).Agent)
 }
 
 func TestRepeatedRequest_ReturnsItsTaskAfterTheAgentIsGone(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
 	p.install(true)
-	unnamed := client.NewTask{Repo: goodRepo, Title: "x"}
+	unnamed := client.CreateTaskRequest{Repo: goodRepo, Title: "x"}
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", unnamed, "Idempotency-Key", "k"), http.StatusCreated)
 	p.install(false)
 	again := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", unnamed, "Idempotency-Key", "k"), http.StatusOK)

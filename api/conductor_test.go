@@ -24,7 +24,7 @@ func (w *world) conducts(cycle string) {
 }
 
 // about is a task about something, by an agent from outside.
-func about(title string) client.NewTask {
+func about(title string) client.CreateTaskRequest {
 	in := newTask()
 	in.Title, in.Description = title, title
 	return in
@@ -118,7 +118,7 @@ func TestATaskIsComparedOnlyIfItIsAskedFor(t *testing.T) {
 	write, stranger := w.key(w.org, "write"), w.foreigner()
 	in := about("Checkout crashes on an empty cart")
 	in.CheckDuplicates = new(true)
-	post := func(in client.NewTask, key string) answer {
+	post := func(in client.CreateTaskRequest, key string) answer {
 		return w.call(http.MethodPost, "/api/v1/tasks", in, authorization, write, "Idempotency-Key", key)
 	}
 	first := ok[client.Task](post(in, "a"), http.StatusCreated)

@@ -16,7 +16,7 @@ import (
 
 // draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
 // first field that stands against it.
-func (a *API) draft(ctx context.Context, in client.NewTask) (task.NewTask, error) {
+func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewTask, error) {
 	d := task.NewTask{
 		TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots,
 	}
@@ -38,7 +38,7 @@ func (a *API) draft(ctx context.Context, in client.NewTask) (task.NewTask, error
 	return d, nil
 }
 
-func draftText(d *task.NewTask, in client.NewTask) error {
+func draftText(d *task.NewTask, in client.CreateTaskRequest) error {
 	d.Title, d.Description = in.Title, in.Description
 	if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Description) == "" {
 		return task.Invalid("title", "Give a title or a description: a task needs one of them.")
@@ -74,7 +74,7 @@ func titleFrom(description string) string {
 	return cut + "..."
 }
 
-func draftWords(d *task.NewTask, in client.NewTask) error {
+func draftWords(d *task.NewTask, in client.CreateTaskRequest) error {
 	if !wordForm.MatchString(d.TaskType) {
 		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(d.TaskType))
 	}
@@ -87,7 +87,7 @@ func draftWords(d *task.NewTask, in client.NewTask) error {
 
 // draftRunner settles who does the work and where. An agent from outside and a sandbox
 // that is no machine of ours belong together unless the caller says otherwise.
-func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTask) error {
+func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	var errs [3]error
 	field, provider := "provider", in.Provider
 	if in.Sandbox != "" {
@@ -119,7 +119,7 @@ func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.NewTas
 	return nil
 }
 
-func (a *API) draftExecution(d *task.NewTask, in client.NewTask) error {
+func (a *API) draftExecution(d *task.NewTask, in client.CreateTaskRequest) error {
 	raw, execution, err := executionOf(in)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (a *API) checkInput(agent, prefix string, script json.RawMessage, command [
 	return nil
 }
 
-func executionOf(in client.NewTask) (raw json.RawMessage, execution task.Execution, err error) {
+func executionOf(in client.CreateTaskRequest) (raw json.RawMessage, execution task.Execution, err error) {
 	raw, err = checkObject("execution_config", in.Execution)
 	if err != nil || len(raw) == 0 {
 		return raw, execution, err
@@ -204,7 +204,7 @@ func sentenceCase(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + strings.TrimSuffix(text[min(1, len(text)):], ".") + "."
 }
 
-func draftLimits(d *task.NewTask, in client.NewTask) error {
+func draftLimits(d *task.NewTask, in client.CreateTaskRequest) error {
 	if in.MaxRetries != nil {
 		d.MaxRetries = *in.MaxRetries
 	}
@@ -248,7 +248,7 @@ func checkTime(field string, at time.Time) (*time.Time, error) {
 }
 
 // draftPlace says where the task belongs, and asks whether its repository can be worked on.
-func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.NewTask) error {
+func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	given := 0
 	for _, place := range []string{in.TicketID, in.ProjectID, in.Repo} {
 		if place != "" {

@@ -281,11 +281,11 @@ func (a answer) refused(status int, location string) client.Problem {
 }
 
 // newTask is a body that is accepted.
-func newTask() client.NewTask {
-	return client.NewTask{Repo: goodRepo, Title: "Write a file", Agent: "external"}
+func newTask() client.CreateTaskRequest {
+	return client.CreateTaskRequest{Repo: goodRepo, Title: "Write a file", Agent: "external"}
 }
 
-func (w *world) task(in client.NewTask) client.Task {
+func (w *world) task(in client.CreateTaskRequest) client.Task {
 	w.t.Helper()
 	return ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in), http.StatusCreated)
 }

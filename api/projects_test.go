@@ -117,12 +117,12 @@ func TestTicketBringsItsFirstTask(t *testing.T) {
 func TestDeadline_RaisesScore(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	first := w.task(client.NewTask{Repo: goodRepo, Title: "a", Agent: "external"})
+	first := w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "a", Agent: "external"})
 	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+first.ProjectID, `{"max_concurrent_tasks":1}`),
 		http.StatusOK)
-	plain := w.task(client.NewTask{Repo: goodRepo, Title: "b", Agent: "external"})
+	plain := w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "b", Agent: "external"})
 	soon := time.Now().Add(5 * time.Minute).UTC().Truncate(time.Second)
-	urgent := w.task(client.NewTask{
+	urgent := w.task(client.CreateTaskRequest{
 		Repo: goodRepo, Title: "c", Agent: "external", DeadlineAt: soon.In(time.FixedZone("", 3600)).Format(time.RFC3339),
 	})
 	get := func(id string) client.Task {
@@ -189,7 +189,7 @@ func TestTicket_SaysWhichTaskBlocksIt(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := w.task(newTask())
-	second := w.task(client.NewTask{
+	second := w.task(client.CreateTaskRequest{
 		TicketID: first.TicketID, Title: "Next", Agent: "external", DependsOn: &client.DependsOn{TaskIDs: []string{first.ID}},
 	})
 	w.begin(first)

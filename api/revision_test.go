@@ -13,7 +13,7 @@ import (
 func TestSandboxTask_RevisionFeedback(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	made := w.task(client.NewTask{Repo: goodRepo, Title: "a", Agent: "external"})
+	made := w.task(client.CreateTaskRequest{Repo: goodRepo, Title: "a", Agent: "external"})
 	path := "/api/v1/sandboxes/" + w.begin(made) + "/task"
 	for result, want := range map[string][]any{
 		`{}`: {"", []string{}},

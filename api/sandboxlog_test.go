@@ -14,7 +14,7 @@ import (
 )
 
 // local makes the sandbox of a task one that has a machine.
-func (w *world) local(in client.NewTask) string {
+func (w *world) local(in client.CreateTaskRequest) string {
 	w.t.Helper()
 	box := w.begin(w.task(in))
 	w.exec(`UPDATE sandboxes SET provider = 'local', host_bound = true, machine = true, host_id = 'h', labels = jsonb_build_object('sandbox_id', id, 'attempt', 1, 'installation', 'i', 'task_id', task_id)

@@ -126,10 +126,10 @@ func TestDependenciesCanBeEditedAndNeverCloseACycle(t *testing.T) {
 	}
 	require.Equal(t, on(b), ok[client.DependsOn](w.call(http.MethodPost, path(a), on(b, b)), http.StatusOK))
 	require.Equal(t, on(c), ok[client.DependsOn](w.call(http.MethodPut, path(b), on(c)), http.StatusOK))
-	cycle := ok[client.Cycle](w.call(http.MethodPost, path(c)+"/check-circular", on(a)), http.StatusOK)
-	require.Equal(t, client.Cycle{Circular: true, Path: []string{c.ID, a.ID, b.ID, c.ID}}, cycle)
-	require.Equal(t, client.Cycle{Path: []string{}},
-		ok[client.Cycle](w.call(http.MethodPost, path(a)+"/check-circular", on(c)), http.StatusOK))
+	cycle := ok[client.DependencyCycle](w.call(http.MethodPost, path(c)+"/check-circular", on(a)), http.StatusOK)
+	require.Equal(t, client.DependencyCycle{Circular: true, Path: []string{c.ID, a.ID, b.ID, c.ID}}, cycle)
+	require.Equal(t, client.DependencyCycle{Path: []string{}},
+		ok[client.DependencyCycle](w.call(http.MethodPost, path(a)+"/check-circular", on(c)), http.StatusOK))
 	require.Contains(t,
 		w.call(http.MethodPost, path(c), on(a)).refused(422, "body.dependencies.depends_on").Detail, "cycle")
 	w.call(http.MethodPost, path(c), on(c)).refused(422, "body.dependencies.depends_on")

@@ -48,11 +48,11 @@ func (a *API) removeDependency(ctx context.Context, in *removeDepIn) (*bodyOut[c
 	return body(client.DependsOn{TaskIDs: all}, err)
 }
 
-func (a *API) checkCircular(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.Cycle], error) {
+func (a *API) checkCircular(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.DependencyCycle], error) {
 	ids, err := checkIDs("depends_on", in.Body.TaskIDs)
 	if err != nil {
 		return nil, err
 	}
 	path, err := a.deps.Dependencies.FindCycle(ctx, callerOf(ctx).organization, in.ID, ids)
-	return body(client.Cycle{Circular: len(path) > 0, Path: orNone(path)}, err)
+	return body(client.DependencyCycle{Circular: len(path) > 0, Path: orNone(path)}, err)
 }

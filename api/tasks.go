@@ -47,7 +47,7 @@ type Tasks interface {
 
 type createTaskIn struct {
 	Key  string `header:"Idempotency-Key" doc:"The same key and body return the same task; another body is refused with 409. At most 255 characters; default: no key."`
-	Body client.NewTask
+	Body client.CreateTaskRequest
 }
 
 func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client.Task], error) {
@@ -193,7 +193,7 @@ func (a *API) getTask(ctx context.Context, in *IDPath) (*bodyOut[client.Task], e
 	return body(t, err)
 }
 
-func (a *API) patchTask(ctx context.Context, in *changeIn[client.TaskPatch]) (*bodyOut[client.Task], error) {
+func (a *API) patchTask(ctx context.Context, in *changeIn[client.UpdateTaskRequest]) (*bodyOut[client.Task], error) {
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (a *API) patchTask(ctx context.Context, in *changeIn[client.TaskPatch]) (*b
 	return a.getTask(ctx, &in.IDPath)
 }
 
-func checkPatch(p client.TaskPatch) error {
+func checkPatch(p client.UpdateTaskRequest) error {
 	if p.Title != nil {
 		if err := checkTitle("title", *p.Title); err != nil {
 			return err

@@ -181,7 +181,7 @@ func TestTextsOfTheWorldAreKeptAsTheyAre(t *testing.T) {
 	require.Equal(t, in.Title, made.Title)
 	require.Equal(t, in.Description, made.Description)
 	require.JSONEq(t, string(in.Execution), string(made.Execution))
-	in = client.NewTask{Repo: goodRepo, Agent: "external", Description: "Write   a\tfile, " + strings.Repeat("word ", 100)}
+	in = client.CreateTaskRequest{Repo: goodRepo, Agent: "external", Description: "Write   a\tfile, " + strings.Repeat("word ", 100)}
 	title := w.task(in).Title
 	require.True(t, strings.HasPrefix(title, "Write a file, word"), title)
 	require.LessOrEqual(t, len([]rune(title)), 123)
@@ -211,20 +211,20 @@ func TestModeAndContinuousFollowTaskTypeAndAgent(t *testing.T) {
 	w := open(t)
 	script := json.RawMessage(`{"script":{"steps":[{"say":"hi"}]}}`)
 	for _, c := range []struct {
-		in         client.NewTask
+		in         client.CreateTaskRequest
 		mode       string
 		continuous bool
 		sandbox    string
 	}{
-		{client.NewTask{Agent: "external", TaskType: "research"}, "exploration", false, "external"},
-		{client.NewTask{Agent: "external", TaskType: "run_tests"}, "validation", true, "external"},
-		{client.NewTask{Provider: "external"}, "implementation", true, "external"},
-		{client.NewTask{Sandbox: "external"}, "implementation", true, "external"},
-		{client.NewTask{Provider: "external", Sandbox: "external"}, "implementation", true, "external"},
-		{client.NewTask{Agent: "scripted", Execution: script}, "implementation", false, "local"},
-		{client.NewTask{Execution: script}, "implementation", false, "local"},
+		{client.CreateTaskRequest{Agent: "external", TaskType: "research"}, "exploration", false, "external"},
+		{client.CreateTaskRequest{Agent: "external", TaskType: "run_tests"}, "validation", true, "external"},
+		{client.CreateTaskRequest{Provider: "external"}, "implementation", true, "external"},
+		{client.CreateTaskRequest{Sandbox: "external"}, "implementation", true, "external"},
+		{client.CreateTaskRequest{Provider: "external", Sandbox: "external"}, "implementation", true, "external"},
+		{client.CreateTaskRequest{Agent: "scripted", Execution: script}, "implementation", false, "local"},
+		{client.CreateTaskRequest{Execution: script}, "implementation", false, "local"},
 		{
-			client.NewTask{Agent: "external", Mode: "exploration", Execution: json.RawMessage(`{"continuous":true}`)},
+			client.CreateTaskRequest{Agent: "external", Mode: "exploration", Execution: json.RawMessage(`{"continuous":true}`)},
 			"exploration", true, "external",
 		},
 	} {

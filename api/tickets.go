@@ -44,8 +44,8 @@ func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.NewTas
 	return d, cmp.Or(errs[:]...)
 }
 
-func firstTask(in client.NewTicket) client.NewTask {
-	t := client.NewTask{
+func firstTask(in client.NewTicket) client.CreateTaskRequest {
+	t := client.CreateTaskRequest{
 		ProjectID: in.ProjectID, Repo: in.Repo, Title: in.Title, Description: in.Description,
 		PhaseID: in.PhaseID, Priority: in.Priority,
 	}

@@ -12,7 +12,7 @@ import (
 const maxRounds = 10
 
 // judgeTask takes a person's verdict on the work of a task.
-func (a *API) judgeTask(ctx context.Context, in *changeIn[client.PersonVerdict]) (*madeOut[client.CommandResult], error) {
+func (a *API) judgeTask(ctx context.Context, in *changeIn[client.ReviewRequest]) (*madeOut[client.CommandResult], error) {
 	said := in.Body
 	if err := checkVerdict(said); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (a *API) judgeTask(ctx context.Context, in *changeIn[client.PersonVerdict])
 }
 
 // checkVerdict refuses words that no agent could be given, and a no without any.
-func checkVerdict(said client.PersonVerdict) error {
+func checkVerdict(said client.ReviewRequest) error {
 	if err := checkText("feedback", said.Feedback, maxDescription); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func checkVerdict(said client.PersonVerdict) error {
 
 // draftValidation settles whether the work is validated, as far as the task and its type say so, and
 // whether its validator has what it needs.
-func (a *API) draftValidation(d *task.NewTask, in client.NewTask, execution task.Execution) error {
+func (a *API) draftValidation(d *task.NewTask, in client.CreateTaskRequest, execution task.Execution) error {
 	v := execution.Validator
 	if v.Rounds < 0 || v.Rounds > maxRounds {
 		return task.Invalid("execution_config.validator.rounds",

@@ -18,20 +18,20 @@ func TestWhoAsksForValidation(t *testing.T) {
 		`{"name":"strict","settings":{"validate":true}}`), http.StatusCreated)
 	yes, no := true, false
 	for name, c := range map[string]struct {
-		edit   func(*client.NewTask)
+		edit   func(*client.CreateTaskRequest)
 		rounds int
 	}{
-		"nobody":              {func(*client.NewTask) {}, 0},
-		"the task":            {func(in *client.NewTask) { in.Validate = &yes }, 2},
-		"its type":            {func(in *client.NewTask) { in.TaskType = "hotfix" }, 2},
-		"not against its own": {func(in *client.NewTask) { in.TaskType, in.Validate = "hotfix", &no }, 0},
-		"its project":         {func(in *client.NewTask) { in.Repo, in.ProjectID = "", project.ID }, 2},
-		"not for words":       {func(in *client.NewTask) { in.Repo, in.ProjectID, in.TaskType = "", project.ID, "research" }, 0},
-		"without a validator": {func(in *client.NewTask) {
+		"nobody":              {func(*client.CreateTaskRequest) {}, 0},
+		"the task":            {func(in *client.CreateTaskRequest) { in.Validate = &yes }, 2},
+		"its type":            {func(in *client.CreateTaskRequest) { in.TaskType = "hotfix" }, 2},
+		"not against its own": {func(in *client.CreateTaskRequest) { in.TaskType, in.Validate = "hotfix", &no }, 0},
+		"its project":         {func(in *client.CreateTaskRequest) { in.Repo, in.ProjectID = "", project.ID }, 2},
+		"not for words":       {func(in *client.CreateTaskRequest) { in.Repo, in.ProjectID, in.TaskType = "", project.ID, "research" }, 0},
+		"without a validator": {func(in *client.CreateTaskRequest) {
 			in.Repo, in.ProjectID, in.Agent, in.Provider = "", project.ID, "scripted", "local"
 			in.Execution = []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
 		}, 0},
-		"its own rounds": {func(in *client.NewTask) {
+		"its own rounds": {func(in *client.CreateTaskRequest) {
 			in.Validate, in.Execution = &yes, []byte(`{"validator":{"rounds":5}}`)
 		}, 5},
 	} {
@@ -45,13 +45,13 @@ func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	yes := true
-	for field, edit := range map[string]func(*client.NewTask){
-		"validate": func(in *client.NewTask) { in.Mode = "exploration" },
-		"execution_config.validator.script": func(in *client.NewTask) {
+	for field, edit := range map[string]func(*client.CreateTaskRequest){
+		"validate": func(in *client.CreateTaskRequest) { in.Mode = "exploration" },
+		"execution_config.validator.script": func(in *client.CreateTaskRequest) {
 			in.Agent, in.Provider, in.Execution = "scripted", "local", []byte(`{"script":{"steps":[{"say":"hi"}]}}`)
 		},
-		"execution_config.validator.agent":  func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"agent":"scripted"}}`) },
-		"execution_config.validator.rounds": func(in *client.NewTask) { in.Execution = []byte(`{"validator":{"rounds":11}}`) },
+		"execution_config.validator.agent":  func(in *client.CreateTaskRequest) { in.Execution = []byte(`{"validator":{"agent":"scripted"}}`) },
+		"execution_config.validator.rounds": func(in *client.CreateTaskRequest) { in.Execution = []byte(`{"validator":{"rounds":11}}`) },
 	} {
 		in := newTask()
 		in.Validate = &yes

@@ -88,7 +88,7 @@ type life struct {
 // live runs one task to its end.
 func (s *server) live(ctx context.Context, repo string) (life, error) {
 	l := life{asked: time.Now()}
-	made, _, err := s.api.CreateTask(ctx, apiclient.NewTask{
+	made, _, err := s.api.CreateTask(ctx, apiclient.CreateTaskRequest{
 		Repo: repo, Description: "a task of the benchmark", Agent: task.AgentScripted, Provider: task.ProviderLocal,
 		Execution: json.RawMessage(`{"script":{"steps":[{"write":{"path":"a.txt","content":"a\n"}},{"commit":"Add a"}]}}`),
 	}, "")

@@ -194,7 +194,7 @@ func (b *boxes) wait(ctx context.Context, taskID string) (string, error) {
 
 // give makes a task and answers its id and that of its sandbox.
 func (m *taskMaker) give(ctx context.Context) (taskID, box string, err error) {
-	made, _, err := m.api.CreateTask(ctx, apiclient.NewTask{
+	made, _, err := m.api.CreateTask(ctx, apiclient.CreateTaskRequest{
 		ProjectID: m.project, Description: "a task of the benchmark", Agent: task.AgentExternal,
 		Provider:  task.ProviderExternal,
 		Execution: json.RawMessage(`{"continuous":false}`),

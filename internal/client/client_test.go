@@ -47,7 +47,7 @@ func TestProblemBecomesAnErrorWithCodeAndField(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, 422,
 		`{"title":"x","status":422,"detail":"The title is empty.","code":"invalid","errors":[{"location":"body.title"}]}`)
-	_, _, err := c.CreateTask(t.Context(), client.NewTask{}, "")
+	_, _, err := c.CreateTask(t.Context(), client.CreateTaskRequest{}, "")
 	e, ok := err.(*task.Error) //nolint:errorlint // the very type is promised
 	require.True(t, ok)
 	require.Equal(t, []string{"invalid", "The title is empty.", "title"}, []string{string(e.Code), e.Message, e.Field})
@@ -60,7 +60,7 @@ func TestProblemBecomesAnErrorWithCodeAndField(t *testing.T) {
 func TestRequestsCarryKeyBodyAndQuery(t *testing.T) {
 	t.Parallel()
 	c, last := serve(t, http.StatusCreated, `{"id":"t1"}`)
-	made, isNew, err := c.CreateTask(t.Context(), client.NewTask{Repo: "a/b", Title: "x"}, "key")
+	made, isNew, err := c.CreateTask(t.Context(), client.CreateTaskRequest{Repo: "a/b", Title: "x"}, "key")
 	require.NoError(t, err)
 	require.True(t, isNew)
 	require.Equal(t, "t1", made.ID)

@@ -15,7 +15,7 @@ import (
 
 // CreateTask asks for a task. With a key that is not empty the same key and body answer
 // the same task; made is false then. The same key with another body is [task.CodeConflict].
-func (c *Client) CreateTask(ctx context.Context, in NewTask, key string) (t Task, made bool, err error) {
+func (c *Client) CreateTask(ctx context.Context, in CreateTaskRequest, key string) (t Task, made bool, err error) {
 	status, err := c.do(ctx, call{method: http.MethodPost, path: prefix + "/tasks", header: once(key), body: in}, &t)
 	return t, status == http.StatusCreated, err
 }
@@ -51,7 +51,7 @@ func (c *Client) Retry(ctx context.Context, id, reason string) (asked CommandRes
 }
 
 // Judge gives a person's verdict on the work of a task.
-func (c *Client) Judge(ctx context.Context, id string, v PersonVerdict) (asked CommandResult, settled bool, err error) {
+func (c *Client) Judge(ctx context.Context, id string, v ReviewRequest) (asked CommandResult, settled bool, err error) {
 	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "verdict"), body: v}, &asked)
 	return asked, status == http.StatusOK, err
 }

@@ -31,8 +31,8 @@ type Budget = task.Budget
 // DependsOn is what a task waits for.
 type DependsOn = task.DependsOn
 
-// NewTask is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
-type NewTask struct {
+// CreateTaskRequest is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
+type CreateTaskRequest struct {
 	TicketID            string          `json:"ticket_id,omitempty" doc:"Ticket to which the task is added; give only one of ticket_id, project_id and repo."`
 	ProjectID           string          `json:"project_id,omitempty" doc:"Project in which the task and a new ticket are created."`
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or created."`
@@ -56,8 +56,8 @@ type NewTask struct {
 	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
 }
 
-// TaskPatch is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
-type TaskPatch struct {
+// UpdateTaskRequest is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
+type UpdateTaskRequest struct {
 	Title       *string `json:"title,omitempty" doc:"1 to 500 characters in one line."`
 	Description *string `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; only while the task is pending."`
 	Priority    *string `json:"priority,omitempty" doc:"Importance in the queue."`
@@ -78,8 +78,8 @@ type ReasonRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
 }
 
-// PersonVerdict is the body of POST /api/v1/tasks/{id}/verdict.
-type PersonVerdict struct {
+// ReviewRequest is the body of POST /api/v1/tasks/{id}/verdict.
+type ReviewRequest struct {
 	Passed          bool     `json:"passed" doc:"True publishes the work as it is; false asks for a revision, or fails the task after its last round."`
 	Feedback        string   `json:"feedback,omitempty" doc:"What is missing or wrong, for the next agent; required if passed is false."`
 	Recommendations []string `json:"recommendations,omitempty" maxItems:"100" doc:"Proposed changes for the next agent, one each."`
@@ -166,8 +166,8 @@ type FirstTask struct {
 	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Options as of POST /api/v1/tasks; default: none."`
 }
 
-// Cycle is the answer of check-circular.
-type Cycle struct {
+// DependencyCycle is the answer of check-circular.
+type DependencyCycle struct {
 	Circular bool     `json:"has_cycle" doc:"Whether the dependencies would lead back to the task."`
 	Path     []string `json:"cycle" nullable:"false" doc:"IDs of the tasks in the cycle, the first one again at the end. Empty: no cycle."`
 }

@@ -40,7 +40,7 @@ func TestDefaultAgent_ByProgramOfTheWorkerAndStoredCredential(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.AgentClaude, info.DefaultAgent)
 	require.Contains(t, r.omoi("doctor").stdout, "credential: anthropic of the user")
-	made, _, err := r.api.CreateTask(t.Context(), apiclient.NewTask{Repo: repo, Description: "x", MaxRetries: new(int)}, "")
+	made, _, err := r.api.CreateTask(t.Context(), apiclient.CreateTaskRequest{Repo: repo, Description: "x", MaxRetries: new(int)}, "")
 	require.NoError(t, err)
 	require.Equal(t, task.AgentClaude, made.Agent)
 	r.ends(made.ID, task.StatusFailed) // the program does nothing else

@@ -341,7 +341,7 @@ func TestTitlesOfAllScripts(t *testing.T) {
 	repo := r.repo()
 	for _, title := range []string{"Füge 🎉 und שלום עולם hinzu", "🎉🎉🎉", "مرحبا", "../../etc/passwd ~^:?*[\\ @{ .lock", "-rf"} {
 		made := r.submit(repo, script(stepWrite, `{"commit":"`+"\\ud83c\\udf89"+` say hello"}`, stepComplete),
-			func(in *apiclient.NewTask) { in.Title = title })
+			func(in *apiclient.CreateTaskRequest) { in.Title = title })
 		got := r.ends(made.ID, task.StatusCompleted)
 		require.Equal(t, title, got.Title)
 		branch := text(got.Branch)

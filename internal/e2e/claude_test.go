@@ -50,14 +50,14 @@ func putClaude(t *testing.T, version string) string {
 }
 
 // byClaude makes a task for Claude Code against a scripted model.
-func (r *rig) byClaude(repo string, model *modeltest.Server, more map[string]any, edit ...func(*apiclient.NewTask)) task.Task {
+func (r *rig) byClaude(repo string, model *modeltest.Server, more map[string]any, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
 	r.t.Helper()
 	env := map[string]string{"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": plantedModelKey, "CLAUDE_CODE_MAX_RETRIES": "2"}
 	execution := map[string]any{"env": env, "continuous": false}
 	maps.Copy(execution, more)
 	config, err := json.Marshal(execution)
 	require.NoError(r.t, err)
-	return r.submit(repo, config, append([]func(*apiclient.NewTask){func(in *apiclient.NewTask) {
+	return r.submit(repo, config, append([]func(*apiclient.CreateTaskRequest){func(in *apiclient.CreateTaskRequest) {
 		in.Agent, in.Description = task.AgentClaude, "Write binomial.py that prints C(50,25), run it, then make it print with thousands separators."
 	}}, edit...)...)
 }
@@ -151,7 +151,7 @@ func TestClaudeIsSpokenTo(t *testing.T) {
 		t, modeltest.Turn{Tools: []modeltest.Tool{claudeBash("python3 -c 'import time; time.sleep(1000)'")}},
 		modeltest.Turn{Text: "Then so.", Expect: modeltest.Saying("write nothing")},
 	)
-	made := r.byClaude(r.repo(), model, nil, func(in *apiclient.NewTask) { in.Mode = task.ModeExploration })
+	made := r.byClaude(r.repo(), model, nil, func(in *apiclient.CreateTaskRequest) { in.Mode = task.ModeExploration })
 	r.eventually("the tool runs", func() bool {
 		return r.count(`SELECT count(*) FROM sandbox_events WHERE event_type = 'agent.tool_use'`) == 1
 	})

@@ -113,7 +113,7 @@ func (p person) asks(repo string) task.Task {
 
 func (p person) works(repo, config string) task.Task {
 	p.rig.t.Helper()
-	made, _, err := p.api.CreateTask(context.Background(), apiclient.NewTask{
+	made, _, err := p.api.CreateTask(context.Background(), apiclient.CreateTaskRequest{
 		Repo: repo, Description: "say for whom", Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: json.RawMessage(config),
 	}, "")
 	require.NoError(p.rig.t, err)

@@ -99,7 +99,7 @@ func (c *crowd) run() {
 
 // insist submits a task as often as the API says that it is too busy; the key makes it one task.
 func (c *crowd) insist(repo string) {
-	in := apiclient.NewTask{
+	in := apiclient.CreateTaskRequest{
 		Repo: repo, Description: "a task of the crowd", Agent: task.AgentScripted, Provider: task.ProviderLocal,
 		Execution: script(stepWrite, stepCommit, stepComplete),
 	}

@@ -31,7 +31,7 @@ func startCloud(t *testing.T) (*daytonatest.Server, map[string]string) {
 	}
 }
 
-func inDaytona(in *apiclient.NewTask) { in.Provider = task.ProviderDaytona }
+func inDaytona(in *apiclient.CreateTaskRequest) { in.Provider = task.ProviderDaytona }
 
 func TestTaskInDaytonaEndToEnd(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,7 @@ func (r *rig) intended(repo string) (id, box string) {
 	r.t.Helper()
 	worker := r.procs["worker"].cmd.Process
 	for range 40 {
-		made := r.submit(repo, script(stepWrite, stepCommit, stepComplete), func(in *apiclient.NewTask) { in.Title = "meets a stranger" })
+		made := r.submit(repo, script(stepWrite, stepCommit, stepComplete), func(in *apiclient.CreateTaskRequest) { in.Title = "meets a stranger" })
 		for end := time.Now().Add(patience); time.Now().Before(end); { // as often as it goes
 			if r.pool.QueryRow(context.Background(), `SELECT id FROM sandboxes WHERE task_id = $1`, made.ID).Scan(&box) == nil {
 				break

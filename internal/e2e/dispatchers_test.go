@@ -36,7 +36,7 @@ func TestTwoDispatchersGiveATaskOneSandbox(t *testing.T) {
 	for i := range tasks {
 		crowd.Go(func() {
 			api := []*apiclient.Client{r.api, other}[i%2]
-			made[i], _, errs[i] = api.CreateTask(context.Background(), apiclient.NewTask{
+			made[i], _, errs[i] = api.CreateTask(context.Background(), apiclient.CreateTaskRequest{
 				Repo: repo, Title: "task " + strconv.Itoa(i), Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: script(stepComplete),
 			}, "")
 		})

@@ -54,7 +54,7 @@ func newDockerRig(t *testing.T) (*rig, *dockerclient.Client) {
 }
 
 // inDocker asks for a container.
-func inDocker(in *apiclient.NewTask) { in.Provider = task.ProviderDocker }
+func inDocker(in *apiclient.CreateTaskRequest) { in.Provider = task.ProviderDocker }
 
 // TestTasksRunInContainers runs one task to its pull request, and ends another in mid-run after
 // its worker was killed: its work is saved. Nothing stays at the engine.

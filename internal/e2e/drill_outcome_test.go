@@ -72,8 +72,8 @@ func (b *injection) script() json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"script":{"steps":[%s]},"wait_for_messages":%t}`, strings.Join(b.outcome.steps, ","), waits))
 }
 
-func (b *injection) edits(provider string) []func(*apiclient.NewTask) {
-	edits := []func(*apiclient.NewTask){func(in *apiclient.NewTask) { in.Provider, in.Budget = provider, b.outcome.budget }}
+func (b *injection) edits(provider string) []func(*apiclient.CreateTaskRequest) {
+	edits := []func(*apiclient.CreateTaskRequest){func(in *apiclient.CreateTaskRequest) { in.Provider, in.Budget = provider, b.outcome.budget }}
 	if b.outcome.fails {
 		edits = append(edits, retries(b.spareAttempts()))
 	}

@@ -20,14 +20,14 @@ import (
 const once = `{"continuous":false}`
 
 // external asks for an agent that connects itself, in no machine of ours.
-func external(in *apiclient.NewTask) {
+func external(in *apiclient.CreateTaskRequest) {
 	in.Agent, in.Provider = task.AgentExternal, task.ProviderExternal
 }
 
 // outside makes a task for an agent outside.
-func (r *rig) outside(repo string, edit ...func(*apiclient.NewTask)) task.Task {
+func (r *rig) outside(repo string, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
 	r.t.Helper()
-	return r.submit(repo, json.RawMessage(once), append([]func(*apiclient.NewTask){external}, edit...)...)
+	return r.submit(repo, json.RawMessage(once), append([]func(*apiclient.CreateTaskRequest){external}, edit...)...)
 }
 
 // agent is an agent outside: it numbers what it says and says it until somebody acknowledges.

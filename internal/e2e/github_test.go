@@ -88,7 +88,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Equal(t, task.SalvagePatch, r.task(revoked.ID).Attempts[0].Salvage.Kind, "omoi keeps what GitHub does not take")
 	r.bundleComesOut(bare, revoked.ID)
 
-	_, _, err := r.api.CreateTask(context.Background(), apiclient.NewTask{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
+	_, _, err := r.api.CreateTask(context.Background(), apiclient.CreateTaskRequest{Repo: hubRepo, Description: "again", Agent: task.AgentExternal}, "")
 	require.ErrorContains(t, err, "expired")
 	require.Len(t, hub.Pulls(hubRepo), 1)
 	require.Equal(t, 1, strings.Count(strings.Join(heads(r, bare), " "), text(done.Branch)), "one branch")

@@ -80,7 +80,7 @@ func TestClaudeIsJudged(t *testing.T) {
 	all, tasks := watchedClaudes(), map[string]task.Task{}
 	for _, w := range all {
 		model := modeltest.New(t, w.turns...)
-		tasks[w.name] = r.byClaude(r.repo(), model, map[string]any{"setup": w.setup}, func(in *apiclient.NewTask) {
+		tasks[w.name] = r.byClaude(r.repo(), model, map[string]any{"setup": w.setup}, func(in *apiclient.CreateTaskRequest) {
 			in.Title, in.Description = "Support minus", w.told
 		})
 	}
@@ -124,7 +124,7 @@ func TestClaudeIsTurnedRound(t *testing.T) {
 	again[0].Expect, again[0].Text = told, "I look once more."
 	turns = append(append(turns, again...), modeltest.Turn{Text: "Never said.", Hold: hold[1], Begun: begun[1]})
 	model := modeltest.New(t, append(turns, modeltest.Turn{Text: "I choose another way.", Expect: told})...)
-	made := r.byClaude(r.repo(), model, map[string]any{"setup": minusSetup}, func(in *apiclient.NewTask) { in.Mode = task.ModeExploration })
+	made := r.byClaude(r.repo(), model, map[string]any{"setup": minusSetup}, func(in *apiclient.CreateTaskRequest) { in.Mode = task.ModeExploration })
 
 	stored := func(what, kind string, n int) {
 		r.eventually(what, func() bool {

@@ -115,7 +115,7 @@ func TestARaisedBudgetContinuesTheTask(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	repo := r.repo()
 	made := r.submit(repo, script(twoTries(`{"usage":{"input_tokens":10,"output_tokens":10,"cost_usd":1}}`)...),
-		func(in *apiclient.NewTask) { in.Budget = &apiclient.Budget{USD: 0.5} })
+		func(in *apiclient.CreateTaskRequest) { in.Budget = &apiclient.Budget{USD: 0.5} })
 	before := r.parked(made.ID, task.BlockedBudget)
 	require.Equal(t, 1, before.AttemptCount)
 	require.Contains(t, before.Why, "budget")

@@ -227,7 +227,7 @@ func TestSandboxKilledFromOutside(t *testing.T) {
 	r := newRig(t, nil).up()
 	repo := r.repo()
 	made := r.submit(repo, script(`{"bash":{"command":"test -f marker || { touch marker; sleep 300; }","timeout_s":400}}`, stepWrite, stepCommit, stepComplete),
-		func(in *apiclient.NewTask) { in.Title = "a sandbox that is killed" })
+		func(in *apiclient.CreateTaskRequest) { in.Title = "a sandbox that is killed" })
 	first := r.running(made.ID)
 	for _, pid := range processesWith(text(first.SandboxID)) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -104,7 +104,7 @@ func command(line string, more ...string) json.RawMessage {
 	return json.RawMessage(`{"command":["sh","-c",` + strconv.Quote(line) + `]` + strings.Join(more, "") + `}`)
 }
 
-func asCommand(in *apiclient.NewTask) { in.Agent = task.AgentCommand }
+func asCommand(in *apiclient.CreateTaskRequest) { in.Agent = task.AgentCommand }
 
 // TestCommandAgent runs a plain program in continuous mode, as the command agent does by
 // default: what it committed is validated, and only that completes the task.

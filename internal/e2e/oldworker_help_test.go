@@ -155,16 +155,16 @@ func (w *oldWorker) tells(kind, content string) {
 
 // byOldWorker makes a task for a worker that posts by itself, in a repository of its own: no
 // project's limit makes one wait for the other.
-func (r *rig) byOldWorker(edit ...func(*apiclient.NewTask)) task.Task {
+func (r *rig) byOldWorker(edit ...func(*apiclient.CreateTaskRequest)) task.Task {
 	r.t.Helper()
-	return r.submit(r.repo(), json.RawMessage(uncommitted), append([]func(*apiclient.NewTask){external}, edit...)...)
+	return r.submit(r.repo(), json.RawMessage(uncommitted), append([]func(*apiclient.CreateTaskRequest){external}, edit...)...)
 }
 
 // uncommitted is the execution_config of work that is done without a commit.
 const uncommitted = `{"env":{"REQUIRE_CODE_PUSHED":"false"}}`
 
 // single asks for single-run mode.
-func single(in *apiclient.NewTask) { in.Execution = json.RawMessage(once) }
+func single(in *apiclient.CreateTaskRequest) { in.Execution = json.RawMessage(once) }
 
 // between stands between workers and the API. What at answers true for it has dealt with.
 type between struct {

@@ -34,7 +34,7 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	rounder := r.oldWorker(round, 1, api, play(`{"write":["a.txt","one\n"]},{"say":"Not yet."}`, `{"write":["a.txt","two\n"]},`+sayDone))
 	limited := r.byOldWorker()
 	r.oldWorker(limited, 1, api, with(play(`{"say":"Never done."}`), "MAX_ITERATIONS", "2"))
-	strict := func(in *apiclient.NewTask) { in.Execution = nil }
+	strict := func(in *apiclient.CreateTaskRequest) { in.Execution = nil }
 	empty, pushed := r.byOldWorker(strict, retries(0)), r.byOldWorker(strict)
 	r.oldWorker(empty, 1, api, play(sayDone))
 	r.oldWorker(pushed, 1, api, play(`{"shell":"`+r.commitTo(pushed)+`"},`+sayDone))
@@ -43,7 +43,9 @@ func TestOldWorkersThatPostByThemselves(t *testing.T) {
 	killed := r.byOldWorker(retries(0))
 	victim := r.oldWorker(killed, 1, api, play(`{"await":"/never"}`))
 	called := r.byOldWorker()
-	next := r.byOldWorker(func(in *apiclient.NewTask) { in.DependsOn = &apiclient.DependsOn{TaskIDs: []string{called.ID}} })
+	next := r.byOldWorker(func(in *apiclient.CreateTaskRequest) {
+		in.DependsOn = &apiclient.DependsOn{TaskIDs: []string{called.ID}}
+	})
 	caller := r.oldWorker(called, 1, api, with(play(`{"call":["task-complete",{"success":true,"result":{"sum":4}}]}`), "CONTINUOUS_MODE", "false"))
 
 	r.running(killed.ID)
@@ -210,16 +212,16 @@ func TestOldWorkersThatOmoiStarts(t *testing.T) {
 	r.api = apiclient.New(r.env["OMOI_API_URL"], plantedAPIKey)
 	r.up()
 	repo := r.repo()
-	start := func(env map[string]string, edit ...func(*apiclient.NewTask)) task.Task {
+	start := func(env map[string]string, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
 		source, err := os.ReadFile(filepath.Join("testdata", "oldworker.py"))
 		require.NoError(t, err)
 		config, err := json.Marshal(map[string]any{"command": []string{"python3", "-c", string(source)}, "env": env})
 		require.NoError(t, err)
-		return r.submit(repo, config, append([]func(*apiclient.NewTask){asCommand}, edit...)...)
+		return r.submit(repo, config, append([]func(*apiclient.CreateTaskRequest){asCommand}, edit...)...)
 	}
 	const commit = `{"write":["a.txt","done\n"]},{"shell":"git add -A && git commit -qm made && git push -q origin HEAD"}`
 	good := start(play(`{"environment":true},` + commit + `,` + sayDone))
-	looking := start(play(`{"environment":true},{"say":"I have looked."}`), func(in *apiclient.NewTask) { in.Mode = "exploration" })
+	looking := start(play(`{"environment":true},{"say":"I have looked."}`), func(in *apiclient.CreateTaskRequest) { in.Mode = "exploration" })
 	dirty := start(with(play(`{"write":["b.txt","left\n"]},`+sayDone), "MAX_ITERATIONS", "1"), retries(0))
 	dead := start(play(`{"shell":"kill -9 $PPID"}`), retries(0))
 

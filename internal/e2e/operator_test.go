@@ -235,7 +235,9 @@ func TestDependencies(t *testing.T) {
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
 	repo := r.repo()
 	first := r.outside(repo, retries(0))
-	second := r.outside(repo, func(in *apiclient.NewTask) { in.DependsOn = &apiclient.DependsOn{TaskIDs: []string{first.ID}} })
+	second := r.outside(repo, func(in *apiclient.CreateTaskRequest) {
+		in.DependsOn = &apiclient.DependsOn{TaskIDs: []string{first.ID}}
+	})
 	waits := r.until(second.ID, "waits", func(t task.Task) bool { return t.Blocked == task.BlockedDependency })
 	require.Equal(t, []any{task.ReasonDependency, 1}, []any{waits.QueueReason.Code, waits.QueueReason.Tasks})
 	require.False(t, waits.HoldsSlot)

@@ -74,7 +74,7 @@ func TestPullOutlivesItsSetting(t *testing.T) {
 }
 
 // pulled runs a task whose agent is spoken to, in a sandbox that knows of no API.
-func (r *rig) pulled(in func(*apiclient.NewTask)) task.Task {
+func (r *rig) pulled(in func(*apiclient.CreateTaskRequest)) task.Task {
 	r.t.Helper()
 	made := r.submit(r.repo(), script(stepWrite, stepCommit, `{"wait_message":{"timeout_s":600}}`, `{"complete":{"output":"heard {{message}}","success":true}}`), in)
 	box := text(r.running(made.ID).SandboxID)

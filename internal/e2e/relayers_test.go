@@ -81,7 +81,7 @@ const errandEvents = 20
 // errand asks for a task and works on it, at whichever API answers; it answers the task's
 // id, or nothing if it did not get that far. Every step is told.
 func (r *rig) errand(repo, title string, urls []string, steps chan<- struct{}) string {
-	in := apiclient.NewTask{Repo: repo, Title: title, Execution: json.RawMessage(once)}
+	in := apiclient.CreateTaskRequest{Repo: repo, Title: title, Execution: json.RawMessage(once)}
 	external(&in)
 	var made task.Task
 	anyone := func() *apiclient.Client { return apiclient.New(urls[rand.IntN(len(urls))], "") }

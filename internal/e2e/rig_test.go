@@ -291,9 +291,9 @@ func script(steps ...string) json.RawMessage {
 }
 
 // submit makes a task for the scripted agent.
-func (r *rig) submit(repo string, config json.RawMessage, edit ...func(*apiclient.NewTask)) task.Task {
+func (r *rig) submit(repo string, config json.RawMessage, edit ...func(*apiclient.CreateTaskRequest)) task.Task {
 	r.t.Helper()
-	in := apiclient.NewTask{Repo: repo, Description: "a task of the tests", Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: config}
+	in := apiclient.CreateTaskRequest{Repo: repo, Description: "a task of the tests", Agent: task.AgentScripted, Provider: task.ProviderLocal, Execution: config}
 	for _, e := range edit {
 		e(&in)
 	}
@@ -303,8 +303,8 @@ func (r *rig) submit(repo string, config json.RawMessage, edit ...func(*apiclien
 }
 
 // retries sets max_retries.
-func retries(n int) func(*apiclient.NewTask) {
-	return func(in *apiclient.NewTask) { in.MaxRetries = &n }
+func retries(n int) func(*apiclient.CreateTaskRequest) {
+	return func(in *apiclient.CreateTaskRequest) { in.MaxRetries = &n }
 }
 
 // eventually waits for a fact.

@@ -20,9 +20,9 @@ import (
 
 // ending is a way in which an attempt comes to its end while work of it is not committed.
 type ending struct {
-	last     string                     // step of the script, after the work
-	does     func(*rig, task.Task)      // what is done from outside, once the work is there
-	edit     []func(*apiclient.NewTask) // of the task
+	last     string                               // step of the script, after the work
+	does     func(*rig, task.Task)                // what is done from outside, once the work is there
+	edit     []func(*apiclient.CreateTaskRequest) // of the task
 	status   task.Status
 	attempts int // whose work must be there; 0: one
 }
@@ -31,7 +31,7 @@ func endings() map[string]ending {
 	return map[string]ending{
 		"completes":        {last: stepComplete, status: task.StatusCompleted},
 		"fails":            {last: `{"fail":"no"}`, status: task.StatusFailed},
-		"fails and again":  {last: `{"fail":"no"}`, edit: []func(*apiclient.NewTask){retries(1)}, status: task.StatusFailed, attempts: 2},
+		"fails and again":  {last: `{"fail":"no"}`, edit: []func(*apiclient.CreateTaskRequest){retries(1)}, status: task.StatusFailed, attempts: 2},
 		"agent dies":       {last: `{"crash":"SIGKILL"}`, status: task.StatusFailed},
 		"disk is full":     {last: `{"bash":{"command":"head -c 400M /dev/zero > .git/filler; sleep 300","timeout_s":400}}`, status: task.StatusFailed},
 		"omoi thrown out":  {last: `{"bash":{"command":"rm -rf /omoi/bin /omoi/agent.json /omoi/origin.git; sleep 300","timeout_s":400}}`, does: cancelIt, status: task.StatusCancelled},
@@ -156,7 +156,7 @@ func (r *rig) patchComesOut(clone string) {
 	r.t.Helper()
 	project, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Name: "without a repository"})
 	require.NoError(r.t, err)
-	ended := r.submit("", script(stepUnsaved, `{"fail":"no"}`), retries(0), func(in *apiclient.NewTask) { in.ProjectID = project.ID })
+	ended := r.submit("", script(stepUnsaved, `{"fail":"no"}`), retries(0), func(in *apiclient.CreateTaskRequest) { in.ProjectID = project.ID })
 	r.ends(ended.ID, task.StatusFailed)
 	r.noLeaks()
 	file := filepath.Join(r.dir, "work.patch")
@@ -171,7 +171,7 @@ func (r *rig) endAndSave(repo string, ends map[string]ending) {
 	r.t.Helper()
 	made := map[string]task.Task{}
 	for name, e := range ends {
-		edit := append([]func(*apiclient.NewTask){retries(0)}, e.edit...)
+		edit := append([]func(*apiclient.CreateTaskRequest){retries(0)}, e.edit...)
 		made[name] = r.submit(repo, script(stepUnsaved, e.last), edit...)
 	}
 	for name, e := range ends {

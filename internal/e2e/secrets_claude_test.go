@@ -47,7 +47,7 @@ func (r *rig) plantClaude() {
 // claudeTells is a task of that program, with the subscription of its owner.
 func (r *rig) claudeTells(repo string) task.Task {
 	r.t.Helper()
-	return r.submit(repo, json.RawMessage(`{"continuous":false,"env":{"REQUIRE_CODE_PUSHED":"false"}}`), func(in *apiclient.NewTask) { in.Agent = task.AgentClaude }, retries(0))
+	return r.submit(repo, json.RawMessage(`{"continuous":false,"env":{"REQUIRE_CODE_PUSHED":"false"}}`), func(in *apiclient.CreateTaskRequest) { in.Agent = task.AgentClaude }, retries(0))
 }
 
 // claudeToldNothing holds that it did tell, and that its subscription did not get out.

@@ -101,7 +101,7 @@ func TestPlantedSecretsStandNowhere(t *testing.T) {
 	r.startWorker()
 	env := `"env":{"MY_SECRET":"` + plantedEnv + `"},"script":{"steps":[`
 	with := func(steps ...string) []byte { return []byte(`{` + env + strings.Join(steps, ",") + `]}}`) }
-	titled := func(in *apiclient.NewTask) { in.Title = "Rotate " + plantedTitle + " today" }
+	titled := func(in *apiclient.CreateTaskRequest) { in.Title = "Rotate " + plantedTitle + " today" }
 
 	halves := plantedOutput[:9] + "''" + plantedOutput[9:] // what a script names stands in the command line of its shell
 	good := r.submit(repo, with(`{"bash":{"command":"test -n \"$MY_SECRET\" && echo `+halves+`"}}`, stepWrite, stepCommit,
@@ -159,7 +159,7 @@ u.urlopen(u.Request(url, json.dumps(event).encode(), {"Content-Type": "applicati
 		config["env"] = map[string]string{"MY_SECRET": plantedEnv, "REQUIRE_CODE_PUSHED": "false", "DATABASE_URL": "postgres://me:" + plantedEnv + "@db/x"}
 		text, err := json.Marshal(config)
 		require.NoError(r.t, err)
-		return r.submit(repo, text, func(in *apiclient.NewTask) { in.Agent = agent }, retries(0))
+		return r.submit(repo, text, func(in *apiclient.CreateTaskRequest) { in.Agent = agent }, retries(0))
 	}
 	steps := []any{map[string]string{"bash": show}, map[string]any{"complete": map[string]any{"output": "{{last_output}}", "success": true}}}
 	printed = submit(task.AgentScripted, map[string]any{"script": map[string]any{"steps": steps}})

@@ -20,7 +20,7 @@ func judgedScript(work, validator []string) json.RawMessage {
 	return json.RawMessage(`{"script":` + steps(work) + `,"validator":{"script":` + steps(validator) + `}}`)
 }
 
-func validate(in *apiclient.NewTask) { in.Validate = new(true) }
+func validate(in *apiclient.CreateTaskRequest) { in.Validate = new(true) }
 
 // Steps of a worker that puts into a file what was said of the attempt before, and of a validator
 // that wants to see it there.
@@ -122,7 +122,9 @@ func TestValidationComesToAnEnd(t *testing.T) {
 func TestAVerdictCountsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "OMOI_TASK_STARTUP_TIMEOUT": "60s"}).up()
-	made := r.submit(r.repo(), nil, validate, func(in *apiclient.NewTask) { in.Agent, in.Provider = task.AgentExternal, task.ProviderExternal })
+	made := r.submit(r.repo(), nil, validate, func(in *apiclient.CreateTaskRequest) {
+		in.Agent, in.Provider = task.AgentExternal, task.ProviderExternal
+	})
 	at := func(attempt int, status task.Status) string {
 		now := r.until(made.ID, "is "+string(status), func(t task.Task) bool { return t.AttemptCount == attempt && t.Status == status })
 		return "/api/v1/sandboxes/" + text(now.SandboxID)

@@ -89,7 +89,7 @@ func TestFiftyTasksSleepAtOneWall(t *testing.T) {
 	var made []task.Task
 	for range tasks {
 		made = append(made, l.submit(repo, command(`curl -sS "$ANTHROPIC_BASE_URL/ask"`, `,"continuous":false`), asCommand,
-			func(in *apiclient.NewTask) { in.Mode = task.ModeExploration }))
+			func(in *apiclient.CreateTaskRequest) { in.Mode = task.ModeExploration }))
 	}
 
 	var atWork []question

@@ -73,7 +73,7 @@ func (d *demo) accepted(ctx context.Context) (said string, err error) {
 	if d.remote, err = demoRepository(ctx, filepath.Join(d.Home, "demo")); err != nil {
 		return "", err
 	}
-	in := client.NewTask{Repo: d.remote, Title: fmt.Sprintf("Compute C(%d,%d)", chooseN, chooseK), Description: exampleText()}
+	in := client.CreateTaskRequest{Repo: d.remote, Title: fmt.Sprintf("Compute C(%d,%d)", chooseN, chooseK), Description: exampleText()}
 	t, err := d.create(ctx, in, exampleSteps()...)
 	if err != nil {
 		return "", err

@@ -87,7 +87,7 @@ func (w *world) demo(t *testing.T) map[string]Verdict {
 	get("/api/v1/sandboxes/{id}/integrity", func(*http.Request) any { return w.integrity })
 	mux.HandleFunc("GET /api/v1/tasks/{id}/diff", func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, w.diff) })
 	mux.HandleFunc("POST /api/v1/tasks", func(rw http.ResponseWriter, r *http.Request) {
-		var in client.NewTask
+		var in client.CreateTaskRequest
 		if json.NewDecoder(r.Body).Decode(&in) != nil || w.refused || w.publish(r.Context(), in.Repo, dir) != nil {
 			rw.WriteHeader(http.StatusUnprocessableEntity)
 			return

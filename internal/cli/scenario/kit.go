@@ -134,14 +134,14 @@ func (k *kit) submit(ctx context.Context, text string, script ...map[string]any)
 	if err != nil {
 		return err
 	}
-	in := client.NewTask{ProjectID: project, Title: k.title(), Description: text, TaskType: client.TypeCheck, MaxRetries: new(int)}
+	in := client.CreateTaskRequest{ProjectID: project, Title: k.title(), Description: text, TaskType: client.TypeCheck, MaxRetries: new(int)}
 	_, err = k.create(ctx, in, script...)
 	return err
 }
 
 // create creates a task of the scripted agent. A Ctrl-C does not end the request: there would be a task that nobody
 // knows of.
-func (k *kit) create(ctx context.Context, in client.NewTask, script ...map[string]any) (client.Task, error) {
+func (k *kit) create(ctx context.Context, in client.CreateTaskRequest, script ...map[string]any) (client.Task, error) {
 	var err error
 	in.Agent, in.Provider = task.AgentScripted, k.Provider
 	if in.Execution, err = execution(ctx, script); err != nil {

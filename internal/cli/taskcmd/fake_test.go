@@ -48,7 +48,7 @@ type fakeAPI struct {
 	keys     []client.Key
 	newKeys  []client.NewKey
 	events   []client.Event
-	created  []client.NewTask
+	created  []client.CreateTaskRequest
 	headers  []http.Header
 	asked    []string
 	gone     string // what retention has removed: the answer for a diff
@@ -160,7 +160,7 @@ func problem(w http.ResponseWriter, code task.Code, detail string) {
 func (f *fakeAPI) create(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var in client.NewTask
+	var in client.CreateTaskRequest
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		problem(w, task.CodeInvalid, err.Error())
 		return

@@ -58,13 +58,13 @@ func TestProjectsDelete_PreviewsUnlessConfirmed(t *testing.T) {
 func TestRun_NamesAProject(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	var body client.NewTask
+	var body client.CreateTaskRequest
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: []client.Project{{ID: idA, Name: "app"}}})
 	})
 	mux.HandleFunc("POST /api/v1/tasks", func(w http.ResponseWriter, r *http.Request) {
-		body = client.NewTask{}
+		body = client.CreateTaskRequest{}
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		answer(w, http.StatusCreated, aTask(idB, task.StatusPending))
 	})

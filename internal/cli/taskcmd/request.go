@@ -24,8 +24,8 @@ const maxText = 8 << 20
 
 // request is the body of the task that the command line describes. The repository comes last: it is the only
 // part that does not stand on the command line.
-func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error) {
-	var none client.NewTask
+func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskRequest, error) {
+	var none client.CreateTaskRequest
 	if err := r.checkFlags(cmd); err != nil {
 		return none, err
 	}
@@ -37,7 +37,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.NewTask, error)
 	if err != nil {
 		return none, err
 	}
-	in := client.NewTask{
+	in := client.CreateTaskRequest{
 		Title: r.title, Description: text, Priority: strings.ToUpper(r.priority),
 		Agent: r.agent, Provider: r.provider, Execution: execution, DeadlineAt: r.deadline,
 	}

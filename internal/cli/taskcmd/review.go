@@ -12,7 +12,7 @@ import (
 )
 
 func newReview(s *session) *cobra.Command {
-	var v client.PersonVerdict
+	var v client.ReviewRequest
 	cmd := s.taskVerb("review <task> --approve | --request-changes \"<text>\"", "Review a task's work instead of its validator: publish it, or have it revised",
 		func(ctx context.Context, api *client.Client, t client.Task) error {
 			asked, settled, err := api.Judge(ctx, t.ID, v)

@@ -179,7 +179,7 @@ func endOf(t client.Task) time.Time {
 	return time.Now()
 }
 
-func (r *run) preview(in client.NewTask) error {
+func (r *run) preview(in client.CreateTaskRequest) error {
 	if *r.JSON {
 		return r.printJSON(in)
 	}

@@ -34,7 +34,7 @@ func TestRunSendsTheTask(t *testing.T) {
 	require.Contains(t, got.out, idA)
 	require.Contains(t, got.err, "omoi logs -f 456789ab")
 	zero := 0
-	require.Equal(t, client.NewTask{
+	require.Equal(t, client.CreateTaskRequest{
 		Repo: dir, Title: "T", Description: "Do it", Agent: "claude", Provider: "docker", MaxRetries: &zero, Priority: "HIGH",
 	}, f.created[0])
 	require.Equal(t, "k1", f.headers[0].Get("Idempotency-Key"))
@@ -116,7 +116,7 @@ func TestRunDryRunSendsNothing(t *testing.T) {
 	f := newFake(t)
 	got := f.omoi("run", "x", "--repo", "/r", "--dry-run", "--json")
 	require.Zero(t, got.code, got.err)
-	var in client.NewTask
+	var in client.CreateTaskRequest
 	requireJSON(t, got.out, &in)
 	require.Equal(t, "/r", in.Repo)
 	require.Empty(t, f.created)

@@ -144,7 +144,7 @@ func TestRunSetsABudget(t *testing.T) {
 	f := newFake(t)
 	got := f.omoi("run", "do it", "--repo", "/repo", "--agent", "external", "--budget-usd", "2.5", "--budget-wall-clock", "90m", "--dry-run", "--json")
 	require.Zero(t, got.code, got.err)
-	var in client.NewTask
+	var in client.CreateTaskRequest
 	requireJSON(t, got.out, &in)
 	require.Equal(t, client.Budget{USD: 2.5, WallClockS: 5400}, *in.Budget)
 	got = f.omoi("run", "do it", "--repo", "/repo", "--agent", "external", "--dry-run", "--json")

@@ -77,10 +77,10 @@ func unrolled(steps []step) ([]step, error) {
 }
 
 // task is what omoi is asked for.
-func (s *scenario) task(repo string) (client.NewTask, error) {
+func (s *scenario) task(repo string) (client.CreateTaskRequest, error) {
 	steps, err := unrolled(s.Steps)
 	if err != nil {
-		return client.NewTask{}, err
+		return client.CreateTaskRequest{}, err
 	}
 	x := map[string]any{}
 	maps.Copy(x, s.Task.Execution)
@@ -95,10 +95,10 @@ func (s *scenario) task(repo string) (client.NewTask, error) {
 	}
 	execution, err := json.Marshal(x)
 	if err != nil {
-		return client.NewTask{}, fmt.Errorf("write execution_config: %w", err)
+		return client.CreateTaskRequest{}, fmt.Errorf("write execution_config: %w", err)
 	}
 	none := 0
-	in := client.NewTask{
+	in := client.CreateTaskRequest{
 		Repo: repo, Title: s.Task.Title, Description: s.Task.Description, TaskType: s.Task.TaskType, Mode: s.Task.Mode,
 		Agent: agent, MaxRetries: &none, Execution: execution,
 	}
