@@ -91,7 +91,7 @@ func TestPullIsShortEnough(t *testing.T) {
 		b.store.story.Earlier[len(b.store.story.Earlier)-1].Earlier = nil
 	}
 	for n := range 10 {
-		b.store.story.Task.Reviews = append(b.store.story.Task.Reviews, task.Review{Round: n + 1, Attempt: n + 1, SandboxID: boxID, Feedback: strings.Repeat("<!--", 10_000)})
+		b.store.story.Task.Reviews = append(b.store.story.Task.Reviews, task.Validation{Round: n + 1, Attempt: n + 1, SandboxID: boxID, Feedback: strings.Repeat("<!--", 10_000)})
 	}
 	body := published(t, b)
 	require.Less(t, utf8.RuneCountInString(body), 65_536)

@@ -83,7 +83,7 @@ func reviewLines(t task.Task) string {
 	return strings.Join(lines, "\n")
 }
 
-func whoseReview(r task.Review) string {
+func whoseReview(r task.Validation) string {
 	if r.Attempt == 0 || r.SandboxID == "" {
 		return ""
 	}

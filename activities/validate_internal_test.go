@@ -66,7 +66,7 @@ func TestAValidatorThatLeftTheBranchAsItWasLeavesNothing(t *testing.T) {
 func TestAPullSaysWhoValidatedIt(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, reviewLines(task.Task{}))
-	text := reviewLines(task.Task{Rounds: 3, Reviews: []task.Review{
+	text := reviewLines(task.Task{Rounds: 3, Reviews: []task.Validation{
 		{Round: 1, SandboxID: "v", Attempt: 2, Feedback: "add\ntests <!-- x"}, {Round: 2, Passed: true},
 	}})
 	require.Equal(t, "- round 1 of 3: the validator said no: add tests <\u200b!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)

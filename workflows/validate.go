@@ -60,7 +60,7 @@ func (r *taskRun) endWithoutVerdict() stage {
 	}))
 }
 
-// withRoundText says of a verdict which round it ends, by [task.Review], and of an interrupted validator what follows.
+// withRoundText says of a verdict which round it ends, by [task.Validation], and of an interrupted validator what follows.
 func (r *taskRun) withRoundText(f fact) fact {
 	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Stage == task.StageValidate {
 		f.reason += " Another validator looks at the work."
@@ -69,7 +69,7 @@ func (r *taskRun) withRoundText(f fact) fact {
 		return f
 	}
 	rounds := cmp.Or(r.judge.Rounds, task.MaxRevisions+1) // without a validator, as many verdicts as revisions, and the last
-	review := task.Review{Round: r.judge.Round + 1, SandboxID: cmp.Or(f.SandboxID, f.from), Passed: f.OK}
+	review := task.Validation{Round: r.judge.Round + 1, SandboxID: cmp.Or(f.SandboxID, f.from), Passed: f.OK}
 	f.reason = review.Words(rounds)
 	if f.errorID == "" {
 		f.errorID = f.feedbackID

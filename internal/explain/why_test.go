@@ -70,7 +70,7 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 
 func TestWhy_NamesTheReviewThatAsksForARevision(t *testing.T) {
 	t.Parallel()
-	review := task.Review{Round: 2, SandboxID: "s", Feedback: "add tests"}
-	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Review{review}}, explain.Outage{})
+	review := task.Validation{Round: 2, SandboxID: "s", Feedback: "add tests"}
+	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Validation{review}}, explain.Outage{})
 	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is about to begin.", why)
 }

@@ -25,7 +25,7 @@ func taskRecord(r db.ReadTaskRow) task.Task {
 		SandboxID: row.SandboxID, AssignedAgent: row.AssignedAgentID, Branch: row.BranchName, Base: row.BaseCommit,
 		PullURL: row.PullRequestUrl, PullNumber: row.PullRequestNumber, HoldsSlot: r.HoldsSlot, WaitingFor: task.ParseReason(r.WaitingFor),
 		QueuePosition: row.QueuePosition, QueueReason: task.ParseReason(string(row.QueueReason)), QueuedAt: row.QueuedAt, Score: row.Score,
-		Rounds: row.ValidationRounds, Attempts: []task.Attempt{}, Reviews: []task.Review{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
+		Rounds: row.ValidationRounds, Attempts: []task.Attempt{}, Reviews: []task.Validation{}, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, AssignedAt: row.AssignedAt,
 		StartedAt: row.StartedAt, CompletedAt: row.CompletedAt, DeadlineAt: row.DeadlineAt,
 	}
 	if json.Unmarshal(row.Budget, &t.Budget) != nil {

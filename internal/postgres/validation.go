@@ -146,8 +146,8 @@ func reportedEvidence(reported object) object {
 	return evidence
 }
 
-func reviewRecord(r db.ValidationReview) task.Review {
-	out := task.Review{
+func reviewRecord(r db.ValidationReview) task.Validation {
+	out := task.Validation{
 		Round: r.Round, SandboxID: r.SandboxID, Attempt: r.Attempt, By: r.GivenBy, Passed: r.Passed,
 		Feedback: r.Feedback, Recommendations: []string{}, Evidence: r.Evidence, CreatedAt: r.CreatedAt,
 	}
@@ -192,7 +192,7 @@ func (s *Store) addAccepted(ctx context.Context, t *task.Task) error {
 		return translate("read the verdict on task "+t.ID, err)
 	}
 	args := readObject(row.Args)
-	r := task.Review{
+	r := task.Validation{
 		Round: len(t.Reviews) + 1, Passed: true, SandboxID: args.text("sandbox_id"), By: row.Sender,
 		Feedback: args.text("feedback"), Recommendations: []string{}, Evidence: objectOf(args["evidence"]), CreatedAt: row.CreatedAt,
 	}

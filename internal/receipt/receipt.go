@@ -10,21 +10,21 @@ import (
 
 // DeletionReceipt proves what became of the sandboxes of a task.
 type DeletionReceipt struct {
-	TaskID                string          `json:"task_id" doc:"UUID of the task."`
-	Title                 string          `json:"title" doc:"Short name of the task."`
-	Status                task.Status     `json:"status" doc:"Status of the task at that moment."`
-	Sandboxes             []task.Sandbox  `json:"sandboxes" nullable:"false" doc:"Sandboxes of all attempts, the first one first."`
-	Verified              bool            `json:"verified" doc:"True: there is no sandbox, or the deletion of all is verified. False also if all agents ran elsewhere: nothing can be verified there."`
-	Unverified            int             `json:"unverified" doc:"Number of sandboxes whose deletion is not verified."`
-	VerificationDueAt     *time.Time      `json:"verification_due_at" doc:"Estimated time of the last second absence check. Null: none is pending, or a sandbox still exists."`
-	SecondsAlive          float64         `json:"seconds_alive" doc:"Lifetime of all sandboxes together, in seconds."`
-	CostUSD               *float64        `json:"cost_usd" doc:"Cost of the models in US dollars, as far as known. Null: unknown."`
-	CostUnknown           bool            `json:"cost_unknown" doc:"True: a model without a known price was used, and cost_usd leaves its cost out."`
-	Costs                 []task.Money    `json:"costs" nullable:"false" doc:"Cost of the sandboxes, one sum for each currency."`
-	SandboxesWithoutPrice int             `json:"sandboxes_without_price" doc:"Number of sandboxes that are in no cost, since their provider has no configured price."`
-	AccessSessions        []AccessSession `json:"access_sessions" nullable:"false" doc:"Access sessions of operators in the sandboxes, oldest first."`
-	Reviews               []task.Review   `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first."`
-	Rounds                int             `json:"validation_rounds" doc:"Maximum number of validation rounds. 0: no validation."`
+	TaskID                string            `json:"task_id" doc:"UUID of the task."`
+	Title                 string            `json:"title" doc:"Short name of the task."`
+	Status                task.Status       `json:"status" doc:"Status of the task at that moment."`
+	Sandboxes             []task.Sandbox    `json:"sandboxes" nullable:"false" doc:"Sandboxes of all attempts, the first one first."`
+	Verified              bool              `json:"verified" doc:"True: there is no sandbox, or the deletion of all is verified. False also if all agents ran elsewhere: nothing can be verified there."`
+	Unverified            int               `json:"unverified" doc:"Number of sandboxes whose deletion is not verified."`
+	VerificationDueAt     *time.Time        `json:"verification_due_at" doc:"Estimated time of the last second absence check. Null: none is pending, or a sandbox still exists."`
+	SecondsAlive          float64           `json:"seconds_alive" doc:"Lifetime of all sandboxes together, in seconds."`
+	CostUSD               *float64          `json:"cost_usd" doc:"Cost of the models in US dollars, as far as known. Null: unknown."`
+	CostUnknown           bool              `json:"cost_unknown" doc:"True: a model without a known price was used, and cost_usd leaves its cost out."`
+	Costs                 []task.Money      `json:"costs" nullable:"false" doc:"Cost of the sandboxes, one sum for each currency."`
+	SandboxesWithoutPrice int               `json:"sandboxes_without_price" doc:"Number of sandboxes that are in no cost, since their provider has no configured price."`
+	AccessSessions        []AccessSession   `json:"access_sessions" nullable:"false" doc:"Access sessions of operators in the sandboxes, oldest first."`
+	Reviews               []task.Validation `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first."`
+	Rounds                int               `json:"validation_rounds" doc:"Maximum number of validation rounds. 0: no validation."`
 }
 
 // AccessSession is an audited access of an operator to a sandbox.

@@ -53,10 +53,10 @@ type Task struct {
 	WaitingFor    Reason     `json:"waiting_for" doc:"What holds an admitted task back, as of the last check. Empty code: nothing."`
 	Score         float64    `json:"score" doc:"Urgency in the queue, from priority, waiting time, deadline_at, dependents and retries; the highest is admitted first. 0: not ready."`
 
-	PendingCommand *Command  `json:"pending_command" doc:"Oldest accepted command that is not settled. Null: none."`
-	Why            string    `json:"why" doc:"One sentence for users: what the task is doing or waiting for."`
-	Attempts       []Attempt `json:"attempts" nullable:"false" doc:"All attempts, oldest first; empty in lists."`
-	Reviews        []Review  `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first; empty in lists."`
+	PendingCommand *Command     `json:"pending_command" doc:"Oldest accepted command that is not settled. Null: none."`
+	Why            string       `json:"why" doc:"One sentence for users: what the task is doing or waiting for."`
+	Attempts       []Attempt    `json:"attempts" nullable:"false" doc:"All attempts, oldest first; empty in lists."`
+	Reviews        []Validation `json:"validation_reviews" nullable:"false" doc:"Verdicts on the work, first round first; empty in lists."`
 
 	CreatedAt   time.Time  `json:"created_at" doc:"When the task was accepted."`
 	UpdatedAt   time.Time  `json:"updated_at" doc:"Last change of the task."`

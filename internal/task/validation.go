@@ -29,8 +29,8 @@ type Validator struct {
 	Rounds  int             `json:"rounds,omitempty"` // at most; 0: the installation's
 }
 
-// Review is a verdict on the work of a task: the end of a round.
-type Review struct {
+// Validation is a verdict on the work of a task: the end of a round.
+type Validation struct {
 	Round           int             `json:"round" doc:"Number of the validation round that the verdict ended, from 1."`
 	SandboxID       string          `json:"sandbox_id" doc:"Sandbox of the validator. Empty: a user or a program outside gave the verdict."`
 	Attempt         int             `json:"attempt" doc:"Attempt of the validator; for a verdict from outside the attempt that was judged. 0: none."`
@@ -43,7 +43,7 @@ type Review struct {
 }
 
 // Words tell of the round, as "round 2 of 3: the validator said: ...".
-func (r Review) Words(rounds int) string {
+func (r Validation) Words(rounds int) string {
 	said := "said no"
 	if r.Passed {
 		said = "accepted the work"
@@ -55,7 +55,7 @@ func (r Review) Words(rounds int) string {
 	return words
 }
 
-func (r Review) who() string {
+func (r Validation) who() string {
 	if r.SandboxID != "" {
 		return "the validator"
 	}

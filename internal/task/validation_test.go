@@ -144,8 +144,8 @@ func begun(s task.State) task.State {
 
 func TestWordsOfARound(t *testing.T) {
 	t.Parallel()
-	said := task.Review{Round: 2, SandboxID: box, Feedback: "add tests"}
+	said := task.Validation{Round: 2, SandboxID: box, Feedback: "add tests"}
 	require.Equal(t, "round 2 of 3: the validator said no: add tests.", said.Words(3))
-	require.Equal(t, "round 4 of 4: a person accepted the work", task.Review{Round: 4, Passed: true}.Words(3))
+	require.Equal(t, "round 4 of 4: a person accepted the work", task.Validation{Round: 4, Passed: true}.Words(3))
 	require.Equal(t, "round 1", task.RoundWords(1, 0))
 }

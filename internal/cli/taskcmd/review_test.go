@@ -48,7 +48,7 @@ func TestShowTellsOfTheRounds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	shown := aTask(idA, task.StatusValidating)
-	shown.Rounds, shown.Reviews = 3, []task.Review{{Round: 1, SandboxID: "box", Attempt: 2, Feedback: "add tests"}}
+	shown.Rounds, shown.Reviews = 3, []task.Validation{{Round: 1, SandboxID: "box", Attempt: 2, Feedback: "add tests"}}
 	f.tasks = []client.Task{shown}
 	require.Contains(t, f.omoi("show", idA).out, "Validation\n  round 1 of 3: the validator said no: add tests.")
 }
