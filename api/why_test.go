@@ -84,8 +84,8 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 		FROM tasks WHERE id = $1`, made.ID)
 	e = w.why(made.ID)
 	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
-	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Says)
-	require.Equal(t, "It failed.", e.Diagnosis.What)
+	require.Equal(t, "no compiler, token=[removed]", e.Evidence[0].Message)
+	require.Equal(t, "It failed.", e.Diagnosis.Summary)
 	page := ok[client.Page[explain.Diagnosis]](w.call(http.MethodGet, "/api/v1/diagnoses?task_id="+made.ID, nil),
 		http.StatusOK)
 	require.Len(t, page.Items, 1)

@@ -183,7 +183,7 @@ func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []exp
 	for _, d := range all {
 		if slices.Contains(saved, d.ID) {
 			s.deps.Log.InfoContext(ctx, "diagnosis", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
-				slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("spoken_by", d.SpokenBy))
+				slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("source", d.Source))
 		}
 	}
 	return err

@@ -51,7 +51,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 	}
 	d := hears()
 	require.Equal(t, []any{made.ID, explain.DiagnosisEnded, 1, task.ClassAgentError}, []any{d.TaskID, d.Kind, d.Attempt, d.FailureClass})
-	require.Contains(t, d.What, "cannot find libfoo")
+	require.Contains(t, d.Summary, "cannot find libfoo")
 	require.NotEmpty(t, d.Evidence)
 	why := r.omoi("why", made.ID)
 	require.Zero(t, why.code, why.stderr)

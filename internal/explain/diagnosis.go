@@ -13,9 +13,9 @@ type Evidence struct {
 	SandboxID string    `json:"sandbox_id" doc:"Sandbox that reported the event."`
 	Sequence  int64     `json:"event" doc:"Sequence of the event in its sandbox."`
 	Type      string    `json:"event_type" doc:"Type as in the event catalog, for example agent.error."`
-	Says      string    `json:"says" doc:"Beginning of its text in one line, without secrets. May be empty."`
+	Message   string    `json:"message" doc:"Beginning of the text of the event in one line, without secrets. May be empty."`
 	Failure   bool      `json:"failure" doc:"Whether the event reports a failure."`
-	At        time.Time `json:"at" doc:"When the event was stored."`
+	CreatedAt time.Time `json:"created_at" doc:"When the event was stored."`
 }
 
 // Kinds of diagnoses.
@@ -46,17 +46,17 @@ type Diagnosis struct {
 	FailureClass   task.FailureClass `json:"failure_class" doc:"Class of the failures. Empty: tasks of the ticket failed in different classes."`
 	Failures       int               `json:"failures" doc:"Consecutive attempts that failed in this class; of a ticket, failed ends of its tasks."`
 	TicketFailures int               `json:"ticket_failures" doc:"Tasks of the ticket that are failed, with this one."`
-	What           string            `json:"what" doc:"What failed, in a sentence."`
+	Summary        string            `json:"summary" doc:"What failed, in a sentence."`
 	Reason         string            `json:"reason" doc:"Message of the newest failure. Empty: none."`
 	Cause          string            `json:"cause" doc:"Likely cause, in a sentence. Empty: unknown."`
 	Proposal       string            `json:"proposal" doc:"Next step for a user, in a sentence."`
 	Command        string            `json:"command" doc:"CLI command for that step."`
 	Advice         string            `json:"advice" doc:"Text for the agent of the next attempt. Empty: the agent cannot avoid the failure."`
 	Evidence       []Evidence        `json:"evidence" nullable:"false" doc:"Events that support the cause, newest attempt first."`
-	SpokenBy       string            `json:"spoken_by" enum:"rules,model" doc:"What named the cause: rules, or model for a language model."`
+	Source         string            `json:"source" enum:"rules,model" doc:"What named the cause: rules, or model for a language model."`
 	Model          string            `json:"model" doc:"Name of that language model. Empty: rules alone."`
 	Confidence     float64           `json:"confidence" doc:"Confidence in the cause, 0 to 1."`
-	Trouble        string            `json:"trouble" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
+	ModelError     string            `json:"model_error" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
 	Notice         string            `json:"notice" enum:"none,held,sent" doc:"Message to the agent of the next attempt: none: not needed; held: pending; sent: message_id has its delivery status."`
 	MessageID      string            `json:"message_id" doc:"Message that told the agent. Empty: none sent."`
 	Webhook        *Delivery         `json:"webhook" doc:"Delivery of the diagnosis by webhook. Null: no webhook configured."`
@@ -81,7 +81,7 @@ type Delivery struct {
 
 // ToAgent is what the next attempt's agent is told.
 func (d Diagnosis) ToAgent() string {
-	text := "omoi has looked at the attempts before this one. " + d.What
+	text := "omoi has looked at the attempts before this one. " + d.Summary
 	if d.Cause != "" {
 		text += "\nLikely cause: " + d.Cause
 	}

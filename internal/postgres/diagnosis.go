@@ -110,7 +110,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(d.Diagnosis)))), Notice: d.Notice,
+		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(storedForm(d.Diagnosis))))), Notice: d.Notice,
 	})
 	if err != nil || n == 0 {
 		return false, err
@@ -135,8 +135,9 @@ func (s *Store) Diagnoses(ctx context.Context, organizationID string, query clie
 }
 
 func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
-	var d explain.Diagnosis
-	_ = json.Unmarshal(r.Diagnosis.Said, &d) // ours
+	var stored storedDiagnosis
+	_ = json.Unmarshal(r.Diagnosis.Said, &stored) // ours
+	d := stored.diagnosis()
 	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, task.Deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
 		d.Evidence = []explain.Evidence{}
@@ -177,12 +178,12 @@ func tellNotice(ctx context.Context, q *db.Queries, row db.HeldNoticesRow) (bool
 	if !found {
 		return false, err // nil: somebody else has told it
 	}
-	var d explain.Diagnosis
+	var d storedDiagnosis
 	if err := json.Unmarshal(said, &d); err != nil {
 		return false, fmt.Errorf("read diagnosis %s: %w", row.ID, err)
 	}
 	m, err := q.InsertMessage(ctx, db.InsertMessageParams{
-		ID: task.NewID(), SandboxID: row.SandboxID, Kind: ingest.MessageSystem, Content: d.ToAgent(), SenderKind: ingest.SenderSystem,
+		ID: task.NewID(), SandboxID: row.SandboxID, Kind: ingest.MessageSystem, Content: d.diagnosis().ToAgent(), SenderKind: ingest.SenderSystem,
 		SenderID: orNull(diagnosisSender), State: ingest.MessageAccepted,
 	})
 	if err != nil {
@@ -223,4 +224,39 @@ func deliveryState(stored string) string {
 // SettleDelivery records the outcome of a request; a delivery that stays pending is due again after pause.
 func (s *Store) SettleDelivery(ctx context.Context, id, state, problem string, pause time.Duration) error {
 	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: storedDelivery(state), Error: storable(problem), Pause: pause, ID: id}))
+}
+
+// storedDiagnosis is a diagnosis in the form of the column said, whose names stay.
+type storedDiagnosis struct {
+	explain.Diagnosis
+
+	Evidence   []storedEvidence `json:"evidence"`
+	Summary    string           `json:"what"`
+	Source     string           `json:"spoken_by"`
+	ModelError string           `json:"trouble"`
+}
+
+type storedEvidence struct {
+	explain.Evidence
+
+	Message   string    `json:"says"`
+	CreatedAt time.Time `json:"at"`
+}
+
+func storedForm(d explain.Diagnosis) storedDiagnosis {
+	stored := storedDiagnosis{Diagnosis: d, Summary: d.Summary, Source: d.Source, ModelError: d.ModelError}
+	stored.Evidence = mapAll(d.Evidence, func(e explain.Evidence) storedEvidence {
+		return storedEvidence{Evidence: e, Message: e.Message, CreatedAt: e.CreatedAt}
+	})
+	return stored
+}
+
+func (s storedDiagnosis) diagnosis() explain.Diagnosis {
+	d := s.Diagnosis
+	d.Summary, d.Source, d.ModelError = s.Summary, s.Source, s.ModelError
+	d.Evidence = mapAll(s.Evidence, func(e storedEvidence) explain.Evidence {
+		e.Evidence.Message, e.Evidence.CreatedAt = e.Message, e.CreatedAt
+		return e.Evidence
+	})
+	return d
 }

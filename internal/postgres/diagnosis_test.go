@@ -69,7 +69,7 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	require.Equal(t, []any{explain.DiagnosisRepeated, 3, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Notice})
 	require.Nil(t, d.Webhook, "none is configured")
 	require.Len(t, d.Evidence, 3)
-	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Says})
+	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Message})
 	require.Zero(t, count(t, w.pool, `SELECT count(*) FROM diagnosis_queue`))
 
 	live := w.begin(a, ordinal)
@@ -195,7 +195,7 @@ func TestATicketWhoseTasksFailIsDiagnosed(t *testing.T) {
 	require.Len(t, found, 1)
 	d := found[0]
 	require.Equal(t, []any{third.id, 3, task.ClassAgentError, explain.DeliveryPending}, []any{d.TaskID, d.Failures, d.FailureClass, d.Webhook.State})
-	require.Contains(t, d.What, "3 tasks of the ticket failed one after the other, all of them in the same way")
+	require.Contains(t, d.Summary, "3 tasks of the ticket failed one after the other, all of them in the same way")
 	require.Len(t, d.Evidence, 3)
 	for _, sign := range d.Evidence {
 		require.Equal(t, sign.TaskID, one[string](t, w.pool, `SELECT task_id::text FROM sandboxes WHERE id = $1`, sign.SandboxID), "the task of the event")

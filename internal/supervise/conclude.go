@@ -91,8 +91,8 @@ func (d *diagnoser) agents(out *explain.Diagnosis) {
 		out.Advice = "Attempts before this one did not overcome this error: " + plainText(d.blocker, maxReason) + ". Find its cause before you change more, or say what you need."
 	default:
 		out.Confidence = sureByGuess
-		if len(out.Evidence) > 0 && out.Evidence[0].Failure && out.Evidence[0].Says != "" {
-			out.Cause = "The last thing that failed said: " + plainText(out.Evidence[0].Says, maxReason) + "."
+		if len(out.Evidence) > 0 && out.Evidence[0].Failure && out.Evidence[0].Message != "" {
+			out.Cause = "The last thing that failed said: " + plainText(out.Evidence[0].Message, maxReason) + "."
 		}
 		out.Advice = "Attempts before this one ended with: " + d.reason() + ". Do something else than they did, or say what you need."
 	}
@@ -137,17 +137,17 @@ func Understood(d explain.Diagnosis) bool {
 func Conclude(d explain.Diagnosis, c Conclusion, err error, settings Settings) explain.Diagnosis {
 	switch {
 	case err != nil:
-		d.Trouble = cut(fmt.Sprintf("The model did not diagnose: %s", err), maxText)
+		d.ModelError = cut(fmt.Sprintf("The model did not diagnose: %s", err), maxText)
 		return d
 	case c.Confidence < settings.Confidence:
-		d.Trouble = fmt.Sprintf("The model %s was not sure (%.2f).", c.Model, c.Confidence)
+		d.ModelError = fmt.Sprintf("The model %s was not sure (%.2f).", c.Model, c.Confidence)
 		return d
 	}
 	cause := plainCause(c.Cause)
 	if d.Confidence > sureByGuess && d.Cause != "" {
 		cause = strings.TrimSpace(d.Cause + " " + cause)
 	}
-	d.SpokenBy, d.Model, d.Cause, d.Confidence = string(ByModel), c.Model, cause, max(d.Confidence, c.Confidence)
+	d.Source, d.Model, d.Cause, d.Confidence = string(ByModel), c.Model, cause, max(d.Confidence, c.Confidence)
 	d.Proposal, d.Advice = plainCause(c.Proposal), plainCause(c.Advice)
 	d.Evidence = append(c.Evidence, d.Evidence...)
 	d.Evidence = firstSigns(d.Evidence)

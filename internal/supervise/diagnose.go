@@ -69,12 +69,12 @@ func Diagnose(c DiagnosisInput, failures int, settings Settings) (explain.Diagno
 	out := explain.Diagnosis{
 		OrganizationID: t.OrganizationID, ProjectID: t.ProjectID, TicketID: t.TicketID, TaskID: t.ID, Attempt: d.newest(),
 		Kind: kind, EndedAt: t.CompletedAt, FailureClass: d.class(), Failures: len(d.streak), TicketFailures: c.TicketFailures,
-		Evidence: d.evidence(), SpokenBy: string(ByRules), Notice: explain.NoticeNone,
+		Evidence: d.evidence(), Source: string(ByRules), Notice: explain.NoticeNone,
 	}
 	if kind == explain.DiagnosisRepeated {
 		out.EndedAt = nil
 	}
-	out.What, out.Reason = d.what(kind), d.reason()
+	out.Summary, out.Reason = d.what(kind), d.reason()
 	d.conclude(&out)
 	return out, true
 }

@@ -64,11 +64,11 @@ func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
 	d, found := diagnose(c)
 	require.True(t, found)
 	require.Equal(t, []any{explain.DiagnosisRepeated, 3, 3, task.ClassAgentError, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Failures, d.FailureClass, d.Notice})
-	require.Equal(t, "3 attempts in a row failed, all of them in the same way (agent_error): The agent gave up: cannot find libfoo.", d.What)
+	require.Equal(t, "3 attempts in a row failed, all of them in the same way (agent_error): The agent gave up: cannot find libfoo.", d.Summary)
 	require.Contains(t, d.Cause, "cannot find libfoo")
 	require.Equal(t, "omoi logs T", d.Command, "another attempt would not help")
 	require.NotEmpty(t, d.Advice)
-	require.Equal(t, "rules", d.SpokenBy)
+	require.Equal(t, "rules", d.Source)
 	require.Equal(t, []int64{13, 12}, []int64{d.Evidence[0].Sequence, d.Evidence[1].Sequence})
 	raw, err := json.Marshal(d)
 	require.NoError(t, err)
@@ -136,8 +136,8 @@ func TestEveryClassHasANextStep(t *testing.T) {
 		c.TicketFailures = 2
 		d, found := diagnose(c)
 		require.True(t, found, class)
-		require.Contains(t, d.What, "It broke")
-		require.Contains(t, d.What, "2 tasks of its ticket stand failed")
+		require.Contains(t, d.Summary, "It broke")
+		require.Contains(t, d.Summary, "2 tasks of its ticket stand failed")
 		require.NotEmpty(t, d.Proposal, class)
 		require.True(t, strings.HasPrefix(d.Command, "omoi "), class)
 		require.Equal(t, d.Advice != "", d.Notice == explain.NoticeHeld, "%s: who is told is told something", class)
@@ -149,21 +149,21 @@ func TestEveryClassHasANextStep(t *testing.T) {
 func TestAModelAddsToTheRules(t *testing.T) {
 	t.Parallel()
 	s := supervise.DefaultSettings()
-	rules := explain.Diagnosis{SpokenBy: "rules", Cause: "The same error came 6 times.", Confidence: 0.8, Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 2}}}
+	rules := explain.Diagnosis{Source: "rules", Cause: "The same error came 6 times.", Confidence: 0.8, Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 2}}}
 	said := supervise.Conclusion{
 		Model: "m", Cause: "libfoo is not installed, token=abcdefgh12345", Proposal: "Install it", Advice: "Use libbar", Confidence: 0.9,
 		Evidence: []explain.Evidence{{SandboxID: "b", Sequence: 4}, {SandboxID: "b", Sequence: 2}},
 	}
 	d := supervise.Conclude(rules, said, nil, s)
 	require.Equal(t, "The same error came 6 times. libfoo is not installed, token=[removed].", d.Cause)
-	require.Equal(t, []string{"model", "m", "Install it.", "Use libbar."}, []string{d.SpokenBy, d.Model, d.Proposal, d.Advice})
+	require.Equal(t, []string{"model", "m", "Install it.", "Use libbar."}, []string{d.Source, d.Model, d.Proposal, d.Advice})
 	require.Len(t, d.Evidence, 2, "each event once")
 
 	d = supervise.Conclude(rules, supervise.Conclusion{}, errors.New("no answer"), s)
 	require.Equal(t, rules.Cause, d.Cause)
-	require.Contains(t, d.Trouble, "no answer")
+	require.Contains(t, d.ModelError, "no answer")
 	said.Confidence = 0.1
-	require.Equal(t, "rules", supervise.Conclude(rules, said, nil, s).SpokenBy)
+	require.Equal(t, "rules", supervise.Conclude(rules, said, nil, s).Source)
 }
 
 func TestABudgetBoundsWhoeverAsks(t *testing.T) {
@@ -219,7 +219,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 	alike, of := cases(task.ClassAgentError, task.ClassAgentError, task.ClassAgentError)
 	d := supervise.DiagnoseTicket(alike, of, supervise.DefaultSettings())
 	require.Equal(t, []any{explain.DiagnosisTicket, "K", "T0", 3, task.ClassAgentError, explain.NoticeNone, at}, []any{d.Kind, d.TicketID, d.TaskID, d.Failures, d.FailureClass, d.Notice, *d.EndedAt})
-	require.Equal(t, "3 tasks of the ticket failed one after the other, all of them in the same way (agent_error): cannot find libfoo.", d.What)
+	require.Equal(t, "3 tasks of the ticket failed one after the other, all of them in the same way (agent_error): cannot find libfoo.", d.Summary)
 	require.Contains(t, d.Cause, "cannot find libfoo")
 	require.Equal(t, []string{"omoi logs T0", ""}, []string{d.Command, d.Advice})
 	require.NotEmpty(t, d.Proposal)
@@ -234,7 +234,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 	mixed.Ends = append(mixed.Ends, mixed.Ends[0])
 	d = supervise.DiagnoseTicket(mixed, of, supervise.DefaultSettings())
 	require.Equal(t, []any{task.ClassNone, 3, "omoi why T0"}, []any{d.FailureClass, d.Failures, d.Command})
-	require.Contains(t, d.What, "2 tasks of the ticket failed one after the other, 3 times in all")
+	require.Contains(t, d.Summary, "2 tasks of the ticket failed one after the other, 3 times in all")
 	require.Contains(t, d.Cause, "different ways")
 
 	early, of := cases(task.ClassCredentials, task.ClassCredentials)
@@ -242,7 +242,7 @@ func TestATicketsDiagnosisSaysWhatItsTasksHaveInCommon(t *testing.T) {
 		of[n].Tries = nil
 	}
 	d = supervise.DiagnoseTicket(early, of, supervise.DefaultSettings())
-	require.Contains(t, d.What, "(credentials): cannot find libfoo")
+	require.Contains(t, d.Summary, "(credentials): cannot find libfoo")
 	require.Equal(t, []any{"omoi credentials test", 0}, []any{d.Command, d.Attempt})
 }
 
@@ -253,8 +253,8 @@ func TestAProgramIsMendedAndNotToldMore(t *testing.T) {
 	c.Task.Agent = task.AgentCommand
 	d, found := diagnose(c)
 	require.True(t, found)
-	require.Contains(t, d.What, "exit code 3 (exited): The real reason: no disk.")
-	require.NotContains(t, d.What, "starting")
+	require.Contains(t, d.Summary, "exit code 3 (exited): The real reason: no disk.")
+	require.NotContains(t, d.Summary, "starting")
 	require.NotContains(t, d.Proposal, "omoi send")
 	require.Contains(t, d.Proposal, "Look at what it printed")
 }

@@ -61,10 +61,10 @@ func DiagnoseTicket(t TicketEnds, cases []DiagnosisInput, settings Settings) exp
 	out := explain.Diagnosis{
 		OrganizationID: newest.OrganizationID, ProjectID: newest.ProjectID, TicketID: newest.TicketID, TaskID: newest.ID, Attempt: d.newest(),
 		Kind: explain.DiagnosisTicket, EndedAt: &ends[0].At, FailureClass: d.class(), Failures: len(ends), TicketFailures: d.TicketFailures,
-		Evidence: d.evidence(), SpokenBy: string(ByRules),
+		Evidence: d.evidence(), Source: string(ByRules),
 	}
 	out.Reason = d.reason()
-	out.What = d.withReason(whatOfTicket(len(tasksOf(ends)), len(ends), d.same)) + "."
+	out.Summary = d.withReason(whatOfTicket(len(tasksOf(ends)), len(ends), d.same)) + "."
 	d.conclude(&out)
 	d.forTicket(&out)
 	return out

@@ -88,8 +88,8 @@ func Signs(taskID string, attempt int, events []event.Event) []explain.Evidence 
 		}
 		row := at[e.Sequence]
 		out[len(out)-1-i] = explain.Evidence{
-			TaskID: taskID, Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, At: row.CreatedAt,
-			Says: signText(e, names[e.Call]), Failure: failure(e),
+			TaskID: taskID, Attempt: attempt, SandboxID: row.SandboxID, Sequence: e.Sequence, Type: e.Type, CreatedAt: row.CreatedAt,
+			Message: signText(e, names[e.Call]), Failure: failure(e),
 		}
 	}
 	return out

@@ -64,9 +64,9 @@ func (k *kit) diagnosed(ctx context.Context) (said string, err error) {
 		}
 		d := page.Items[0]
 		if len(d.Evidence) == 0 || d.Evidence[0].SandboxID != k.box {
-			return false, k.wrong("The diagnosis names no event of sandbox %s: %s", k.box, d.What)
+			return false, k.wrong("The diagnosis names no event of sandbox %s: %s", k.box, d.Summary)
 		}
-		said = render.OneLine(strings.TrimSpace(d.What+" "+d.Cause), 200) //nolint:mnd // a line of text
+		said = render.OneLine(strings.TrimSpace(d.Summary+" "+d.Cause), 200) //nolint:mnd // a line of text
 		return true, nil
 	})
 	return said, err

@@ -23,9 +23,9 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	found := client.Ticket{
 		ID: idB, Title: "Pay by card", Status: "building", Blocked: true, PhaseID: "PHASE_IMPLEMENTATION", TaskIDs: []string{idA}, BlockedWhy: "Task " + idA + " failed: No compiler.",
 		Diagnosis: &explain.Diagnosis{
-			Kind: explain.DiagnosisTicket, TaskID: idA, What: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
-			Proposal: "Install one.", Command: "omoi why " + idA, SpokenBy: "rules", Confidence: 0.8,
-			Evidence: []explain.Evidence{{TaskID: idB, Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no compiler"}},
+			Kind: explain.DiagnosisTicket, TaskID: idA, Summary: "3 tasks of the ticket failed one after the other.", Cause: "No compiler.",
+			Proposal: "Install one.", Command: "omoi why " + idA, Source: "rules", Confidence: 0.8,
+			Evidence: []explain.Evidence{{TaskID: idB, Attempt: 1, Sequence: 7, Type: "agent.error", Message: "no compiler"}},
 		},
 	}
 	mux := http.NewServeMux()

@@ -34,7 +34,7 @@ func (s *session) why(ctx context.Context, api *client.Client, t client.Task) er
 	if d := e.Diagnosis; d != nil {
 		d.Evidence = slices.DeleteFunc(d.Evidence, func(sign explain.Evidence) bool { return slices.Contains(e.Evidence, sign) })
 		if d.Reason != "" && strings.Contains(e.Why, d.Reason) { // it stands above already
-			d.What = strings.Replace(d.What, ": "+d.Reason, "", 1)
+			d.Summary = strings.Replace(d.Summary, ": "+d.Reason, "", 1)
 		}
 		s.showDiagnosis(*d, short)
 	}
@@ -49,7 +49,7 @@ func (s *session) showEvidence(all []explain.Evidence, ofTasks bool) {
 		if ofTasks {
 			of = " of task " + render.Short(e.TaskID)
 		}
-		s.say("  event %d of attempt %d%s  %s  %s", e.Sequence, e.Attempt, of, e.Type, render.OneLine(e.Says, 160))
+		s.say("  event %d of attempt %d%s  %s  %s", e.Sequence, e.Attempt, of, e.Type, render.OneLine(e.Message, 160))
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *session) showDiagnosis(d explain.Diagnosis, short func(string) string) 
 	if ofTicket {
 		of = ""
 	}
-	s.say("Diagnosis%s by %s, confidence %.1f: %s", of, d.SpokenBy, d.Confidence, short(d.What))
+	s.say("Diagnosis%s by %s, confidence %.1f: %s", of, d.Source, d.Confidence, short(d.Summary))
 	if d.Cause != "" {
 		s.say("  Likely cause: %s", short(d.Cause))
 	}

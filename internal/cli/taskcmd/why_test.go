@@ -23,10 +23,10 @@ func TestWhySaysASentenceAndTheNextCommand(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
 		TaskID: idA, Status: task.StatusFailed, State: explain.StandsFailed, Why: "Failed after 1 attempt (event 7 of attempt 1).", Next: "omoi retry " + idA,
-		Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+		Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Message: "no\x1b compiler"}},
 		Diagnosis: &explain.Diagnosis{
-			Attempt: 1, What: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, SpokenBy: "rules", Confidence: 0.8,
-			Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Says: "no\x1b compiler"}},
+			Attempt: 1, Summary: "It failed.", Cause: "No compiler.", Proposal: "Install one.", Command: "omoi logs " + idA, Source: "rules", Confidence: 0.8,
+			Evidence: []explain.Evidence{{Attempt: 1, Sequence: 7, Type: "agent.error", Message: "no\x1b compiler"}},
 			Webhook:  &explain.Delivery{State: explain.DeliveryPending, Attempts: 2, Error: "the receiver answered 500"},
 		},
 	}
@@ -55,12 +55,12 @@ func TestADiagnosisDoesNotSayAReasonAgain(t *testing.T) {
 	f.tasks = []client.Task{aTask(idA, task.StatusFailed)}
 	f.why = client.Explanation{
 		State: explain.StandsFailed, Why: "Failed after 1 attempt (credentials): There is no key (event 7 of attempt 1).", Next: "omoi credentials set anthropic",
-		Diagnosis: &explain.Diagnosis{Attempt: 1, What: "The task failed in attempt 1 (credentials): There is no key.", Reason: "There is no key", SpokenBy: "rules"},
+		Diagnosis: &explain.Diagnosis{Attempt: 1, Summary: "The task failed in attempt 1 (credentials): There is no key.", Reason: "There is no key", Source: "rules"},
 	}
 	got := f.omoi("why", "-").out
 	require.Equal(t, 1, strings.Count(got, "There is no key"), got)
 	require.Contains(t, got, "The task failed in attempt 1 (credentials).\n")
-	f.why.Diagnosis.What, f.why.Diagnosis.Reason = "The task failed in attempt 1 (credentials): It was refused.", "It was refused"
+	f.why.Diagnosis.Summary, f.why.Diagnosis.Reason = "The task failed in attempt 1 (credentials): It was refused.", "It was refused"
 	require.Contains(t, f.omoi("why", "-").out, "(credentials): It was refused.")
 }
 

@@ -59,14 +59,14 @@ func diagnosisPrompt(c supervise.DiagnosisInput, rules explain.Diagnosis, lines 
 		"title": redact.Scrub(t.Title, nil), "description": short(redact.Scrub(t.Description, nil), 4000), "task_type": t.TaskType, "mode": t.Mode,
 		"status": t.Status, "error": short(redact.Scrub(task.Deref(t.ErrorMessage), nil), 1000), "failed_tasks_of_its_ticket": c.TicketFailures,
 	})
-	section(&b, "RULES", map[string]any{"what": rules.What, "cause": rules.Cause, "confidence": rules.Confidence})
+	section(&b, "RULES", map[string]any{"what": rules.Summary, "cause": rules.Cause, "confidence": rules.Confidence})
 	b.WriteString("ATTEMPTS (untrusted, oldest first)\n")
 	each := lines / max(len(c.Tries), 1)
 	for _, try := range c.Tries {
 		signs := supervise.Signs(try.TaskID, try.Number, try.Feed)
 		for i := min(each, len(signs)) - 1; i >= 0; i-- {
 			s := signs[i]
-			write(&b, map[string]any{"attempt": s.Attempt, "event": s.Sequence, "kind": s.Type, "failed": s.Failure, "text": s.Says})
+			write(&b, map[string]any{"attempt": s.Attempt, "event": s.Sequence, "kind": s.Type, "failed": s.Failure, "text": s.Message})
 		}
 		write(&b, map[string]any{
 			"attempt": try.Number, "kind": "end of the attempt", "outcome": try.Outcome, "failure_class": try.FailureClass,

@@ -39,7 +39,7 @@ func found(change func(map[string]any)) modeltest.Turn {
 func TestTheModelDiagnoses(t *testing.T) {
 	t.Parallel()
 	m, server := open(t, found(nil))
-	said, err := m.Diagnose(t.Context(), failedCase(), explain.Diagnosis{What: "It failed."})
+	said, err := m.Diagnose(t.Context(), failedCase(), explain.Diagnosis{Summary: "It failed."})
 	require.NoError(t, err)
 	require.Equal(t, []any{"The database is not there.", "Start it.", "Ask for it.", 0.8}, []any{said.Cause, said.Proposal, said.Advice, said.Confidence})
 	require.Len(t, said.Evidence, 1)
