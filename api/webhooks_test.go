@@ -135,11 +135,11 @@ func TestWebhooksThatMatter(t *testing.T) {
 			h := takesHooks(t)
 			body := example(t, event, c.blank)
 			noted := ok[feedback.Noted](h.send(event, body), http.StatusAccepted)
-			require.Equal(t, feedback.Noted{State: feedback.StateHeld, TaskID: h.task.ID}, noted)
+			require.Equal(t, feedback.Noted{State: feedback.StatePending, TaskID: h.task.ID}, noted)
 			require.Equal(t, counter{event + " held": 1}, *h.heard)
 			items := h.story().Items
 			require.Len(t, items, 1)
-			require.Equal(t, []string{c.note, c.url, feedback.StateHeld}, []string{items[0].Note, items[0].URL, items[0].State})
+			require.Equal(t, []string{c.note, c.url, feedback.StatePending}, []string{items[0].Note, items[0].URL, items[0].State})
 			require.Equal(t, 1, h.count(`SELECT count(*) FROM feedback WHERE strpos(said, $1) > 0`, c.said))
 			again := ok[feedback.Noted](h.send(event, body), http.StatusOK)
 			require.Equal(t, feedback.StateRepeated, again.State, "the same body under another id")

@@ -27,9 +27,9 @@ const (
 
 // States of what is said to agents about a diagnosis.
 const (
-	NoticeNone = "none" // no agent is told: it could do nothing about it, or the task is over
-	NoticeHeld = "held" // the next attempt's agent is told
-	NoticeSent = "sent" // it was; the message has a receipt of its own
+	NoticeNone    = "none"    // no agent is told: it could do nothing about it, or the task is over
+	NoticePending = "pending" // the next attempt's agent is told
+	NoticeSent    = "sent"    // it was; the message has a receipt of its own
 )
 
 // Diagnosis says what failed again and again in a task or a ticket, and what to do about it. That of a ticket names
@@ -57,7 +57,7 @@ type Diagnosis struct {
 	Model          string            `json:"model" doc:"Name of that language model. Empty: rules alone."`
 	Confidence     float64           `json:"confidence" doc:"Confidence in the cause, 0 to 1."`
 	ModelError     string            `json:"model_error" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
-	Notice         string            `json:"notice" enum:"none,held,sent" doc:"Message to the agent of the next attempt: none: not needed; held: pending; sent: message_id has its delivery status."`
+	Notice         string            `json:"notice" enum:"none,pending,sent" doc:"Message to the agent of the next attempt: none: not needed; pending: not sent yet; sent: message_id has its delivery status."`
 	MessageID      string            `json:"message_id" doc:"Message that told the agent. Empty: none sent."`
 	Webhook        *Delivery         `json:"webhook" doc:"Delivery of the diagnosis by webhook. Null: no webhook configured."`
 	CreatedAt      time.Time         `json:"created_at" doc:"When the diagnosis was stored."`

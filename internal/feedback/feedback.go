@@ -59,11 +59,11 @@ const (
 
 // States of feedback that was taken.
 const (
-	StateHeld    = "held"    // waits to be sent
-	StateSent    = "sent"    // an agent has a message
-	StateHeard   = "heard"   // and has taken it up
-	StateStarted = "started" // it started a task
-	StateIgnored = "ignored"
+	StatePending      = "pending"      // waits to be sent
+	StateSent         = "sent"         // an agent has a message
+	StateAcknowledged = "acknowledged" // the agent acknowledged the message
+	StateTaskCreated  = "task_created"
+	StateIgnored      = "ignored"
 )
 
 // Bounds of feedback.
@@ -79,12 +79,12 @@ const (
 
 // Noted is what became of feedback when it came.
 type Noted struct {
-	State  string `json:"status" enum:"held,noted,repeated,ignored,pong" doc:"held: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
+	State  string `json:"status" enum:"pending,noted,repeated,ignored,pong" doc:"pending: an agent or a new task will receive the feedback; noted: the event is recorded; repeated: the delivery was received before; ignored: reason says why; pong: answer to a ping."`
 	Reason string `json:"reason,omitempty" doc:"Why the feedback is ignored. Left out: not ignored."`
 	TaskID string `json:"task_id,omitempty" doc:"Task whose pull request the feedback is about. Left out: unknown."`
 }
 
-// What becomes of feedback beside [StateHeld] and [StateIgnored].
+// What becomes of feedback beside [StatePending] and [StateIgnored].
 const (
 	StateNoted    = "noted"
 	StateRepeated = "repeated"
@@ -96,7 +96,7 @@ type Item struct {
 	Author    string    `json:"author" doc:"Login at the Git host. Empty: a machine."`
 	Note      string    `json:"note" doc:"One line: who says what, and where. At most 300 characters."`
 	URL       string    `json:"url" doc:"Web address of the check, review or comment. Empty: unknown."`
-	State     string    `json:"state" enum:"held,sent,heard,started,ignored" doc:"held: waits to be sent; sent: an agent has a message; heard: the agent acknowledged the message; started: a task was created for the feedback; ignored: the reason says why"`
+	State     string    `json:"state" enum:"pending,sent,acknowledged,task_created,ignored" doc:"pending: waits to be sent; sent: an agent has a message; acknowledged: the agent read the message; task_created: a new task works on the feedback; ignored: reason says why."`
 	Reason    string    `json:"reason" doc:"Why the feedback is ignored. Empty: not ignored."`
 	TaskID    string    `json:"task_id" doc:"Task whose agent got the message, or that was created. Empty: none."`
 	MessageID string    `json:"message_id" doc:"Message to that agent, for GET /api/v1/messages/{message_id}. Empty: none."`

@@ -51,7 +51,7 @@ func touched(t *testing.T) *metrics.Metrics {
 	t.Helper()
 	m := make1(t)
 	m.Route(http.MethodGet, "/a/{id}")(http.StatusOK, time.Millisecond)
-	m.Webhook("check_run", "held")
+	m.Webhook("check_run", "pending")
 	m.Queue(func() int { return 3 })
 	m.AttemptBegun("first")
 	m.ActivityCutOff("StartAgent")

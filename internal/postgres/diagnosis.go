@@ -110,7 +110,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(storedForm(d.Diagnosis))))), Notice: d.Notice,
+		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(storedForm(d.Diagnosis))))), Notice: storedState(d.Notice),
 	})
 	if err != nil || n == 0 {
 		return false, err
@@ -138,7 +138,7 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 	var stored storedDiagnosis
 	_ = json.Unmarshal(r.Diagnosis.Said, &stored) // ours
 	d := stored.diagnosis()
-	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), r.Diagnosis.Notice, task.Deref(r.Diagnosis.MessageID)
+	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), namedState(r.Diagnosis.Notice), task.Deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
 		d.Evidence = []explain.Evidence{}
 	}

@@ -66,7 +66,7 @@ func TestFailuresAreDiagnosedOnceAndTheNextAgentIsTold(t *testing.T) {
 	found := diagnosesOf(t, store, w.org, a.id)
 	require.Len(t, found, 1)
 	d := found[0]
-	require.Equal(t, []any{explain.DiagnosisRepeated, 3, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Notice})
+	require.Equal(t, []any{explain.DiagnosisRepeated, 3, explain.NoticePending}, []any{d.Kind, d.Attempt, d.Notice})
 	require.Nil(t, d.Webhook, "none is configured")
 	require.Len(t, d.Evidence, 3)
 	require.Equal(t, []any{3, int64(1), "cannot find libfoo"}, []any{d.Evidence[0].Attempt, d.Evidence[0].Sequence, d.Evidence[0].Message})

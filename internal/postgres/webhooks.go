@@ -79,7 +79,7 @@ func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about
 	if err != nil {
 		return out, err
 	}
-	if out.State = feedback.StateHeld; taken == 0 {
+	if out.State = feedback.StatePending; taken == 0 {
 		out.State = feedback.StateRepeated
 	}
 	return out, q.PruneFeedback(ctx, feedback.Window)
@@ -95,7 +95,7 @@ func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string)
 	out := feedback.Story{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
 	out.Items = mapAll(rows, func(r db.ListFeedbackRow) feedback.Item {
 		return feedback.Item{
-			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: r.State, Reason: r.Reason,
+			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: namedState(r.State), Reason: r.Reason,
 			TaskID: r.TaskID, MessageID: r.MessageID, At: r.CreatedAt,
 		}
 	})

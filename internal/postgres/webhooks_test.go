@@ -101,7 +101,7 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeMessage)
 	box := p.works()
-	require.Equal(t, feedback.Noted{State: feedback.StateHeld, TaskID: p.root.id}, p.note(p.review()))
+	require.Equal(t, feedback.Noted{State: feedback.StatePending, TaskID: p.root.id}, p.note(p.review()))
 	p.note(p.review())
 	require.Equal(t, feedback.Step{Sandboxes: []string{box}}, p.settle())
 	require.Empty(t, p.settle(), "it is told once")
@@ -116,7 +116,7 @@ func TestFeedbackReachesTheAgentAtWork(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, won)
 	p.settle()
-	require.Equal(t, feedback.StateHeard, p.items()[0].State)
+	require.Equal(t, feedback.StateAcknowledged, p.items()[0].State)
 }
 
 // unmetered counts nothing.
@@ -141,7 +141,7 @@ func TestFeedbackThatWasNotUsedIsHeldAgain(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	running.Go(func() { _ = intake.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
-	for _, c := range [][2]string{{event.AgentMessageInjected, feedback.StateHeard}, {event.AgentMessageDropped, feedback.StateSent}} {
+	for _, c := range [][2]string{{event.AgentMessageInjected, feedback.StateAcknowledged}, {event.AgentMessageDropped, feedback.StateSent}} {
 		_, err := intake.Single(t.Context(), box, ingest.Event{Type: c[0], Data: said}, false)
 		require.NoError(t, err)
 		p.settle()
@@ -159,11 +159,11 @@ func TestFeedbackThatNobodyHeardIsHeldAgain(t *testing.T) {
 	require.Len(t, p.settle().Sandboxes, 1)
 	p.exec(`UPDATE sandboxes SET ended_at = now() WHERE id = $1`, box)
 	require.Empty(t, p.settle(), "the task goes on")
-	require.Equal(t, feedback.StateHeld, p.items()[0].State)
+	require.Equal(t, feedback.StatePending, p.items()[0].State)
 	p.at(task.StatusCompleted)
 	started := p.settle().Started
 	require.Len(t, started, 1)
-	require.Equal(t, []string{feedback.StateStarted, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
+	require.Equal(t, []string{feedback.StateTaskCreated, started[0], ""}, []string{p.items()[0].State, p.items()[0].TaskID, p.items()[0].MessageID})
 }
 
 // A task that failed is no business of feedback; when a person retries it, its agent is told.
@@ -173,7 +173,7 @@ func TestFeedbackWaitsForARetry(t *testing.T) {
 	p.at(task.StatusFailed)
 	p.note(p.review())
 	require.Empty(t, p.settle())
-	require.Equal(t, feedback.StateHeld, p.items()[0].State)
+	require.Equal(t, feedback.StatePending, p.items()[0].State)
 	require.Contains(t, p.items()[0].Reason, "after omoi retry")
 	p.at(task.StatusPending)
 	box := p.works()
@@ -194,7 +194,7 @@ func TestFeedbackIsNotForAValidator(t *testing.T) {
 	p.exec(`UPDATE tasks SET status = 'validating' WHERE id = $1`, p.root.id)
 	p.note(p.review())
 	require.Empty(t, p.settle())
-	require.Equal(t, feedback.StateHeld, p.items()[0].State)
+	require.Equal(t, feedback.StatePending, p.items()[0].State)
 	p.exec(`UPDATE attempts SET kind = 'revision' WHERE sandbox_id = $1`, box)
 	require.Equal(t, []string{box}, p.settle().Sandboxes)
 }
@@ -206,7 +206,7 @@ func TestFeedbackStartsATaskThatGoesOn(t *testing.T) {
 	p.exec(`UPDATE tasks SET budget = '{"usd": 3}', execution_config = '{"test_command": "make"}', max_retries = 1, validation_rounds = 2 WHERE id = $1`, p.root.id)
 	p.at(task.StatusCompleted)
 	for round := 1; round <= 2; round++ {
-		require.Equal(t, feedback.StateHeld, p.note(p.review()).State)
+		require.Equal(t, feedback.StatePending, p.note(p.review()).State)
 		p.note(p.review())
 		started := p.settle().Started
 		require.Equal(t, []string{p.newest()}, started)
@@ -242,7 +242,7 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, postgres.Config{}).pull(feedback.ModeRevise)
 	first := p.review()
-	require.Equal(t, feedback.StateHeld, p.note(first).State)
+	require.Equal(t, feedback.StatePending, p.note(first).State)
 	require.Equal(t, feedback.StateRepeated, p.note(first).State)
 	replayed := first
 	replayed.Delivery = "another"
@@ -252,12 +252,12 @@ func TestFeedbackIsTakenOnce(t *testing.T) {
 		f.Kind, f.Subject, f.Commit, f.Whole, f.Numbers, f.Branches = feedback.KindCheck, subject, "c1", whole, nil, []string{"feature/x"}
 		return p.note(f).State
 	}
-	require.Equal(t, feedback.StateHeld, check("check_run c1 unit", false))
+	require.Equal(t, feedback.StatePending, check("check_run c1 unit", false))
 	require.Equal(t, feedback.StateRepeated, check("check_run c1 unit", false))
-	require.Equal(t, feedback.StateHeld, check("check_run c1 lint", false))
+	require.Equal(t, feedback.StatePending, check("check_run c1 lint", false))
 	require.Equal(t, feedback.StateRepeated, check("check_suite c1 CI", true), "its checks were told")
 	require.Len(t, p.items(), 3)
-	require.Equal(t, feedback.StateHeld, check("check_run c1 "+noise(5_000), false), "a name longer than an index takes")
+	require.Equal(t, feedback.StatePending, check("check_run c1 "+noise(5_000), false), "a name longer than an index takes")
 	p.at(task.StatusCompleted)
 	require.Len(t, p.settle().Started, 1)
 	require.Equal(t, feedback.StateRepeated, p.note(first).State, "also after it was settled")
@@ -330,7 +330,7 @@ func TestWhoOpenedItHimselfIsHeard(t *testing.T) {
 	p.ownToken(`{}`)
 	f := p.review()
 	f.Author = "omoi"
-	require.Equal(t, feedback.StateHeld, p.note(f).State)
+	require.Equal(t, feedback.StatePending, p.note(f).State)
 }
 
 func (p *pull) ownToken(execution string) {
@@ -364,7 +364,7 @@ func TestAClosedPullRequestIsLeftAlone(t *testing.T) {
 	require.Len(t, p.settle().Dropped, 1)
 	require.Equal(t, "the pull request is closed", p.items()[0].Reason)
 	news(feedback.PullOpen, now.Add(time.Hour))
-	require.Equal(t, feedback.StateHeld, p.note(check).State)
+	require.Equal(t, feedback.StatePending, p.note(check).State)
 	require.Len(t, p.settle().Started, 1)
 }
 
@@ -376,7 +376,7 @@ func TestIgnoredFeedbackIsForgotten(t *testing.T) {
 	p.exec(`UPDATE feedback SET state = 'ignored', created_at = now() - interval '73 hours'`)
 	p.note(p.review())
 	require.Len(t, p.items(), 1)
-	require.Equal(t, feedback.StateHeld, p.items()[0].State)
+	require.Equal(t, feedback.StatePending, p.items()[0].State)
 }
 
 // noise is text that cannot be compressed.

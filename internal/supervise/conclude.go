@@ -38,7 +38,7 @@ func (d *diagnoser) conclude(out *explain.Diagnosis) {
 		out.Cause = "Memory or disk of the sandbox did not suffice."
 		out.Proposal = "Let the task do less at a time, or raise sandbox.memory_gb and sandbox.disk_gb, then retry."
 		out.Advice = "Attempts before this one ran out of memory or disk. Work on less at a time: build and test in parts, and delete what is large and not needed."
-		out.Notice = explain.NoticeHeld
+		out.Notice = explain.NoticePending
 	case task.ClassProviderLimit:
 		out.Cause = "The provider of the model refuses more for now."
 		out.Proposal = "Wait for the limit's reset, or give the task another credential; a retry tries once."
@@ -46,7 +46,7 @@ func (d *diagnoser) conclude(out *explain.Diagnosis) {
 		out.Cause = "It met a limit that a person set: time, rounds or revisions."
 		out.Proposal = "Split the task, or raise the limit that the reason names, then retry."
 		out.Advice = "Attempts before this one were stopped at a limit: " + d.reason() + ". Commit early what works, and leave out what was not asked for."
-		out.Notice = explain.NoticeHeld
+		out.Notice = explain.NoticePending
 	case task.ClassInvalidInput:
 		out.Cause = "The task cannot work as it was given."
 		out.Proposal = "Correct what the reason names in a new task."
@@ -73,12 +73,12 @@ func (d *diagnoser) interrupted(out *explain.Diagnosis) {
 	out.Cause = "It was interrupted" + by + ", and was not told in time how to go on."
 	out.Proposal = "Retry it, and say with omoi send what it should do otherwise."
 	out.Advice = "The attempt before this one was interrupted" + by + ". Its work is on the branch: do not repeat what it was stopped for."
-	out.Notice = explain.NoticeHeld
+	out.Notice = explain.NoticePending
 }
 
 // agents concludes about what an agent could not do.
 func (d *diagnoser) agents(out *explain.Diagnosis) {
-	out.Notice = explain.NoticeHeld
+	out.Notice = explain.NoticePending
 	out.Proposal = "Look at what it tried, and say what it lacks in the description of a new task, or with omoi send after a retry."
 	if task.RuntimeOf(d.Task.Agent).Input == task.InputCommand {
 		out.Proposal = "Look at what it printed, and mend what it works with, then retry; another command needs a new task."

@@ -63,7 +63,7 @@ func TestRepeatedFailuresAreDiagnosed(t *testing.T) {
 	c := caseOf(task.StatusPending, append(two, tried(3, task.ClassAgentError, same, compiles("box3")...))...)
 	d, found := diagnose(c)
 	require.True(t, found)
-	require.Equal(t, []any{explain.DiagnosisRepeated, 3, 3, task.ClassAgentError, explain.NoticeHeld}, []any{d.Kind, d.Attempt, d.Failures, d.FailureClass, d.Notice})
+	require.Equal(t, []any{explain.DiagnosisRepeated, 3, 3, task.ClassAgentError, explain.NoticePending}, []any{d.Kind, d.Attempt, d.Failures, d.FailureClass, d.Notice})
 	require.Equal(t, "3 attempts in a row failed, all of them in the same way (agent_error): The agent gave up: cannot find libfoo.", d.Summary)
 	require.Contains(t, d.Cause, "cannot find libfoo")
 	require.Equal(t, "omoi logs T", d.Command, "another attempt would not help")
@@ -140,7 +140,7 @@ func TestEveryClassHasANextStep(t *testing.T) {
 		require.Contains(t, d.Summary, "2 tasks of its ticket stand failed")
 		require.NotEmpty(t, d.Proposal, class)
 		require.True(t, strings.HasPrefix(d.Command, "omoi "), class)
-		require.Equal(t, d.Advice != "", d.Notice == explain.NoticeHeld, "%s: who is told is told something", class)
+		require.Equal(t, d.Advice != "", d.Notice == explain.NoticePending, "%s: who is told is told something", class)
 		require.NotNil(t, d.Evidence)
 	}
 }

@@ -24,8 +24,8 @@ func TestShowTellsOfFeedback(t *testing.T) {
 		return feedback.Item{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
 	}
 	f.feedback = feedback.Story{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
-		item(feedback.StateStarted, "", idA), item(feedback.StateHeard, "", idC), item(feedback.StateSent, "", idA),
-		item(feedback.StateHeld, "the task has failed", ""), item(feedback.StateIgnored, "the pull request is closed", ""),
+		item(feedback.StateTaskCreated, "", idA), item(feedback.StateAcknowledged, "", idC), item(feedback.StateSent, "", idA),
+		item(feedback.StatePending, "the task has failed", ""), item(feedback.StateIgnored, "the pull request is closed", ""),
 	}}
 	got := f.omoi("show", "-").out
 	for _, want := range []string{
@@ -39,7 +39,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
 	require.Contains(t, shown, "feedback")
 	for range 20 {
-		f.feedback.Items = append(f.feedback.Items, item(feedback.StateHeard, "", idA))
+		f.feedback.Items = append(f.feedback.Items, item(feedback.StateAcknowledged, "", idA))
 	}
 	require.Contains(t, f.omoi("show", "-").out, "the newest 10 of 25")
 }

@@ -294,11 +294,11 @@ func doneAbout(i feedback.Item, id string) string {
 	switch i.State {
 	case feedback.StateSent:
 		return "sent to the agent of " + whose
-	case feedback.StateHeard:
+	case feedback.StateAcknowledged:
 		return "acknowledged by the agent of " + whose
-	case feedback.StateStarted:
+	case feedback.StateTaskCreated:
 		return "started " + whose
-	case feedback.StateHeld:
+	case feedback.StatePending:
 		return render.OneLine(strings.TrimSuffix("waits: "+i.Reason, ": "), 90)
 	}
 	return render.OneLine("ignored: "+i.Reason, 90)
