@@ -75,14 +75,21 @@ func titleFrom(description string) string {
 }
 
 func draftWords(d *task.NewTask, in client.CreateTaskRequest) error {
-	if !wordForm.MatchString(d.TaskType) {
-		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(d.TaskType))
+	if err := checkTaskType(d.TaskType); err != nil {
+		return err
 	}
 	var errs [3]error
 	d.PhaseID, errs[0] = oneOf("phase_id", in.PhaseID, "PHASE_IMPLEMENTATION", phases())
 	d.Priority, errs[1] = oneOf("priority", in.Priority, "MEDIUM", priorities())
 	d.Mode, errs[2] = oneOf("mode", in.Mode, modeOf(d.TaskType), modes())
 	return cmp.Or(errs[:]...)
+}
+
+func checkTaskType(text string) error {
+	if !wordForm.MatchString(text) {
+		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(text))
+	}
+	return nil
 }
 
 // draftRunner settles who does the work and where. An agent from outside and a sandbox

@@ -43,7 +43,10 @@ func checkedChoices() map[string]map[string][]any {
 		"agent": anys(task.RuntimeNames()), "provider": anys(task.ProviderNames()), "sandbox": anys(task.ProviderNames()),
 		"mode": anys(modes()), "phase_id": anys(phases()), "priority": anys(priorities()),
 	}
-	return map[string]map[string][]any{"CreateTaskRequest": words, "UpdateTaskRequest": words, "FirstTask": words}
+	return map[string]map[string][]any{
+		"CreateTaskRequest": words, "FirstTask": words,
+		"UpdateTaskRequest": {"phase_id": words["phase_id"], "priority": words["priority"]},
+	}
 }
 
 // describeChoices adds the values of closed sets to the document.

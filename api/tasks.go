@@ -197,7 +197,13 @@ func (a *API) patchTask(ctx context.Context, in *changeIn[client.UpdateTaskReque
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
-	change := client.TaskChange{Title: in.Body.Title, Description: in.Body.Description, Priority: in.Body.Priority}
+	if err := checkFixed(in.ID, in.Body.FixedTaskFields); err != nil {
+		return nil, err
+	}
+	change := client.TaskChange{
+		Title: in.Body.Title, Description: in.Body.Description, TaskType: in.Body.TaskType, PhaseID: in.Body.PhaseID,
+		Priority: in.Body.Priority,
+	}
 	if in.Body.DeadlineAt != nil {
 		var err error
 		if change.DeadlineAt, err = checkDeadline(*in.Body.DeadlineAt); err != nil {
@@ -224,14 +230,54 @@ func checkPatch(p client.UpdateTaskRequest) error {
 			return err
 		}
 	}
-	if p.Priority == nil {
+	if p.TaskType != nil {
+		if err := checkTaskType(*p.TaskType); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(checkWord("phase_id", p.PhaseID, phases()), checkWord("priority", p.Priority, priorities()))
+}
+
+// checkWord refuses a value that is not allowed; nil: the field is absent.
+func checkWord(field string, value *string, allowed []string) error {
+	if value == nil {
 		return nil
 	}
-	if *p.Priority == "" {
-		return task.Invalid("priority", "The priority must be one of %s.", strings.Join(priorities(), ", "))
+	if *value == "" {
+		return task.Invalid(field, "The %s must be one of %s.", field, strings.Join(allowed, ", "))
 	}
-	_, err := oneOf("priority", *p.Priority, "", priorities())
+	_, err := oneOf(field, *value, "", allowed)
 	return err
+}
+
+// checkFixed refuses the fields that a task keeps from its creation on, or that have a route of their own.
+func checkFixed(id string, f client.FixedTaskFields) error {
+	const stays, fixed = "the task stays where it was created", "it is fixed at creation. Next: create another task"
+	for _, field := range []struct {
+		name  string
+		value json.RawMessage
+		why   string
+	}{
+		{"ticket_id", f.TicketID, stays},
+		{"project_id", f.ProjectID, stays},
+		{"repo", f.Repo, stays},
+		{"mode", f.Mode, fixed},
+		{"agent", f.Agent, fixed},
+		{"provider", f.Provider, fixed},
+		{"sandbox", f.Sandbox, fixed},
+		{"max_retries", f.MaxRetries, fixed},
+		{"validate", f.Validate, fixed},
+		{"execution_config", f.Execution, fixed},
+		{"dependencies", f.DependsOn, "use the routes below /api/v1/tasks/" + id + "/dependencies"},
+		{"budget", f.Budget, "use PUT /api/v1/tasks/" + id + "/budget"},
+	} {
+		if len(field.value) > 0 && string(field.value) != "null" {
+			return &task.Error{
+				Code: task.CodeConflict, Field: field.name, Message: "Cannot change the " + field.name + " of a task: " + field.why + ".",
+			}
+		}
+	}
+	return nil
 }
 
 type diffOut struct {

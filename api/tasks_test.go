@@ -299,8 +299,16 @@ func TestPatchChangesWhatStillCounts(t *testing.T) {
 	w.call(http.MethodPatch, path, `{"title":""}`).refused(422, "body.title")
 	w.call(http.MethodPatch, path, `{"priority":"x"}`).refused(422, "body.priority")
 	w.call(http.MethodPatch, path, `{"status":"completed"}`).refused(422, "body.status")
+	w.call(http.MethodPatch, path, `{"task_type":"a b"}`).refused(422, "body.task_type")
+	w.call(http.MethodPatch, path, `{"phase_id":""}`).refused(422, "body.phase_id")
+	typed := ok[client.Task](w.call(http.MethodPatch, path, `{"task_type":"research","phase_id":"PHASE_DESIGN","agent":null}`), http.StatusOK)
+	require.Equal(t, []string{"research", "PHASE_DESIGN", made.Mode}, []string{typed.TaskType, typed.PhaseID, typed.Mode})
+	for _, field := range []string{"repo", "agent", "provider", "max_retries", "execution_config", "budget", "dependencies"} {
+		w.call(http.MethodPatch, path, `{"`+field+`":{}}`).refused(http.StatusConflict, "body."+field)
+	}
 	w.begin(made)
 	w.call(http.MethodPatch, path, `{"description":"d"}`).refused(http.StatusConflict, "body.description")
+	w.call(http.MethodPatch, path, `{"task_type":"d"}`).refused(http.StatusConflict, "body.task_type")
 	require.Equal(t, "e", ok[client.Task](w.call(http.MethodPatch, path, `{"title":"e"}`), http.StatusOK).Title)
 }
 

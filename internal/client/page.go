@@ -66,7 +66,9 @@ type SandboxQuery struct {
 // TaskChange is what may be changed about a task; nil leaves a field alone.
 type TaskChange struct {
 	Title       *string
-	Description *string // only while the task is pending
+	Description *string // as TaskType and PhaseID only while the task is pending
+	TaskType    *string
+	PhaseID     *string
 	Priority    *string
 	DeadlineAt  *time.Time
 }

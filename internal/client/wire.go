@@ -60,8 +60,27 @@ type CreateTaskRequest struct {
 type UpdateTaskRequest struct {
 	Title       *string `json:"title,omitempty" doc:"1 to 500 characters in one line."`
 	Description *string `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; only while the task is pending."`
+	TaskType    *string `json:"task_type,omitempty" maxLength:"100" doc:"Letters, digits and _ . -; only while the task is pending. mode and validation_rounds stay."`
+	PhaseID     *string `json:"phase_id,omitempty" maxLength:"50" doc:"Phase of the ticket; only while the task is pending."`
 	Priority    *string `json:"priority,omitempty" doc:"Importance in the queue."`
 	DeadlineAt  *string `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339 with its zone."`
+	FixedTaskFields
+}
+
+// FixedTaskFields are the fields of [CreateTaskRequest] that PATCH refuses with the reason.
+type FixedTaskFields struct {
+	TicketID   json.RawMessage `json:"ticket_id,omitempty" doc:"Refused with 409: a task stays in its ticket."`
+	ProjectID  json.RawMessage `json:"project_id,omitempty" doc:"Refused with 409: a task stays in its project."`
+	Repo       json.RawMessage `json:"repo,omitempty" doc:"Refused with 409: a task stays in its repository."`
+	Mode       json.RawMessage `json:"mode,omitempty" doc:"Refused with 409: fixed at creation."`
+	Agent      json.RawMessage `json:"agent,omitempty" doc:"Refused with 409: fixed at creation."`
+	Provider   json.RawMessage `json:"provider,omitempty" doc:"Refused with 409: fixed at creation."`
+	Sandbox    json.RawMessage `json:"sandbox,omitempty" doc:"Refused with 409: alias of provider, fixed at creation."`
+	MaxRetries json.RawMessage `json:"max_retries,omitempty" doc:"Refused with 409: fixed at creation."`
+	Validate   json.RawMessage `json:"validate,omitempty" doc:"Refused with 409: fixed at creation."`
+	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Refused with 409: fixed at creation."`
+	DependsOn  json.RawMessage `json:"dependencies,omitempty" doc:"Refused with 409: use /api/v1/tasks/{id}/dependencies."`
+	Budget     json.RawMessage `json:"budget,omitempty" doc:"Refused with 409: use PUT /api/v1/tasks/{id}/budget."`
 }
 
 // TaskFilter selects tasks of a list. Zero values do not filter.

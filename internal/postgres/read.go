@@ -78,20 +78,33 @@ func (s *Store) ChangeTask(ctx context.Context, organizationID, id string, c cli
 		if err != nil {
 			return err
 		}
-		if c.Description != nil && row.Status != string(task.StatusPending) {
+		if field := ofPending(c); field != "" && row.Status != string(task.StatusPending) {
 			return &task.Error{
-				Code: task.CodeConflict, Field: "description",
-				Message: "The task is " + row.Status + "; its description can be changed while it is pending.",
+				Code: task.CodeConflict, Field: field,
+				Message: "Cannot change the " + field + " of a task that is " + row.Status + ": only while it is pending.",
 			}
 		}
 		if err := q.PatchTask(ctx, db.PatchTaskParams{
-			Title: c.Title, Description: c.Description, Priority: c.Priority, DeadlineAt: c.DeadlineAt, OrganizationID: organizationID, ID: id,
+			Title: c.Title, Description: c.Description, TaskType: c.TaskType, PhaseID: c.PhaseID, Priority: c.Priority, DeadlineAt: c.DeadlineAt, OrganizationID: organizationID, ID: id,
 		}); err != nil {
 			return err
 		}
 		return admitAll(ctx, q, organizationID)
 	})
 	return missing(translate("change task "+id, err), "There is no task %s.", id)
+}
+
+// ofPending returns the first field of a change that only a pending task takes; empty: there is none.
+func ofPending(c client.TaskChange) string {
+	switch {
+	case c.Description != nil:
+		return "description"
+	case c.TaskType != nil:
+		return "task_type"
+	case c.PhaseID != nil:
+		return "phase_id"
+	}
+	return ""
 }
 
 // TaskStatus answers where a task stands.

@@ -444,15 +444,19 @@ const patchTask = `-- name: PatchTask :exec
 UPDATE tasks SET
     title = coalesce($1, title),
     description = coalesce($2, description),
-    priority = coalesce($3, priority),
-    deadline_at = coalesce($4, deadline_at),
+    task_type = coalesce($3, task_type),
+    phase_id = coalesce($4, phase_id),
+    priority = coalesce($5, priority),
+    deadline_at = coalesce($6, deadline_at),
     updated_at = now()
-WHERE organization_id = $5 AND id = $6
+WHERE organization_id = $7 AND id = $8
 `
 
 type PatchTaskParams struct {
 	Title          *string
 	Description    *string
+	TaskType       *string
+	PhaseID        *string
 	Priority       *string
 	DeadlineAt     *time.Time
 	OrganizationID string
@@ -463,6 +467,8 @@ func (q *Queries) PatchTask(ctx context.Context, arg PatchTaskParams) error {
 	_, err := q.db.Exec(ctx, patchTask,
 		arg.Title,
 		arg.Description,
+		arg.TaskType,
+		arg.PhaseID,
 		arg.Priority,
 		arg.DeadlineAt,
 		arg.OrganizationID,

@@ -76,6 +76,8 @@ SELECT * FROM tasks WHERE organization_id = @organization_id AND id = @id FOR UP
 UPDATE tasks SET
     title = coalesce(sqlc.narg('title'), title),
     description = coalesce(sqlc.narg('description'), description),
+    task_type = coalesce(sqlc.narg('task_type'), task_type),
+    phase_id = coalesce(sqlc.narg('phase_id'), phase_id),
     priority = coalesce(sqlc.narg('priority'), priority),
     deadline_at = coalesce(sqlc.narg('deadline_at'), deadline_at),
     updated_at = now()
