@@ -58,7 +58,7 @@ type SandboxTask struct {
 	AssignedAgentID *string    `json:"assigned_agent_id" doc:"ID that the agent reported when it started; null: none."`
 	CreatedAt       time.Time  `json:"created_at" doc:"When the task was created."`
 	UpdatedAt       time.Time  `json:"updated_at" doc:"When the task last changed."`
-	StartedAt       *time.Time `json:"started_at" doc:"When the first attempt started; null: none has."`
+	StartedAt       *time.Time `json:"started_at" doc:"When the task first became running; null: never."`
 	CompletedAt     *time.Time `json:"completed_at" doc:"When the task ended, whatever its status; null: not ended."`
 	// What the last verdict missed.
 	RevisionFeedback        string   `json:"revision_feedback" doc:"What the last validation missed; empty: it passed, or there was none."`
