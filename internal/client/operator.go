@@ -28,7 +28,7 @@ type SandboxLabels struct {
 	Installation string `json:"installation" doc:"ID of the omoi installation that created the sandbox."`
 	TaskID       string `json:"task_id" doc:"Task for whose attempt the sandbox was created."`
 	Attempt      int    `json:"attempt" doc:"Number of that attempt, from 1."`
-	SandboxID    string `json:"sandbox_id" doc:"Sandbox ID in the API."`
+	SandboxID    string `json:"sandbox_id" doc:"The same ID as in the API."`
 }
 
 // StartedAccessSession says where the sandbox is that an operator accesses.
@@ -45,7 +45,7 @@ type EndAccessSessionRequest struct {
 
 // SandboxLog is a stretch of a sandbox's own log.
 type SandboxLog struct {
-	SandboxID string `json:"sandbox_id" doc:"Sandbox of the path."`
+	SandboxID string `json:"sandbox_id" doc:"Sandbox that the path names."`
 	First     int64  `json:"first" doc:"Byte offset of the beginning of text; more than after if older bytes are no longer kept."`
 	Next      int64  `json:"next" doc:"Byte offset of the end of text: the value of after for the next request."`
 	Text      string `json:"text" doc:"At most about 1 MiB of stdout and stderr without secrets; bytes that are not UTF-8 are replaced by U+FFFD."`

@@ -60,7 +60,7 @@ type Life struct {
 
 // Trajectory is the answer of GET /api/v1/sandboxes/{id}/trajectory, newest first.
 type Trajectory struct {
-	SandboxID        string           `json:"sandbox_id" doc:"Sandbox of the path."`
+	SandboxID        string           `json:"sandbox_id" doc:"Sandbox that the path names."`
 	Events           []SandboxEvent   `json:"events" nullable:"false" doc:"Events of the page without heartbeats, newest first."`
 	Heartbeats       HeartbeatSummary `json:"heartbeat_summary" doc:"Heartbeats of the whole sandbox, not of the page."`
 	TotalEvents      int64            `json:"total_events" doc:"Number of stored events of the sandbox, heartbeats included."`
@@ -79,7 +79,7 @@ type HeartbeatSummary struct {
 
 // PhaseReport is the answer of GET /api/v1/sandboxes/{id}/phase-status.
 type PhaseReport struct {
-	SandboxID string           `json:"sandbox_id" doc:"Sandbox of the path."`
+	SandboxID string           `json:"sandbox_id" doc:"Sandbox that the path names."`
 	Phases    spec.PhaseStatus `json:"phase_status" doc:"Progress of the legacy spec execution in the sandbox."`
 	Activity  Activity         `json:"activity" doc:"Activity of the agent in the sandbox."`
 	Timestamp time.Time        `json:"timestamp" doc:"Server time of the answer, UTC."`

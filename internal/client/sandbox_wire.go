@@ -12,8 +12,8 @@ import (
 // ReceivedEvent is the answer of POST /api/v1/sandboxes/{id}/events.
 type ReceivedEvent struct {
 	Status    string    `json:"status" enum:"received" doc:"Always received: the event is stored. More values may be added."`
-	SandboxID string    `json:"sandbox_id" doc:"Sandbox of the path."`
-	EventType string    `json:"event_type" doc:"Event type of the request."`
+	SandboxID string    `json:"sandbox_id" doc:"Sandbox that the path names."`
+	EventType string    `json:"event_type" doc:"Same value as in the request."`
 	EventID   *string   `json:"event_id" doc:"ID of the stored event: sandbox ID, colon, sequence. A duplicate gets the ID of the first; never null."`
 	Timestamp time.Time `json:"timestamp" doc:"Server time of the answer, UTC."`
 }
@@ -33,14 +33,14 @@ type SandboxEvent struct {
 type SandboxEvents struct {
 	Events     []SandboxEvent `json:"events" nullable:"false" doc:"Events of the page, newest first."`
 	TotalCount int64          `json:"total_count" doc:"Number of stored events that match event_type, on all pages."`
-	SandboxID  string         `json:"sandbox_id" doc:"Sandbox of the path."`
+	SandboxID  string         `json:"sandbox_id" doc:"Sandbox that the path names."`
 	NextCursor *string        `json:"next_cursor,omitempty" doc:"Value of cursor for older events; absent: this is the last page."`
 }
 
 // AckedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
 type AckedMessage struct {
 	Status    string `json:"status" enum:"acknowledged" doc:"Always acknowledged; see settled. More values may be added."`
-	MessageID string `json:"message_id" doc:"Message of the path."`
+	MessageID string `json:"message_id" doc:"Message that the path names."`
 	Settled   bool   `json:"settled" doc:"true: the message is the caller's to use. false: another consumer has it, it expired, or it is not of this sandbox."`
 }
 
@@ -76,7 +76,7 @@ type TaskComplete struct {
 // TaskCompleted is its answer.
 type TaskCompleted struct {
 	Status         string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
-	TaskID         string       `json:"task_id" doc:"Task of the request."`
+	TaskID         string       `json:"task_id" doc:"Task that the request names."`
 	NewStatus      string       `json:"new_status" doc:"Status that the task gets; the unchanged status if the receipt is too_late."`
 	UnblockedTasks []string     `json:"unblocked_tasks" nullable:"false" doc:"UUIDs of the tasks that waited only for this one; empty: none."`
 	CommandID      string       `json:"command_id" doc:"Command that carries the completion, for GET /api/v1/commands/{id}."`
@@ -95,7 +95,7 @@ type Verdict struct {
 // VerdictAccepted is its answer.
 type VerdictAccepted struct {
 	Status           string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
-	TaskID           string       `json:"task_id" doc:"Task of the request."`
+	TaskID           string       `json:"task_id" doc:"Task that the request names."`
 	ValidationPassed bool         `json:"validation_passed" doc:"Value of passed in the request."`
 	NewTaskStatus    string       `json:"new_task_status" doc:"Status that the task gets; the unchanged status if the receipt is too_late."`
 	CommandID        string       `json:"command_id" doc:"Command that carries the verdict, for GET /api/v1/commands/{id}."`

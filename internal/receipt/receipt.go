@@ -30,7 +30,7 @@ type DeletionReceipt struct {
 // AccessSession is an audited access of an operator to a sandbox.
 type AccessSession struct {
 	ID        string     `json:"id" doc:"UUID of the access session."`
-	SandboxID string     `json:"sandbox_id" doc:"Sandbox that was accessed."`
+	SandboxID string     `json:"sandbox_id" doc:"Sandbox that the operator accessed."`
 	User      string     `json:"user" doc:"Name of the user, or of the API key, who accessed the sandbox."`
 	Kind      string     `json:"kind" enum:"shell,exec,copy_in,copy_out" doc:"How the operator accessed the sandbox. More values may be added."`
 	Summary   string     `json:"summary" doc:"Command or path, without secrets."`
