@@ -69,6 +69,7 @@ func securityOf(want access) []map[string][]string {
 // finishDocument says what huma cannot: which objects may be null, and that its own error
 // model is never sent.
 func (a *API) finishDocument() {
+	a.huma.OpenAPI().Info.Description += "\n\n" + socketText
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	describeEvents(schemas)
 	delete(schemas, "ErrorModel")

@@ -83,10 +83,19 @@ func (f *busFilter) takes(e ingest.BusEvent) bool {
 
 const socketPath = "/api/v1/ws/events"
 
+// socketText describes the route of the bus, which is no operation of the OpenAPI document.
+const socketText = "The WebSocket GET " + socketPath + " sends what happens in an organization, without past events, as frames " +
+	"`{event_type, entity_type, entity_id, payload}`. The query parameters event_types, entity_types and entity_ids (values " +
+	"separated by commas) filter the frames; the client frame `{\"type\": \"subscribe\", \"entity_ids\": [...]}` replaces the " +
+	"filters that it names and is answered with `{status, filters}`. The credential is the query parameter token, a header, or " +
+	"the first client frame `{\"type\": \"auth\", \"token\": \"...\"}`; a sandbox token follows only its own sandbox, named in " +
+	"entity_ids. The server sends `{\"type\": \"ping\"}` after 30 s without a client frame, and `{error}` before an error closes " +
+	"the connection: 4401 unauthorized, 1013 try again later."
+
 // maxFrame is the longest frame that a reader may send, in bytes: a filter of many thousand ids.
 const maxFrame = 1 << 20
 
-// registerSocket registers the route of the bus, which the OpenAPI document cannot describe.
+// registerSocket registers the route of the bus; [socketText] describes the route.
 func (a *API) registerSocket() {
 	socket := a.known(http.MethodGet, socketPath)
 	a.sockets = socket.count
