@@ -43,7 +43,7 @@ func TestHosts(t *testing.T) {
 	require.Regexp(t, `away-bbbb +offline .*\(2h00m ago\) +2 +1 +0`, got.out)
 	require.Regexp(t, `lost-cccc +lost .* 0 +0 +4`, got.out)
 	require.Contains(t, got.err, "omoi host mark-lost away-bbbb")
-	require.Contains(t, f.omoi("host", "list", "--json").out, `"unverified": 1`)
+	require.Contains(t, f.omoi("host", "list", "--json").out, `"unverified_sandboxes": 1`)
 	require.Equal(t, exit.Usage, f.omoi("host", "list", "gone").code)
 
 	none, _ := withHosts(t)
@@ -66,6 +66,6 @@ func TestHostsLost(t *testing.T) {
 	got := f.omoi("host", "mark-lost", "bbbb", "--yes")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "Marked host away-bbbb as lost, with 3 sandboxes.")
-	require.Contains(t, f.omoi("host", "mark-lost", "pc2", "--yes", "--json").out, `"lost": 3`)
+	require.Contains(t, f.omoi("host", "mark-lost", "pc2", "--yes", "--json").out, `"lost_sandboxes": 3`)
 	require.Equal(t, []string{"away-bbbb", "away-bbbb"}, *lost)
 }
