@@ -57,8 +57,8 @@ type Duplicate struct {
 	OtherBox   string          `json:"agent2_id" doc:"Sandbox of task2 when the pair was last found."`
 	Title      string          `json:"task1_title" doc:"Current title of the first task."`
 	OtherTitle string          `json:"task2_title" doc:"Current title of the second task."`
-	Status     task.Status     `json:"task1_status" doc:"Current status of the first task."`
-	OtherState task.Status     `json:"task2_status" doc:"Current status of the second task."`
+	Status     task.Status     `json:"task1_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Current status of the first task. More values may be added."`
+	OtherState task.Status     `json:"task2_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Current status of the second task. More values may be added."`
 	Source     string          `json:"source" enum:"text,model" doc:"What found the pair: a comparison of texts and changed files, or a model. More values may be added."`
 	Similarity float64         `json:"similarity_score" doc:"Similarity of the two works, 0 to 1."`
 	Work       string          `json:"work_description" doc:"The model's description of the common work. Empty unless a model decided."`

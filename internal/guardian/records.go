@@ -168,7 +168,7 @@ type Call struct {
 
 // Action is what a user did by the guardian's routes, in the form of the legacy API.
 type Action struct {
-	ID            string          `json:"action_id" doc:"UUID of the action."`
+	ID            string          `json:"action_id" doc:"UUID of the stored action."`
 	Type          string          `json:"action_type" enum:"cancel_task,reallocate_capacity,override_priority" doc:"What the action did; each value has its own route. More values may be added."`
 	Target        string          `json:"target_entity" doc:"ID of the task. For reallocate_capacity: the two IDs of the request, joined by an arrow."`
 	Authority     int             `json:"authority_level" doc:"Authority of the caller: 1 worker, 2 watchdog, 3 monitor, 4 guardian, 5 system. Actions require at least 4."`
