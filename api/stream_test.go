@@ -51,11 +51,16 @@ func (w *world) follow(t *testing.T, path string, headers ...string) *follower {
 	require.Equal(t, "text/event-stream", res.Header.Get("Content-Type"))
 	f := &follower{t: t, body: res.Body, leave: leave}
 	f.lines = bufio.NewReader(io.TeeReader(res.Body, &f.raw))
-	f.check = func(raw []byte) { judge(t, res, raw) }
+	described, err := theAsyncAPI()
+	require.NoError(t, err)
+	f.check = func(raw []byte) {
+		judge(t, res, raw)
+		require.NoError(t, described.stream(req.URL.Path, raw))
+	}
 	return f
 }
 
-// close leaves the stream; what was seen of it is held against the OpenAPI document.
+// close leaves the stream; what was seen of it is held against the OpenAPI and the AsyncAPI document.
 func (f *follower) close() {
 	f.t.Helper()
 	f.leave()

@@ -55,10 +55,12 @@ func (s *socket) say(text string) {
 	require.NoError(s.t, s.conn.Write(s.ctx, websocket.MessageText, []byte(text)))
 }
 
+// next returns the next frame, which it holds against the AsyncAPI document.
 func (s *socket) next() map[string]any {
 	s.t.Helper()
 	var got map[string]any
 	require.NoError(s.t, wsjson.Read(s.ctx, s.conn, &got))
+	heldToAsyncAPI(s.t, got)
 	return got
 }
 
