@@ -95,7 +95,7 @@ const (
 	InterventionPlanned   = "planned"   // decided, not carried out yet
 	InterventionRecorded  = "recorded"  // in shadow, or observed: nobody is told
 	InterventionSent      = "sent"      // its message or command is accepted; that has a receipt of its own
-	InterventionRefused   = "refused"   // nobody listens any more, or the task cannot be told so now
+	InterventionRejected  = "rejected"  // the agent takes no messages any more, or the task cannot be changed now
 	InterventionExpired   = "expired"   // it was planned, and nobody carried it out in time
 	InterventionWithdrawn = "withdrawn" // a person took it back before the agent had taken it up
 )
@@ -119,7 +119,7 @@ type Intervention struct {
 	Content        string     `json:"content" doc:"Text for the agent: a message, or feedback for the next attempt. Sent only in the state sent."`
 	Confidence     float64    `json:"confidence" doc:"Confidence of the analysis, 0 to 1."`
 	Shadow         bool       `json:"shadow" doc:"True in shadow mode (auto_steering is off): the intervention is recorded and never executed."`
-	State          string     `json:"state" enum:"planned,recorded,sent,refused,expired,withdrawn" doc:"planned until executed; sent once its message or command is accepted; recorded in shadow mode or for observe; refused, expired or withdrawn otherwise. More values may be added."`
+	State          string     `json:"state" enum:"planned,recorded,sent,rejected,expired,withdrawn" doc:"planned until executed; sent once its message or command is accepted; recorded in shadow mode or for observe; rejected, expired or withdrawn otherwise. More values may be added."`
 	Reason         string     `json:"reason" doc:"Why this level was chosen; then, after a semicolon, why the intervention was not executed."`
 	MessageID      string     `json:"message_id" doc:"Message of a nudge or an interrupt. Empty: none was sent."`
 	MessageState   string     `json:"message_state" enum:"accepted,delivered,acknowledged,answered,expired,rejected," doc:"Delivery status of that message. Empty: no message. More values may be added."`

@@ -38,7 +38,7 @@ func (s *Store) CarryOut(ctx context.Context, iv guardian.Intervention) (guardia
 			if !final(err) {
 				return err
 			}
-			iv.State, iv.Reason = guardian.InterventionRefused, task.MessageOf(err)
+			iv.State, iv.Reason = guardian.InterventionRejected, task.MessageOf(err)
 		}
 		return s.settleIntervention(ctx, q, iv)
 	})
@@ -98,7 +98,7 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv guardi
 		reason = storable(iv.Reason)
 	}
 	n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{
-		ID: iv.ID, State: iv.State, Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: guardian.InterventionPlanned,
+		ID: iv.ID, State: storedIntervention(iv.State), Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: guardian.InterventionPlanned,
 	})
 	if err == nil && n > 0 {
 		err = tellSteering(ctx, q, iv)
@@ -128,11 +128,28 @@ func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (t
 	return asked, err
 }
 
+// interventionRefused is how the table names [guardian.InterventionRejected].
+const interventionRefused = "refused"
+
+func storedIntervention(state string) string {
+	if state == guardian.InterventionRejected {
+		return interventionRefused
+	}
+	return state
+}
+
+func interventionState(stored string) string {
+	if stored == interventionRefused {
+		return guardian.InterventionRejected
+	}
+	return stored
+}
+
 func interventionOf(r db.Intervention) guardian.Intervention {
 	return guardian.Intervention{
 		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
 		Attempt: r.Attempt, Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
-		Shadow: r.Shadow, State: r.State, Reason: r.Reason, MessageID: task.Deref(r.MessageID), CommandID: task.Deref(r.CommandID),
+		Shadow: r.Shadow, State: interventionState(r.State), Reason: r.Reason, MessageID: task.Deref(r.MessageID), CommandID: task.Deref(r.CommandID),
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}
 }
