@@ -138,7 +138,7 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 	$(call run-tests,-short -skip '^TestOnServer',$(QUICK_PACKAGES)); }
 
 # Targets that change no file of the tree that another one reads, and wait for most of their time; the longest first.
-TEST_ALL_BESIDE := user-test race sticky-off codes claude-test fuzz release replay compose-check
+TEST_ALL_BESIDE := clients-test user-test race sticky-off codes claude-test fuzz release replay compose-check
 .PHONY: test-all
 test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE)
@@ -147,6 +147,11 @@ test-all: verify lint test ## test, and what needs system packages or more time,
 .PHONY: codes
 codes: ## run unit tests with codes in the place of sentences: nothing depends on a sentence
 	@time $(call run-tests,-short -tags codes_only -skip '^TestOnServer',$(CODES_PACKAGES))
+
+.PHONY: clients-test
+clients-test: build temporal ## build the TypeScript client, and run a task by it and by the example in Python
+	@cd web/client && npm ci --no-audit --no-fund --silent && npm run --silent build
+	@$(GO) test -count=1 -run '^TestClients_' ./internal/e2e
 
 .PHONY: user-test
 user-test: build temporal ## as root: run the tests that care also as an ordinary user
