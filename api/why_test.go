@@ -80,7 +80,7 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	w.exec(`UPDATE attempts SET ended_at = now(), outcome = 'failed', failure_class = 'agent_error', reason = 'no compiler' WHERE task_id = $1`, made.ID)
 	w.exec(`UPDATE tasks SET status = 'failed', failure_class = 'agent_error', error_message = 'no compiler', sandbox_id = NULL WHERE id = $1`, made.ID)
 	w.exec(`INSERT INTO diagnoses (id, organization_id, project_id, ticket_id, task_id, attempt, kind, said, notice)
-		SELECT gen_random_uuid(), organization_id, project_id, ticket_id, id, 1, 'ended', '{"what": "It failed.", "evidence": []}', 'held'
+		SELECT gen_random_uuid(), organization_id, project_id, ticket_id, id, 1, 'ended', '{"what": "It failed.", "kind": "ended", "spoken_by": "rules", "evidence": []}', 'held'
 		FROM tasks WHERE id = $1`, made.ID)
 	e = w.why(made.ID)
 	require.Equal(t, []any{explain.StandsFailed, "omoi retry " + made.ID}, []any{e.State, e.Next})
