@@ -10,7 +10,7 @@ import (
 
 // DeletionReceipt proves what became of the sandboxes of a task.
 type DeletionReceipt struct {
-	TaskID                string            `json:"task_id" doc:"UUID of the task."`
+	TaskID                string            `json:"task_id" doc:"Task whose sandboxes the receipt covers."`
 	Title                 string            `json:"title" doc:"Short name of the task."`
 	Status                task.Status       `json:"status" doc:"Status of the task at that moment."`
 	Sandboxes             []task.Sandbox    `json:"sandboxes" nullable:"false" doc:"Sandboxes of all attempts, the first one first."`
