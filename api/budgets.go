@@ -25,8 +25,11 @@ func (a *API) registerBudgets() {
 	add(tasks.on(accessWrite, "PUT", "set-task-budget", "Set a budget"), setBudget(s.SetTaskBudget),
 		details{more: "Replaces all limits; a task that was suspended for its budget resumes if the new one suffices."})
 	add(projects.on(accessRead, "GET", "get-project-budget", "Get budget and usage"), read(s.ProjectBudget),
-		details{more: "Of all tasks of the project together."})
-	add(projects.on(accessWrite, "PUT", "set-project-budget", "Set a budget"), setBudget(s.SetProjectBudget))
+		details{more: "Budget that the tasks of the project share, and what they have used together."})
+	add(projects.on(accessWrite, "PUT", "set-project-budget", "Set a budget"), setBudget(s.SetProjectBudget), details{
+		more: "Replaces the budget: an absent limit, or 0, is none. Tasks that were suspended for the old budget continue " +
+			"if the new one permits.",
+	})
 }
 
 func setBudget(

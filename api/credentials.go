@@ -22,15 +22,18 @@ type Credentials interface {
 func (a *API) registerCredentials() {
 	all := a.group("credentials", "/api/v1")
 	add(all.on(accessRead, "GET /credentials", "list-credentials", "List credentials"), a.listCredentials,
-		details{more: "Those of the caller, and of projects, organization and server, without secrets."})
+		details{more: "Credentials of the caller, and of projects, organization and configuration, without secrets."})
 	add(all.on(accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential"), a.setCredential,
-		details{more: "Replaces the one before."})
+		details{more: "Creates or replaces the credential of a kind and owner. Running sandboxes keep the old one."})
 	add(all.on(accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential"),
-		a.removeCredential, details{status: http.StatusNoContent})
+		a.removeCredential, details{
+			more:   "Tasks then use the next one in the order user, project, organization, server. Running sandboxes keep theirs.",
+			status: http.StatusNoContent,
+		})
 	add(all.on(accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential"), a.testCredential,
-		details{more: "Asks the provider whether the credential works that a task of the caller would be given."})
+		details{more: "Asks the provider, at no cost, whether the credential works that a task of the caller would use."})
 	add(all.on(accessAdmin, "POST /credential-rotation", "rotate-credentials", "Re-encrypt all credentials"),
-		a.rotateCredentials, details{more: "Encrypts the credentials of the installation under its first key."})
+		a.rotateCredentials, details{more: "Re-encrypts all credentials and task envs of the installation with its first key."})
 }
 
 // checkNames refuses names under which no credential can be kept.
@@ -74,8 +77,13 @@ func placeOf(who caller, kind, scope, projectID string) (credential.Place, error
 	return p, enough(who, accessAdmin)
 }
 
+// KindPath is the part of a path that names a kind of credential.
+type KindPath struct {
+	Kind string `path:"kind" doc:"anthropic, claude_oauth, github, or another model provider in small letters, for example openai."`
+}
+
 type setCredentialIn struct {
-	Kind string `path:"kind"`
+	KindPath
 	Body client.NewCredential
 }
 
@@ -94,9 +102,9 @@ func (a *API) listCredentials(ctx context.Context, _ *struct{}) (*pageOut[client
 }
 
 type removeCredentialIn struct {
-	Kind      string `path:"kind"`
-	Scope     string `query:"scope" enum:"user,project,organization"`
-	ProjectID string `query:"project_id"`
+	KindPath
+	Scope     string `query:"scope" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
+	ProjectID string `query:"project_id" doc:"ID of the owning project; required with the scope project, rejected with others."`
 }
 
 func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*struct{}, error) {
@@ -108,7 +116,7 @@ func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*st
 }
 
 type testCredentialIn struct {
-	Kind string `path:"kind"`
+	Kind string `path:"kind" doc:"anthropic, claude_oauth, github or another model provider; model: claude_oauth or anthropic, whichever is found first."`
 	Body client.CredentialQuestion
 }
 

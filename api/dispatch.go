@@ -17,10 +17,14 @@ func (a *API) registerDispatch() {
 	projects := a.group(tagProjects, "/api/v1/projects/{id}")
 	tickets := a.group(tagProjects, "/api/v1/tickets/{id}")
 	add(projects.on(accessWrite, "POST /pause", "pause-project", "Pause a project"),
-		a.halt(a.deps.Dispatch.PauseProject), details{more: "With now, running tasks are suspended too."})
+		a.halt(a.deps.Dispatch.PauseProject), details{
+			more: "The project admits no more tasks, and running ones continue. With now, running tasks are suspended too.",
+		})
 	add(projects.on(accessWrite, "POST /resume", "resume-project", "Resume a project"),
-		a.halt(a.deps.Dispatch.ResumeProject))
-	add(tickets.on(accessWrite, "PATCH", "update-ticket", "Update a ticket's phase"), a.moveTicket)
+		a.halt(a.deps.Dispatch.ResumeProject),
+		details{more: "The project admits tasks again, and tasks that pause suspended continue."})
+	add(tickets.on(accessWrite, "PATCH", "update-ticket", "Update a ticket's phase"), a.moveTicket,
+		details{more: "Moves the ticket to another phase; its tasks stay as they are."})
 }
 
 // halt makes the handler of pause and resume.

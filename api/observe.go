@@ -76,7 +76,10 @@ func traceparent(ctx context.Context) string {
 func (a *API) registerMetrics() {
 	server := a.group(tagServer, "")
 	add(server.on(accessAdmin, "GET /metrics", "metrics", "Get Prometheus metrics"), a.showMetrics,
-		details{text: "text/plain", fails: []int{http.StatusNotFound}})
+		details{
+			more: "Metrics of the whole installation in the text format of Prometheus. 404 if metrics are disabled.",
+			text: "text/plain", fails: []int{http.StatusNotFound},
+		})
 }
 
 func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, error) {

@@ -17,9 +17,10 @@ type Organizations interface {
 func (a *API) registerOrganizations() {
 	organizations := a.group(tagProjects, "/api/v1/organizations")
 	add(organizations.on(accessRead, "GET", "list-organizations", "List organizations"), a.listOrganizations,
-		details{more: "The caller's own with its plan; all of them for admins of the installation."})
+		details{more: "The organization of the caller; all of them, oldest first, for admins of the installation."})
 	add(organizations.on(accessAdmin, "PATCH /{id}", "update-organization", "Update an organization"),
-		a.patchOrganization, details{more: "For admins of the installation."})
+		a.patchOrganization, details{more: "Only for admins of the installation: keys with the scope admin of its first " +
+			"organization. Queued tasks start at once if a higher limit permits."})
 }
 
 func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[client.Organization], error) {

@@ -25,7 +25,7 @@ func (a *API) registerOperator() {
 		details{more: "Standard output and standard error of the agent, without secrets, while the sandbox runs and after its end. " +
 			"404 if the agent runs outside omoi."})
 	add(server.on(accessAdmin, "GET /installation", "installation", "Get the installation ID"), a.installation,
-		details{more: "The one in the labels of its sandboxes."})
+		details{more: "The ID in the labels of all sandboxes that the installation created."})
 }
 
 func (a *API) installation(ctx context.Context, _ *struct{}) (*bodyOut[client.Installation], error) {

@@ -45,37 +45,58 @@ func (a *API) register() {
 func (a *API) registerServer() {
 	keys := a.group(tagServer, "/api/v1/auth/api-keys")
 	server := a.group(tagServer, "")
-	add(server.on(accessNone, "GET /health", "health", "Liveness check"), a.health)
-	add(server.on(accessNone, "GET /healthz", "liveness", "Liveness check"), a.health)
+	add(server.on(accessNone, "GET /health", "health", "Liveness check"), a.health,
+		details{more: "Reports that the process answers requests; checks no dependency."})
+	add(server.on(accessNone, "GET /healthz", "liveness", "Liveness check"), a.health,
+		details{more: "Same as GET /health."})
 	add(server.on(accessNone, "GET /readyz", "readiness", "Readiness check"), a.ready, details{
-		more: "The state of everything that the server needs.",
+		more: "Checks database, Temporal, workers and other dependencies, in 2 seconds at most. 503 if a required one fails.",
 		also: map[int]any{http.StatusServiceUnavailable: client.Readiness{}},
 	})
-	add(server.on(accessNone, "GET /api/v1/info", "info", "Get server information"), a.info)
-	add(keys.on(accessAdmin, "GET", "list-keys", "List API keys"), a.listKeys)
-	add(keys.on(accessAdmin, "POST", "create-key", "Create an API key"),
-		a.createKey, details{status: http.StatusCreated})
-	add(keys.on(accessAdmin, "DELETE /{id}", "revoke-key", "Revoke an API key"), remove(a.deps.Keys.RevokeKey),
-		details{status: http.StatusNoContent})
+	add(server.on(accessNone, "GET /api/v1/info", "info", "Get server information"), a.info,
+		details{more: "Version, and the agents and sandbox providers that a task submitted now can use."})
+	add(keys.on(accessAdmin, "GET", "list-keys", "List API keys"), a.listKeys,
+		details{more: "API keys of the organization without secrets, newest first, including revoked and expired keys."})
+	add(keys.on(accessAdmin, "POST", "create-key", "Create an API key"), a.createKey, details{
+		more: "The answer contains the secret, which cannot be read again.", status: http.StatusCreated,
+	})
+	add(keys.on(accessAdmin, "DELETE /{id}", "revoke-key", "Revoke an API key"), remove(a.deps.Keys.RevokeKey), details{
+		more:   "The server rejects the key from now on, with 401. Repeating the request changes nothing.",
+		status: http.StatusNoContent,
+	})
 }
 
 func (a *API) registerProjects() {
 	projects := a.group(tagProjects, "/api/v1/projects")
 	tickets := a.group(tagProjects, "/api/v1/tickets")
-	add(projects.on(accessWrite, "POST", "create-project", "Create a project"), a.createProject,
-		details{status: http.StatusCreated})
-	add(projects.on(accessRead, "GET", "list-projects", "List projects"), listed(a.deps.Projects.Projects))
-	add(projects.on(accessRead, "GET /{id}", "get-project", "Get a project"), read(a.deps.Projects.Project))
-	add(projects.on(accessWrite, "PATCH /{id}", "update-project", "Update a project"), a.patchProject)
+	add(projects.on(accessWrite, "POST", "create-project", "Create a project"), a.createProject, details{
+		more: "Checks that the repository can be reached, unless the project needs a credential of its own for that. " +
+			"409 if another project of the organization has the repository or the name.",
+		status: http.StatusCreated,
+	})
+	add(projects.on(accessRead, "GET", "list-projects", "List projects"), listed(a.deps.Projects.Projects),
+		details{more: "Projects of the organization, newest first. Deleted projects are not listed."})
+	add(projects.on(accessRead, "GET /{id}", "get-project", "Get a project"), read(a.deps.Projects.Project),
+		details{more: "The project with its settings. A deleted project answers 404."})
+	add(projects.on(accessWrite, "PATCH /{id}", "update-project", "Update a project"), a.patchProject, details{
+		more: "Absent fields stay unchanged. Queued tasks start at once if a higher limit or the end of a pause permits.",
+	})
 	add(projects.on(accessAdmin, "DELETE /{id}", "delete-project", "Delete a project"),
-		remove(a.deps.Projects.DeleteProject),
-		details{more: "Deletes its credentials too; 409 names its open tasks.", status: http.StatusNoContent})
+		remove(a.deps.Projects.DeleteProject), details{
+			more:   "Deletes the credentials of the project too; tasks, events, receipts and costs stay. 409 names open tasks.",
+			status: http.StatusNoContent,
+		})
 	add(projects.on(accessRead, "GET /{id}/deletion", "preview-project-deletion", "Preview the deletion of a project"),
-		read(a.deps.Projects.ProjectDeletion))
-	add(tickets.on(accessWrite, "POST", "create-ticket", "Create a ticket"), a.createTicket,
-		details{more: "With its first task.", status: http.StatusCreated})
-	add(tickets.on(accessRead, "GET", "list-tickets", "List tickets"), listed(a.deps.Tickets.Tickets))
-	add(tickets.on(accessRead, "GET /{id}", "get-ticket", "Get a ticket"), read(a.deps.Tickets.Ticket))
+		read(a.deps.Projects.ProjectDeletion),
+		details{more: "What a deletion removes and keeps, and which open tasks prevent it. Changes nothing."})
+	add(tickets.on(accessWrite, "POST", "create-ticket", "Create a ticket"), a.createTicket, details{
+		more:   "Creates the ticket and its first task, which is queued at once. 409 names open tasks about the same work.",
+		status: http.StatusCreated,
+	})
+	add(tickets.on(accessRead, "GET", "list-tickets", "List tickets"), listed(a.deps.Tickets.Tickets),
+		details{more: "Tickets of the organization, newest first."})
+	add(tickets.on(accessRead, "GET /{id}", "get-ticket", "Get a ticket"), read(a.deps.Tickets.Ticket),
+		details{more: "The ticket with the IDs of its tasks, its status and its newest diagnosis."})
 }
 
 func (a *API) registerTasks() {

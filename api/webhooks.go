@@ -33,7 +33,8 @@ func (a *API) registerWebhooks() {
 	webhooks := a.group("webhooks", hookPath)
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	add(webhooks.on(accessSigned, "POST", "github-webhook", "Receive a GitHub webhook"), a.gitHubWebhook, details{
-		more: "Signed with github.webhook_secret.", status: http.StatusAccepted, says: client.Webhook{}, body: hookBody,
+		more:   "Receives webhooks that GitHub signed with github.webhook_secret. 202: received, even if ignored; 200: a repetition or a ping.",
+		status: http.StatusAccepted, says: client.Webhook{}, body: hookBody,
 		limit: newBodyLimit(hookRoom, hookBody), also: map[int]any{http.StatusOK: feedback.Noted{}},
 		fails: []int{http.StatusUnauthorized},
 	})
@@ -42,10 +43,10 @@ func (a *API) registerWebhooks() {
 }
 
 type webhookIn struct {
-	Event     string `header:"X-GitHub-Event"`    //nolint:tagliatelle // as GitHub writes itself
-	Delivery  string `header:"X-GitHub-Delivery"` //nolint:tagliatelle // likewise
-	Signature string `header:"X-Hub-Signature-256"`
-	Type      string `header:"Content-Type"`
+	Event     string `header:"X-GitHub-Event" doc:"Name of the GitHub event; events that omoi does not use are ignored."`                    //nolint:tagliatelle // as GitHub writes itself
+	Delivery  string `header:"X-GitHub-Delivery" doc:"GitHub's ID of the delivery, at most 100 characters; a repeated one changes nothing."` //nolint:tagliatelle // likewise
+	Signature string `header:"X-Hub-Signature-256" doc:"sha256= and the HMAC-SHA256 of the body in hexadecimal digits, with the webhook secret."`
+	Type      string `header:"Content-Type" doc:"Must be application/json."`
 	RawBody   []byte `contentType:"application/json"`
 }
 

@@ -12,17 +12,17 @@ type Credential = credential.Summary
 
 // NewCredential is a credential that is to be kept.
 type NewCredential struct {
-	Secret    string `json:"secret" doc:"The key or token itself; no answer ever holds it"`
-	Scope     string `json:"scope,omitempty" enum:"user,project,organization" doc:"Whose it becomes; default: the caller's own. The others need the scope admin"`
-	ProjectID string `json:"project_id,omitempty" doc:"Of the scope project"`
-	Bearer    bool   `json:"bearer,omitempty" doc:"Send a model's key as Authorization: Bearer, as some compatible endpoints ask for"`
-	BaseURL   string `json:"base_url,omitempty" doc:"Of a compatible endpoint; default: the provider's own"`
+	Secret    string `json:"secret" doc:"The key or token itself, 8 bytes to 16 KiB without blanks. No answer contains it."`
+	Scope     string `json:"scope,omitempty" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
+	ProjectID string `json:"project_id,omitempty" doc:"ID of the owning project; required with the scope project, rejected with others."`
+	Bearer    bool   `json:"bearer,omitempty" doc:"Kind anthropic only: send the key as Authorization: Bearer, as some compatible endpoints expect. Default: false."`
+	BaseURL   string `json:"base_url,omitempty" doc:"URL of a compatible endpoint, without user and query; rejected for the kinds github and claude_oauth. Default: the model provider's own."`
 	credential.Models
 }
 
 // CredentialQuestion asks whether a credential works.
 type CredentialQuestion struct {
-	ProjectID string `json:"project_id,omitempty" doc:"Test what a task of this project would be given"`
+	ProjectID string `json:"project_id,omitempty" doc:"ID of a project: test the credential that a task of this project would use. Default: no project."`
 }
 
 // SetCredential keeps a credential in place of the one before.

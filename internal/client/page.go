@@ -27,20 +27,20 @@ type GuardianQuery struct {
 
 // TicketQuery selects tickets.
 type TicketQuery struct {
-	ProjectIDs []string `query:"project_id,explode"` // nil: of all projects
+	ProjectIDs []string `query:"project_id,explode" doc:"Only tickets of these projects; repeat for several. Absent: all projects."`
 	PageRequest
 }
 
 // PageRequest asks for one page of a list that is ordered newest first.
 type PageRequest struct {
-	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"Maximum number of items on the page"`
-	Cursor string `query:"cursor" maxLength:"200" doc:"The next_cursor of the previous page; empty: the first page"`
+	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"Maximum number of items on the page."`
+	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the previous page. Absent or empty: the first page."`
 }
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items      []T    `json:"items" nullable:"false" doc:"Items of the page, newest first unless the route says otherwise."`
-	NextCursor string `json:"next_cursor" doc:"Value of cursor for the next page; empty: this is the last page."`
+	Items      []T    `json:"items" nullable:"false" doc:"Items of the page, in the order that the operation states."`
+	NextCursor string `json:"next_cursor" doc:"Pass as cursor to get the next page. Empty: this is the last page."`
 }
 
 // TaskQuery selects tasks of an organization: those with one of the values of each filter. A nil filter selects all.

@@ -34,41 +34,40 @@ func (c *OptionalBool) UnmarshalJSON(raw []byte) error {
 
 // Project is a repository and its settings, as the API shows it.
 type Project struct {
-	ID             string          `json:"id"`
-	OrganizationID string          `json:"organization_id"`
-	Name           string          `json:"name"`
-	Description    string          `json:"description"`
-	Repo           string          `json:"repo"`           // owner/name, or an absolute path for local git; empty: none
-	DefaultBranch  string          `json:"default_branch"` // empty: ask the repository
-	MaxSlots       int             `json:"max_concurrent_tasks"`
-	Paused         bool            `json:"paused"`
-	Autonomous     bool            `json:"autonomous_execution_enabled"`
-	AgentsMessage  bool            `json:"agents_may_message"` // its agents may write to each other
-	AutoSteering   *bool           `json:"auto_steering"`      // the guardian may act; null: as the installation says
-	OnFeedback     feedback.Mode   `json:"on_feedback"`        // what is done about reviews and failed checks: off, message, revise
-	Settings       json.RawMessage `json:"settings"`
-	Setup          string          `json:"setup"`           // shell command before the agent; empty: none
-	SetupTimeoutS  int             `json:"setup_timeout_s"` // its limit; 0: the default
-	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at"`
+	ID             string `json:"id" doc:"Project ID, a UUID."`
+	OrganizationID string `json:"organization_id" doc:"ID of the organization that owns the project."`
+	Name           string `json:"name" doc:"Name, unique in the organization."`
+	Description    string `json:"description" doc:"Text of a user about the project. Empty: none."`
+	Repo           string `json:"repo" doc:"Repository: owner/name on GitHub, or the absolute path of a local one. Empty: none."`
+	DefaultBranch  string `json:"default_branch" doc:"Branch that work starts from and pull requests target. Empty: as the repository says."`
+	MaxSlots       int    `json:"max_concurrent_tasks" doc:"Concurrency limit: tasks that may hold a slot at once. 0: no task starts."`
+	Paused         bool   `json:"paused" doc:"true: the project admits no task until a user resumes the project."`
+	Autonomous     bool   `json:"autonomous_execution_enabled" doc:"false: tasks that omoi created wait, unless they have force_execute."`
+	AgentsMessage  bool   `json:"agents_may_message" doc:"true: agents of the project may send messages to each other."`
+	AutoSteering   *bool  `json:"auto_steering" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering."`
+
+	OnFeedback    feedback.Mode   `json:"on_feedback" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs."`
+	Settings      json.RawMessage `json:"settings" doc:"Object of a user. omoi reads validate (boolean) and model_prices (text), and keeps other keys."`
+	Setup         string          `json:"setup" doc:"Shell command that runs in each sandbox before the agent. Empty: none."`
+	SetupTimeoutS int             `json:"setup_timeout_s" doc:"Time limit of setup in seconds, at most task.tool_timeout. 0: 900."`
+	CreatedAt     time.Time       `json:"created_at" doc:"When a user, or the first task of the repository, created the project."`
+	UpdatedAt     time.Time       `json:"updated_at" doc:"When a setting of the project last changed."`
 }
 
 // ProjectDeletion is the preview of a project's deletion.
 type ProjectDeletion struct {
-	Project Project `json:"project"`
-	// OpenTasks prevent the deletion: they have not ended, or their sandbox still exists.
-	OpenTasks []OpenTask `json:"open_tasks" nullable:"false"`
-	// Credentials are the kinds of the project's own credentials. They are deleted.
-	Credentials []string `json:"credentials" nullable:"false"`
-	Tasks       int      `json:"tasks"`   // they stay, with their events, receipts and costs
-	Tickets     int      `json:"tickets"` // they stay
+	Project     Project    `json:"project" doc:"Project that would be deleted."`
+	OpenTasks   []OpenTask `json:"open_tasks" nullable:"false" doc:"Tasks that prevent the deletion, oldest first: not ended, or with a sandbox that still exists."`
+	Credentials []string   `json:"credentials" nullable:"false" doc:"Kinds of the project's own credentials, which the deletion removes."`
+	Tasks       int        `json:"tasks" doc:"Number of tasks. The deletion keeps them with their events, receipts and costs."`
+	Tickets     int        `json:"tickets" doc:"Number of tickets. The deletion keeps them."`
 }
 
 // OpenTask names a task that prevents a deletion.
 type OpenTask struct {
-	ID     string      `json:"id"`
-	Title  string      `json:"title"`
-	Status task.Status `json:"status"`
+	ID     string      `json:"id" doc:"Task ID, a UUID."`
+	Title  string      `json:"title" doc:"What the task is about, in one line."`
+	Status task.Status `json:"status" doc:"Current status. A final one: a sandbox of the task is still being deleted."`
 }
 
 // ProjectPause is what is asked of a project as a whole.
@@ -105,17 +104,15 @@ func NumberedName(name string, n int) string {
 
 // Halt is the body of POST /api/v1/projects/{id}/pause and resume.
 type Halt struct {
-	Now    bool   `json:"now,omitempty" doc:"Pause only: stop what is at work too; its work is saved, and resume lets it go on"`
-	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the tasks later"`
+	Now    bool   `json:"now,omitempty" doc:"Pause only: suspend running tasks too; their work is saved, and resume continues them. Default: false."`
+	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, recorded with each task that is suspended or resumed. Default: a fixed text."`
 }
 
 // Halted is its answer.
 type Halted struct {
-	Project Project `json:"project"`
-	// TaskIDs are the tasks at work that were asked to stop, or those stopped ones that were asked to go on.
-	TaskIDs []string `json:"task_ids" nullable:"false"`
-	// AllPaused says that no task of anybody begins, whatever the project says: omoi runs with ORCHESTRATOR_ENABLED=false.
-	AllPaused bool `json:"all_paused"`
+	Project   Project  `json:"project" doc:"The project after the change."`
+	TaskIDs   []string `json:"task_ids" nullable:"false" doc:"Running tasks that were asked to suspend, or suspended tasks that were asked to resume. Empty: none."`
+	AllPaused bool     `json:"all_paused" doc:"true: no task of any project starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
 // PauseProject lets no task of a project begin; with now those at work are stopped too.
@@ -130,20 +127,20 @@ func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted,
 
 // Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
 type Organization struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Plan     string `json:"plan"`                 // free, pro, lifetime, team, enterprise or unlimited
-	MaxSlots *int   `json:"max_concurrent_tasks"` // a limit of its own, which goes before the plan's; null: none
-	Limit    *int   `json:"limit"`                // what binds; null: nothing does
-	AtWork   int    `json:"at_work"`              // tasks that hold a slot
-	Waiting  int    `json:"waiting"`              // tasks that wait for one, or for something else
-	Paused   bool   `json:"paused"`
+	ID       string `json:"id" doc:"Organization ID, a UUID."`
+	Name     string `json:"name" doc:"Name, unique in the installation."`
+	Plan     string `json:"plan" doc:"Tier with its concurrency limit: free 1, pro 3, lifetime 5, team 10, enterprise and unlimited none."`
+	MaxSlots *int   `json:"max_concurrent_tasks" doc:"Concurrency limit of the organization itself, which precedes that of its plan. null: by plan; 0: no task starts."`
+	Limit    *int   `json:"limit" doc:"Concurrency limit in effect: max_concurrent_tasks, else that of the plan. null: none."`
+	AtWork   int    `json:"at_work" doc:"Number of tasks that hold a slot, from admission until publish ends."`
+	Waiting  int    `json:"waiting" doc:"Number of queued tasks, including tasks that wait for a dependency, a budget or a resume."`
+	Paused   bool   `json:"paused" doc:"true: no task starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
 // OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
 type OrganizationPatch struct {
-	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"free, pro, lifetime, team, enterprise or unlimited"`
-	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"A limit of its own, which goes before the plan's; -1: none"`
+	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"New tier. Absent: unchanged."`
+	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"New concurrency limit of the organization itself. -1 removes the limit; absent: unchanged."`
 }
 
 // Organizations returns the caller's own; all of them for admins of the installation.

@@ -120,7 +120,7 @@ func (c *Client) WriteTranscript(ctx context.Context, taskID, runID string, w io
 
 // Webhook is what every webhook of GitHub has; each event has more.
 type Webhook struct {
-	Action string `json:"action,omitempty" doc:"What happened to the thing that the event is called after"`
+	Action string `json:"action,omitempty" doc:"What happened to the subject of the event, for example completed or submitted. Other fields depend on the event, as GitHub documents them."`
 }
 
 // TaskFeedback returns what was said from outside of the pull request of a task, and what was done about it.

@@ -9,23 +9,21 @@ import (
 
 // Ticket is a piece of work that a person wants; one or more tasks belong to it.
 type Ticket struct {
-	ID          string          `json:"id"`
-	ProjectID   string          `json:"project_id"`
-	Title       string          `json:"title"`
-	Description string          `json:"description"`
-	TicketType  string          `json:"ticket_type"`
-	PhaseID     string          `json:"phase_id"`
-	Status      string          `json:"status"`      // by its tasks: backlog, analyzing, building, building-done, testing, done
-	Blocked     bool            `json:"is_blocked"`  // one of them has failed, or waits for one that did
-	BlockedWhy  string          `json:"blocked_why"` // which task blocks it, and why that failed; empty: it is not blocked
-	Priority    string          `json:"priority"`
-	Context     json.RawMessage `json:"context"`
-	CreatedAt   time.Time       `json:"created_at"`
-	UpdatedAt   time.Time       `json:"updated_at"`
-	// TaskIDs are its tasks, oldest first; the first one is made with the ticket.
-	TaskIDs []string `json:"task_ids" nullable:"false"`
-	// OfCheck: it has no tasks but those of omoi check. Lists for people leave it out.
-	OfCheck bool `json:"of_check"`
-	// Diagnosis is the newest that was made of the ticket itself; null: its tasks have not failed again and again.
-	Diagnosis *explain.Diagnosis `json:"diagnosis"`
+	ID          string `json:"id" doc:"Ticket ID, a UUID."`
+	ProjectID   string `json:"project_id" doc:"ID of the project that owns the ticket."`
+	Title       string `json:"title" doc:"What the user wants, in one line."`
+	Description string `json:"description" doc:"What the user wants, in full. The first task was created with the same text."`
+	TicketType  string `json:"ticket_type" doc:"Kind of change, which decides the prefix of branch names. More values may be added."`
+	PhaseID     string `json:"phase_id" doc:"Phase, which only users change. More values may be added."`
+	Status      string `json:"status" doc:"Progress, derived from the statuses of the tasks. More values may be added."`
+	Blocked     bool   `json:"is_blocked" doc:"true: a task of the ticket failed, or waits for a task that failed or was cancelled."`
+	BlockedWhy  string `json:"blocked_why" doc:"Sentence that names the blocking task and its failure. Empty: not blocked."`
+	Priority    string `json:"priority" doc:"Urgency, which the first task took over when it was created. More values may be added."`
+
+	Context   json.RawMessage    `json:"context" doc:"Object of a user, which omoi stores and returns unchanged. Default: empty."`
+	CreatedAt time.Time          `json:"created_at" doc:"When the ticket and its first task were created."`
+	UpdatedAt time.Time          `json:"updated_at" doc:"When a field of the ticket itself last changed; changes of its tasks do not count."`
+	TaskIDs   []string           `json:"task_ids" nullable:"false" doc:"IDs of the tasks of the ticket, oldest first."`
+	OfCheck   bool               `json:"of_check" doc:"true: all tasks of the ticket were created by the command omoi check."`
+	Diagnosis *explain.Diagnosis `json:"diagnosis" doc:"Newest diagnosis of the ticket as a whole, made when its tasks keep failing. null: none."`
 }

@@ -94,7 +94,7 @@ type TaskFilter struct {
 
 // ReasonRequest is the body of cancel, fail and retry.
 type ReasonRequest struct {
-	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the people who look at the task later"`
+	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, shown to users who read the task later. Default: a fixed text."`
 }
 
 // ReviewRequest is the body of POST /api/v1/tasks/{id}/verdict.
@@ -121,55 +121,53 @@ type EventPage struct {
 
 // NewProject is the body of POST /api/v1/projects.
 type NewProject struct {
-	Name          string          `json:"name,omitempty" doc:"1 to 255 characters; default: from the repository"`
-	Description   string          `json:"description,omitempty"`
-	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one"`
-	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Default: ask the repository"`
-	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Default: MAX_CONCURRENT_TASKS_PER_PROJECT, which is 5"`
-	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false holds back tasks that omoi made itself; default true"`
-	Settings      json.RawMessage `json:"settings,omitempty" doc:"An object of the caller's own; validate, true or false, says whether the work of its tasks is validated"`
-	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; default none"`
-	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; default 900"`
-	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing (default), tell the agent at work, or start a task too where none is"`
+	Name          string          `json:"name,omitempty" maxLength:"255" doc:"Name, 1 to 255 bytes. Default: from repo, numbered if another project has the name."`
+	Description   string          `json:"description,omitempty" doc:"Text about the project, at most 64 KiB. Default: none."`
+	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository: owner/name or URL on GitHub, or the absolute path of a local one. Default: none; then name is required."`
+	DefaultBranch string          `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target. Default: as the repository says."`
+	MaxSlots      *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"Concurrency limit; 0: no task starts. Default: task.max_concurrent_per_project, which is 5 unless configured."`
+	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Default: true."`
+	Settings      json.RawMessage `json:"settings,omitempty" doc:"Object of the user. omoi reads validate (boolean: validate the work of tasks) and model_prices (text: model=input/output in USD per million tokens, comma-separated)."`
+	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent, at most 20000 bytes. Default: none."`
+	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout. Default, and 0: 900."`
+	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none (default); message, the running agent is informed; revise, a task is created too if no agent runs."`
 }
 
 // ProjectPatch is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
 type ProjectPatch struct {
-	Name          *string `json:"name,omitempty"`
-	Description   *string `json:"description,omitempty"`
-	DefaultBranch *string `json:"default_branch,omitempty" maxLength:"255"`
-	MaxSlots      *int    `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000"`
-	Paused        *bool   `json:"paused,omitempty"`
-	Autonomous    *bool   `json:"autonomous_execution_enabled,omitempty"`
-	// AgentsMayMessage lets the agents of the project write to each other.
-	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true lets the agents of the project write to each other; default false"`
-	AutoSteering     OptionalBool    `json:"auto_steering,omitzero" nullable:"true" doc:"true lets the guardian speak to the agents of the project, interrupt and replace them; false lets it only take notes; null: as the installation says, which is the default"`
-	OnFeedback       *feedback.Mode  `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"What is done about reviews and failed checks of its pull requests: nothing, tell the agent at work, or start a task too where none is"`
-	Settings         json.RawMessage `json:"settings,omitempty"`
-	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before its agent; empty for none"`
-	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Seconds that it may take, at most the limit of a tool; 0 for the default, which is 900"`
+	Name             *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
+	Description      *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
+	DefaultBranch    *string         `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target; empty: as the repository says. Absent: unchanged."`
+	MaxSlots         *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"New concurrency limit; 0: no task starts. Absent: unchanged."`
+	Paused           *bool           `json:"paused,omitempty" doc:"true: admit no task; false: admit tasks again, while tasks that pause suspended wait for resume. Absent: unchanged."`
+	Autonomous       *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Absent: unchanged."`
+	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true: agents of the project may send messages to each other. Absent: unchanged."`
+	AutoSteering     OptionalBool    `json:"auto_steering,omitzero" nullable:"true" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering. Absent: unchanged."`
+	OnFeedback       *feedback.Mode  `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs. Absent: unchanged."`
+	Settings         json.RawMessage `json:"settings,omitempty" doc:"Object that replaces all settings. omoi reads validate and model_prices. Absent: unchanged."`
+	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent; empty: none. Absent: unchanged."`
+	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
 }
 
 // TicketPatch is the body of PATCH /api/v1/tickets/{id}.
 type TicketPatch struct {
-	PhaseID string `json:"phase_id" maxLength:"50" doc:"The phase that it moves to; 409 names those that may follow its own"`
+	PhaseID string `json:"phase_id" doc:"New phase. 409 names the phases that may follow the current one."`
 }
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
 type NewTicket struct {
-	ProjectID           string          `json:"project_id,omitempty" doc:"An existing project"`
-	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or made"`
-	Title               string          `json:"title,omitempty"`
-	Description         string          `json:"description,omitempty"`
-	TicketType          string          `json:"ticket_type,omitempty" doc:"feature (default), bug, refactor, docs, test, chore or release"`
-	PhaseID             string          `json:"phase_id,omitempty" maxLength:"50"`
-	Priority            string          `json:"priority,omitempty" doc:"CRITICAL, HIGH, MEDIUM (default) or LOW"`
-	Context             json.RawMessage `json:"context,omitempty" doc:"An object of the caller's own"`
-	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"Whether a ticket about work that is open in the project is refused with 409; default: yes"`
-	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"How alike it must be for that; default 0.55"`
-	ForceCreate         bool            `json:"force_create,omitempty" doc:"Make it all the same"`
-	// Task holds settings of the first task; its place, title and description come from the ticket.
-	Task *FirstTask `json:"task,omitempty"`
+	ProjectID           string          `json:"project_id,omitempty" doc:"ID of an existing project. Exactly one of project_id and repo is required."`
+	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository whose project is found or created: owner/name or URL on GitHub, or the absolute path of a local one."`
+	Title               string          `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Default: from the description."`
+	Description         string          `json:"description,omitempty" doc:"What is wanted, in full; at most 64 KiB. Default: the title."`
+	TicketType          string          `json:"ticket_type,omitempty" doc:"Kind of change, which decides the prefix of branch names. Default: feature."`
+	PhaseID             string          `json:"phase_id,omitempty" doc:"Phase of the ticket and of its first task. Default: PHASE_IMPLEMENTATION."`
+	Priority            string          `json:"priority,omitempty" doc:"Urgency of the ticket and of its first task. Default: MEDIUM."`
+	Context             json.RawMessage `json:"context,omitempty" doc:"Object of the user, which omoi stores and returns unchanged. Default: empty."`
+	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"true: 409 if an open task of the project is about the same work. Default: true."`
+	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Similarity, 0 to 1, from which work is a duplicate. Default: 0.55."`
+	ForceCreate         bool            `json:"force_create,omitempty" doc:"Create the ticket even if a duplicate is open. Default: false."`
+	Task                *FirstTask      `json:"task,omitempty" doc:"Settings of the first task; project, title, description, phase and priority are those of the ticket."`
 }
 
 // FirstTask holds the settings of the task that a new ticket brings with it.
@@ -193,30 +191,28 @@ type DependencyCycle struct {
 
 // NewKey is the body of POST /api/v1/auth/api-keys.
 type NewKey struct {
-	Name      string     `json:"name" minLength:"1" maxLength:"100"`
-	Scopes    []string   `json:"scopes,omitempty" doc:"read, write, admin; each includes those before it; default write"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Default: never"`
-	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key speaks, made if need be; default: the caller"`
+	Name      string     `json:"name" minLength:"1" maxLength:"100" doc:"Label that tells keys apart, in one line."`
+	Scopes    []string   `json:"scopes,omitempty" doc:"What the key permits; each scope includes those before it. Default: write."`
+	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Future time in RFC 3339 from which the key is rejected. Default: never."`
+	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key acts, created if missing. Default: the caller."`
 }
 
 // MadeKey is a new API key; Secret is shown this once.
 type MadeKey struct {
 	Key
-	Secret string `json:"secret"`
+	Secret string `json:"secret" doc:"The key to send as X-API-Key or as bearer token. No other answer contains it."`
 }
 
 // Info describes the server.
 type Info struct {
-	Version       string `json:"version"`
-	TemporalUIURL string `json:"temporal_ui_url"` // empty: not known
-	Namespace     string `json:"temporal_namespace"`
-	Open          bool   `json:"open"`     // no login is asked for
-	Protocol      int    `json:"protocol"` // newest version that agents may speak
-	// Agents and Sandboxes are what works here now, preferred ones first. DefaultAgent is the agent of tasks that name
-	// none; empty: none of Agents is.
-	Agents       []string `json:"agents" nullable:"false"`
-	DefaultAgent string   `json:"default_agent"`
-	Sandboxes    []string `json:"sandboxes" nullable:"false"`
+	Version       string   `json:"version" doc:"Version of the server's binary."`
+	TemporalUIURL string   `json:"temporal_ui_url" doc:"Base URL of the Temporal Web UI, for links. Empty: not configured."`
+	Namespace     string   `json:"temporal_namespace" doc:"Temporal namespace that holds the workflows of the installation."`
+	Open          bool     `json:"open" doc:"true: authentication is disabled, and requests need no credential."`
+	Protocol      int      `json:"protocol" doc:"Newest version of the agent protocol that the server supports."`
+	Agents        []string `json:"agents" nullable:"false" doc:"Agent runtimes that new tasks can use now, preferred ones first."`
+	DefaultAgent  string   `json:"default_agent" doc:"Agent runtime of tasks that name none. Empty: every task must name one."`
+	Sandboxes     []string `json:"sandboxes" nullable:"false" doc:"Sandbox providers that new tasks can use now, the default first."`
 }
 
 // Dependency is the state of something that the server needs.
@@ -230,8 +226,8 @@ type Dependency struct {
 
 // Readiness is the answer of /readyz.
 type Readiness struct {
-	Ready        bool         `json:"ready"`
-	Dependencies []Dependency `json:"dependencies" nullable:"false"`
+	Ready        bool         `json:"ready" doc:"true: every required dependency works. false comes with status 503."`
+	Dependencies []Dependency `json:"dependencies" nullable:"false" doc:"Result of each check, in a fixed order."`
 }
 
 // MessageInterrupt is a message type of [CreateMessageRequest].
@@ -284,26 +280,24 @@ type Acknowledged struct {
 
 // Problem is the body of every error: RFC 9457.
 type Problem struct {
-	Type     string          `json:"type,omitempty"`
-	Title    string          `json:"title"`
-	Status   int             `json:"status"`
-	Detail   string          `json:"detail"`
-	Code     task.Kind       `json:"code"`
-	Instance string          `json:"instance,omitempty"` // request id
-	Errors   []ProblemDetail `json:"errors,omitempty"`
-	// Acknowledged is set on a gap in a batch: 1..Acknowledged are stored.
-	Acknowledged *int64 `json:"acknowledged,omitempty"`
-	// MessageID is set where a message is stored and refused: its receipt.
-	MessageID string `json:"message_id,omitempty"`
-	// Duplicates is set where work like that which was asked for is open.
-	Duplicates *DuplicateReport `json:"duplicates,omitempty"`
+	Type     string          `json:"type,omitempty" doc:"Address of the entry of code in the list of errors."`
+	Title    string          `json:"title" doc:"Standard text of the HTTP status."`
+	Status   int             `json:"status" doc:"HTTP status of the answer, repeated."`
+	Detail   string          `json:"detail" doc:"What failed and why, for users. Clients decide by code, never by this text."`
+	Code     task.Kind       `json:"code" doc:"Stable identifier of the kind of error, for clients. More values may be added."`
+	Instance string          `json:"instance,omitempty" doc:"ID of the request, which the server's log contains too."`
+	Errors   []ProblemDetail `json:"errors,omitempty" doc:"Values of the request that are at fault. Absent: no single value is."`
+
+	Acknowledged *int64           `json:"acknowledged,omitempty" doc:"Batches of events with a gap only: events 1 to this number of the spool are stored; continue with the next."`
+	MessageID    string           `json:"message_id,omitempty" doc:"Rejected messages only: ID of the stored message, whose delivery status can be read."`
+	Duplicates   *DuplicateReport `json:"duplicates,omitempty" doc:"Rejected duplicates only: open tasks about the same work."`
 }
 
 // ProblemDetail names one fault of a request.
 type ProblemDetail struct {
-	Location string `json:"location"` // body.title, query.limit, path.id, header.Idempotency-Key
-	Message  string `json:"message"`
-	Value    any    `json:"value,omitempty"`
+	Location string `json:"location" doc:"Place of the value: body.title, query.limit, path.id or header.Idempotency-Key, for example."`
+	Message  string `json:"message" doc:"What is wrong with the value, and what is expected."`
+	Value    any    `json:"value,omitempty" doc:"The rejected value. Absent: longer than 100 characters, an object or a list."`
 }
 
 // States of a [Dependency].
@@ -315,6 +309,6 @@ const (
 
 // Health is the answer of /health and /healthz.
 type Health struct {
-	Status  string `json:"status"`
-	Version string `json:"version"`
+	Status  string `json:"status" doc:"Always ok: the process answers requests."`
+	Version string `json:"version" doc:"Version of the server's binary."`
 }

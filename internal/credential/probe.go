@@ -16,10 +16,10 @@ import (
 
 // Trial is what a test of a credential found.
 type Trial struct {
-	Kind  string `json:"kind"`
-	Scope string `json:"scope" doc:"Whose it is: user, project, organization, app, installation"`
-	State string `json:"state" doc:"good, refused, unreachable, or unknown: what was asked says nothing"`
-	Says  string `json:"says" doc:"What was found, and the next step"`
+	Kind  string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
+	Scope string `json:"scope" doc:"Owner of the tested credential. More values may be added."`
+	State string `json:"state" doc:"good: accepted; refused: rejected by the provider; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
+	Says  string `json:"says" doc:"What the provider answered, and the next step."`
 }
 
 // What a test finds, beside [StateGood].

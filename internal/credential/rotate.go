@@ -8,11 +8,11 @@ import (
 
 // Rotation is what became of a rotation.
 type Rotation struct {
-	KeyID      string   `json:"key_id" doc:"The key under which all are that could be read"`
-	Rotated    int      `json:"rotated"`
-	Envs       int      `json:"task_envs" doc:"Tasks whose env was encrypted again, or for the first time"`
-	Unreadable int      `json:"unreadable" doc:"Those whose key this server does not have"`
-	Missing    []string `json:"missing_keys" nullable:"false" doc:"The ids of the keys that they need"`
+	KeyID      string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
+	Rotated    int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
+	Envs       int      `json:"task_envs" doc:"Number of tasks whose env was encrypted or re-encrypted."`
+	Unreadable int      `json:"unreadable" doc:"Number of credentials and task envs that could not be decrypted and stay as they are."`
+	Missing    []string `json:"missing_keys" nullable:"false" doc:"IDs of the keys that the undecryptable ones need. Empty: none."`
 }
 
 // Rotate encrypts every credential of the installation, and the env of every task, under the first key. What somebody sets meanwhile is under

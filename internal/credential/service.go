@@ -39,16 +39,16 @@ func New(cfg Config, ring *Ring, store Store) *Service {
 
 // Summary is a credential without its secret.
 type Summary struct {
-	Kind      string     `json:"kind"`
-	Scope     string     `json:"scope" doc:"user: your own; project, organization: of all in it; app: the GitHub App of the server's configuration; installation: the rest of that"`
-	ProjectID string     `json:"project_id,omitempty"`
-	Masked    string     `json:"masked" doc:"The end of the secret, enough to tell two apart"`
-	BaseURL   string     `json:"base_url,omitempty"`
-	Bearer    bool       `json:"bearer,omitempty"`
-	State     string     `json:"state" doc:"good, or unreadable: the key that it is encrypted with is missing"`
-	KeyID     string     `json:"key_id,omitempty" doc:"The key that it is encrypted with"`
-	UpdatedAt *time.Time `json:"updated_at,omitempty"`
-	UsedAt    *time.Time `json:"used_at,omitempty" doc:"When a task was given it last"`
+	Kind      string     `json:"kind" doc:"What the credential is for: anthropic, claude_oauth, github, or another model provider. More values may be added."`
+	Scope     string     `json:"scope" doc:"Owner: user is the caller; app, the GitHub App of the configuration; installation, the rest of the configuration. More values may be added."`
+	ProjectID string     `json:"project_id,omitempty" doc:"ID of the owning project. Absent: the scope is not project."`
+	Masked    string     `json:"masked" doc:"End of the secret, to tell two apart; of the scope app, the App's name. Empty: the secret cannot be decrypted."`
+	BaseURL   string     `json:"base_url,omitempty" doc:"URL of a compatible endpoint. Absent: the model provider's own."`
+	Bearer    bool       `json:"bearer,omitempty" doc:"true: the key is sent as Authorization: Bearer. Absent: no."`
+	State     string     `json:"state" doc:"unreadable: the server lacks the key that encrypts the credential, which must be set again. More values may be added."`
+	KeyID     string     `json:"key_id,omitempty" doc:"ID of the server's key that encrypts the credential. Absent: configured, not stored."`
+	UpdatedAt *time.Time `json:"updated_at,omitempty" doc:"When a user last set the credential. Absent: configured, not stored."`
+	UsedAt    *time.Time `json:"used_at,omitempty" doc:"When a task last received the credential, exact to a minute. Absent: never, or not stored."`
 	Models
 }
 
