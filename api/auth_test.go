@@ -93,7 +93,7 @@ func TestKeysEnd(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, w.call(http.MethodDelete, keys+"/"+made.ID, nil, authorization, admin).status)
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret).refused(http.StatusUnauthorized, "")
 	w.call(http.MethodDelete, keys+"/7", nil, authorization, admin).refused(http.StatusNotFound, "")
-	w.call(http.MethodPost, keys, `{"name":"x","scopes":["root"]}`, authorization, admin).refused(422, "body.scopes")
+	w.call(http.MethodPost, keys, `{"name":"x","scopes":["root"]}`, authorization, admin).refused(422, "body.scopes[0]")
 	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"2001-01-01T00:00:00Z"}`, authorization, admin).
 		refused(422, "body.expires_at")
 	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"9999-12-31T23:59:59-12:00"}`, authorization, admin).

@@ -43,10 +43,6 @@ const (
 
 func modes() []string { return []string{modeExploration, modeImplementation, modeValidation} }
 
-func ticketTypes() []string {
-	return []string{"feature", "bug", "refactor", "docs", "test", "chore", "release"}
-}
-
 // modeOf is the mode of a task type, unless the caller names another.
 func modeOf(taskType string) string {
 	switch taskType {

@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -31,11 +29,6 @@ func (a *API) createKey(ctx context.Context, in *bodyIn[client.NewKey]) (*bodyOu
 	made.User = cmp.Or(made.User, callerOf(ctx).userName)
 	if len(made.Scopes) == 0 {
 		made.Scopes = []string{string(accessWrite)}
-	}
-	for _, scope := range made.Scopes {
-		if !slices.Contains(scopes(), scope) {
-			return nil, task.Invalid("scopes", "The scope %q is not one of %s.", clip(scope), strings.Join(scopes(), ", "))
-		}
 	}
 	if made.ExpiresAt != nil {
 		var err error

@@ -44,10 +44,5 @@ func (a *API) patchOrganization(
 		return nil, task.Errorf(task.CodeForbidden,
 			"Plans are changed by admins of the installation. Next: ask the one who runs it")
 	}
-	if in.Body.Plan != nil {
-		if _, err := oneOf("plan", *in.Body.Plan, "", task.Plans()); err != nil {
-			return nil, err
-		}
-	}
 	return body(a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body))
 }

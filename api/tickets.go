@@ -38,10 +38,9 @@ func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.NewTas
 	if err != nil {
 		return d, err
 	}
-	var errs [2]error
-	d.Ticket.TicketType, errs[0] = oneOf("ticket_type", in.TicketType, "feature", ticketTypes())
-	d.Ticket.Context, errs[1] = checkObject("context", in.Context)
-	return d, cmp.Or(errs[:]...)
+	d.Ticket.TicketType = cmp.Or(in.TicketType, d.Ticket.TicketType)
+	d.Ticket.Context, err = checkObject("context", in.Context)
+	return d, err
 }
 
 func firstTask(in client.NewTicket) client.CreateTaskRequest {

@@ -10,7 +10,7 @@ type Key struct {
 	User           string     `json:"user" doc:"Name of the user for whom the key acts."`
 	Name           string     `json:"name" doc:"Label that was chosen when the key was created."`
 	Prefix         string     `json:"prefix" doc:"First 16 characters of the secret; given: the secret was chosen by an operator."`
-	Scopes         []string   `json:"scopes" nullable:"false" doc:"What the key permits; each scope includes those before it. More values may be added."`
+	Scopes         []string   `json:"scopes" nullable:"false" enum:"read,write,admin" doc:"What the key permits; each scope includes those before it. More values may be added."`
 	CreatedAt      time.Time  `json:"created_at" doc:"When a user or the configuration created the key."`
 	LastUsedAt     *time.Time `json:"last_used_at" doc:"Last request with the key, exact to a minute. null: never used."`
 	ExpiresAt      *time.Time `json:"expires_at" doc:"From then on requests with the key are answered with 401. null: never."`

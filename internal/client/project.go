@@ -46,7 +46,7 @@ type Project struct {
 	AgentsMessage  bool   `json:"agents_may_message" doc:"true: agents of the project may send messages to each other."`
 	AutoSteering   *bool  `json:"auto_steering" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering."`
 
-	OnFeedback    feedback.Mode   `json:"on_feedback" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs."`
+	OnFeedback    feedback.Mode   `json:"on_feedback" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs. More values may be added."`
 	Settings      json.RawMessage `json:"settings" doc:"Object of a user. omoi reads validate (boolean) and model_prices (text), and keeps other keys."`
 	Setup         string          `json:"setup" doc:"Shell command that runs in each sandbox before the agent. Empty: none."`
 	SetupTimeoutS int             `json:"setup_timeout_s" doc:"Time limit of setup in seconds, at most task.tool_timeout. 0: 900."`
@@ -129,7 +129,7 @@ func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted,
 type Organization struct {
 	ID       string `json:"id" doc:"Organization ID, a UUID."`
 	Name     string `json:"name" doc:"Name, unique in the installation."`
-	Plan     string `json:"plan" doc:"Tier with its concurrency limit: free 1, pro 3, lifetime 5, team 10, enterprise and unlimited none."`
+	Plan     string `json:"plan" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"Tier with its concurrency limit: free 1, pro 3, lifetime 5, team 10, enterprise and unlimited none. More values may be added."`
 	MaxSlots *int   `json:"max_concurrent_tasks" doc:"Concurrency limit of the organization itself, which precedes that of its plan. null: by plan; 0: no task starts."`
 	Limit    *int   `json:"limit" doc:"Concurrency limit in effect: max_concurrent_tasks, else that of the plan. null: none."`
 	AtWork   int    `json:"at_work" doc:"Number of tasks that hold a slot, from admission until publish ends."`
@@ -139,7 +139,7 @@ type Organization struct {
 
 // OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
 type OrganizationPatch struct {
-	Plan     *string `json:"plan,omitempty" nullable:"false" doc:"New tier. Absent: unchanged."`
+	Plan     *string `json:"plan,omitempty" nullable:"false" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"New tier. Absent: unchanged."`
 	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"New concurrency limit of the organization itself. -1 removes the limit; absent: unchanged."`
 }
 

@@ -151,7 +151,7 @@ type ProjectPatch struct {
 
 // TicketPatch is the body of PATCH /api/v1/tickets/{id}.
 type TicketPatch struct {
-	PhaseID string `json:"phase_id" doc:"New phase. 409 names the phases that may follow the current one."`
+	PhaseID string `json:"phase_id" enum:"PHASE_BACKLOG,PHASE_REQUIREMENTS,PHASE_DESIGN,PHASE_IMPLEMENTATION,PHASE_TESTING,PHASE_DEPLOYMENT,PHASE_DONE,PHASE_BLOCKED" doc:"New phase. 409 names the phases that may follow the current one."`
 }
 
 // NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
@@ -160,9 +160,9 @@ type NewTicket struct {
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository whose project is found or created: owner/name or URL on GitHub, or the absolute path of a local one."`
 	Title               string          `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Default: from the description."`
 	Description         string          `json:"description,omitempty" doc:"What is wanted, in full; at most 64 KiB. Default: the title."`
-	TicketType          string          `json:"ticket_type,omitempty" doc:"Kind of change, which decides the prefix of branch names. Default: feature."`
-	PhaseID             string          `json:"phase_id,omitempty" doc:"Phase of the ticket and of its first task. Default: PHASE_IMPLEMENTATION."`
-	Priority            string          `json:"priority,omitempty" doc:"Urgency of the ticket and of its first task. Default: MEDIUM."`
+	TicketType          string          `json:"ticket_type,omitempty" enum:"feature,bug,refactor,docs,test,chore,release" doc:"Kind of change, which decides the prefix of branch names. Default: feature."`
+	PhaseID             string          `json:"phase_id,omitempty" enum:"PHASE_BACKLOG,PHASE_REQUIREMENTS,PHASE_DESIGN,PHASE_IMPLEMENTATION,PHASE_TESTING,PHASE_DEPLOYMENT,PHASE_DONE,PHASE_BLOCKED" doc:"Phase of the ticket and of its first task. Default: PHASE_IMPLEMENTATION."`
+	Priority            string          `json:"priority,omitempty" enum:"CRITICAL,HIGH,MEDIUM,LOW" doc:"Urgency of the ticket and of its first task. Default: MEDIUM."`
 	Context             json.RawMessage `json:"context,omitempty" doc:"Object of the user, which omoi stores and returns unchanged. Default: empty."`
 	CheckDuplicates     *bool           `json:"check_duplicates,omitempty" doc:"true: 409 if an open task of the project is about the same work. Default: true."`
 	SimilarityThreshold *float64        `json:"similarity_threshold,omitempty" minimum:"0" maximum:"1" doc:"Similarity, 0 to 1, from which work is a duplicate. Default: 0.55."`
@@ -192,7 +192,7 @@ type DependencyCycle struct {
 // NewKey is the body of POST /api/v1/auth/api-keys.
 type NewKey struct {
 	Name      string     `json:"name" minLength:"1" maxLength:"100" doc:"Label that tells keys apart, in one line."`
-	Scopes    []string   `json:"scopes,omitempty" doc:"What the key permits; each scope includes those before it. Default: write."`
+	Scopes    []string   `json:"scopes,omitempty" enum:"read,write,admin" doc:"What the key permits; each scope includes those before it. Default: write."`
 	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Future time in RFC 3339 from which the key is rejected. Default: never."`
 	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key acts, created if missing. Default: the caller."`
 }
@@ -309,6 +309,6 @@ const (
 
 // Health is the answer of /health and /healthz.
 type Health struct {
-	Status  string `json:"status" doc:"Always ok: the process answers requests."`
+	Status  string `json:"status" enum:"ok" doc:"Always ok: the process answers requests."`
 	Version string `json:"version" doc:"Version of the server's binary."`
 }

@@ -17,8 +17,8 @@ import (
 // Trial is what a test of a credential found.
 type Trial struct {
 	Kind  string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
-	Scope string `json:"scope" doc:"Owner of the tested credential. More values may be added."`
-	State string `json:"state" doc:"good: accepted; refused: rejected by the provider; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
+	Scope string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
+	State string `json:"state" enum:"good,refused,unreachable,unknown" doc:"good: accepted; refused: rejected by the provider; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
 	Says  string `json:"says" doc:"What the provider answered, and the next step."`
 }
 

@@ -40,12 +40,12 @@ func New(cfg Config, ring *Ring, store Store) *Service {
 // Summary is a credential without its secret.
 type Summary struct {
 	Kind      string     `json:"kind" doc:"What the credential is for: anthropic, claude_oauth, github, or another model provider. More values may be added."`
-	Scope     string     `json:"scope" doc:"Owner: user is the caller; app, the GitHub App of the configuration; installation, the rest of the configuration. More values may be added."`
+	Scope     string     `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner: user is the caller; app, the GitHub App of the configuration; installation, the rest of the configuration. More values may be added."`
 	ProjectID string     `json:"project_id,omitempty" doc:"ID of the owning project. Absent: the scope is not project."`
 	Masked    string     `json:"masked" doc:"End of the secret, to tell two apart; of the scope app, the App's name. Empty: the secret cannot be decrypted."`
 	BaseURL   string     `json:"base_url,omitempty" doc:"URL of a compatible endpoint. Absent: the model provider's own."`
 	Bearer    bool       `json:"bearer,omitempty" doc:"true: the key is sent as Authorization: Bearer. Absent: no."`
-	State     string     `json:"state" doc:"unreadable: the server lacks the key that encrypts the credential, which must be set again. More values may be added."`
+	State     string     `json:"state" enum:"good,unreadable" doc:"unreadable: the server lacks the key that encrypts the credential, which must be set again. More values may be added."`
 	KeyID     string     `json:"key_id,omitempty" doc:"ID of the server's key that encrypts the credential. Absent: configured, not stored."`
 	UpdatedAt *time.Time `json:"updated_at,omitempty" doc:"When a user last set the credential. Absent: configured, not stored."`
 	UsedAt    *time.Time `json:"used_at,omitempty" doc:"When a task last received the credential, exact to a minute. Absent: never, or not stored."`

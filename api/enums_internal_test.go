@@ -1,0 +1,43 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// Tags of Go hold the values of an enum once more.
+func TestEnumsOfTheDocument_AreThoseOfTheDomain(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	var doc struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct {
+					Enum  []string `json:"enum"`
+					Items struct {
+						Enum []string `json:"enum"`
+					} `json:"items"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(content, &doc))
+	for schema, fields := range map[string]map[string][]string{
+		"Organization":      {"plan": task.Plans()},
+		"OrganizationPatch": {"plan": task.Plans()},
+		"Ticket":            {"phase_id": phases(), "priority": priorities()},
+		"NewTicket":         {"phase_id": phases(), "priority": priorities()},
+		"TicketPatch":       {"phase_id": phases()},
+	} {
+		for field, want := range fields {
+			require.Equal(t, want, doc.Components.Schemas[schema].Properties[field].Enum, "%s.%s", schema, field)
+		}
+	}
+	require.Equal(t, scopes(), doc.Components.Schemas["NewKey"].Properties["scopes"].Items.Enum)
+}
