@@ -36,7 +36,7 @@ func TestAgentID_NamesItsSandbox(t *testing.T) {
 		authorization, "Bearer "+w.ring.Mint(writer)), http.StatusOK)
 	require.Equal(t, peer, said.SandboxID)
 
-	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"},
+	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.CreateProjectRequest{Name: "other"},
 		authorization, admin), http.StatusCreated)
 	ok[client.GuardianAction](w.call(http.MethodPost, guardianRoutes+"/intervention/reallocate",
 		`{"from_agent_id": "agent-7", "to_agent_id": "`+other.ID+`", "reason": "r", "capacity": 1}`, authorization, admin), http.StatusOK)

@@ -64,7 +64,7 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
 	unnamed := client.CreateTaskRequest{Repo: goodRepo, Title: "x"}
-	ticket := client.NewTicket{Repo: goodRepo, Title: "x"}
+	ticket := client.CreateTicketRequest{Repo: goodRepo, Title: "x"}
 	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
 	require.Equal(t, task.CodeConflict, refused.Code)
 	require.Contains(t, refused.Detail, "claude: There is no program. Next: install it.")

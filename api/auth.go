@@ -24,7 +24,7 @@ type Tokens interface {
 
 // Identities resolves credentials to callers, and sandboxes to their organizations.
 type Identities interface {
-	KeyBySecret(ctx context.Context, secret string) (client.Key, error)
+	KeyBySecret(ctx context.Context, secret string) (client.APIKey, error)
 	// UserOfLogin returns the user of that name, made if need be.
 	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)

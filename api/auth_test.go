@@ -24,7 +24,7 @@ import (
 // key makes an API key of an organization and answers its header.
 func (w *world) key(org string, scopes ...string) string {
 	w.t.Helper()
-	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.NewKey{Name: "test", Scopes: scopes})
+	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.CreateAPIKeyRequest{Name: "test", Scopes: scopes})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -79,14 +79,14 @@ func TestKeysEnd(t *testing.T) {
 	w := closed(t)
 	admin := w.key(w.org, "admin")
 	const keys = "/api/v1/auth/api-keys"
-	made := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
+	made := ok[client.CreatedAPIKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
 	require.True(t, strings.HasPrefix(made.Secret, "sk_live_"))
 	require.Equal(t, made.Secret[:16], made.Prefix)
 	require.Equal(t, []string{"write"}, made.Scopes)
 	ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+made.Secret),
 		http.StatusOK)
 	listed := w.call(http.MethodGet, keys, nil, authorization, admin)
-	require.Len(t, ok[client.Page[client.Key]](listed, http.StatusOK).Items, 2)
+	require.Len(t, ok[client.Page[client.APIKey]](listed, http.StatusOK).Items, 2)
 	require.NotContains(t, string(listed.body), made.Secret)
 	require.Zero(t, w.count(`SELECT count(*) FROM api_keys k WHERE k::text LIKE '%' || $1 || '%'`, made.Secret))
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_keys WHERE id = $1 AND last_used_at IS NOT NULL`, made.ID))
@@ -99,12 +99,12 @@ func TestKeysEnd(t *testing.T) {
 	w.call(http.MethodPost, keys, `{"name":"x","expires_at":"9999-12-31T23:59:59-12:00"}`, authorization, admin).
 		refused(422, "body.expires_at")
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	ending := ok[client.MadeKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until},
+	ending := ok[client.CreatedAPIKey](w.call(http.MethodPost, keys, map[string]any{"name": "x", "expires_at": until},
 		authorization, admin), http.StatusCreated)
 	require.True(t, until.Equal(*ending.ExpiresAt), "it says when it ends")
 	past := time.Now().Add(-time.Hour)
 	_, expired, err := w.store.CreateKey(t.Context(), w.org,
-		client.NewKey{Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
+		client.CreateAPIKeyRequest{Name: "old", Scopes: []string{"admin"}, ExpiresAt: &past})
 	require.NoError(t, err)
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+expired).refused(http.StatusUnauthorized, "")
 }
@@ -354,7 +354,7 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	for range 2 {
 		require.NoError(t, w.store.EnsureKey(t.Context(), w.org, "first", secret))
 	}
-	keys := ok[client.Page[client.Key]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization,
+	keys := ok[client.Page[client.APIKey]](w.call(http.MethodGet, "/api/v1/auth/api-keys", nil, authorization,
 		"Bearer "+secret), http.StatusOK)
 	require.Len(t, keys.Items, 1)
 	require.NoError(t, w.store.RevokeKey(t.Context(), w.org, keys.Items[0].ID))

@@ -18,7 +18,9 @@ type Branches interface {
 	FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error)
 	// MergeBranch returns the commit, and what was left undone; or that there are conflicts, and where.
 	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit, left string, conflict bool, err error)
-	BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error)
+	BranchStatus(
+		ctx context.Context, who scm.Owner, in client.CompareBranchRequest,
+	) (ahead, behind int, conflict bool, err error)
 }
 
 // registerBranches registers the branch workflow, in the old wire form: what the git host refuses is
@@ -34,7 +36,7 @@ func (a *API) registerBranches() {
 		details{more: "Legacy. Merges a pull request on GitHub, and deletes its branch.", says: client.BranchMerge{}})
 	add(branches.on(accessRead, "POST /status", "branch-status", "Compare a branch with its base"), a.branchStatus,
 		details{more: "Legacy. Counts the commits that a branch on GitHub is ahead of the default branch, and behind.",
-			says: client.BranchLook{}})
+			says: client.CompareBranchRequest{}})
 }
 
 // rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.
@@ -139,15 +141,15 @@ func (a *API) mergeBranch(ctx context.Context, in *rawIn) (*bodyOut[client.Branc
 	return &bodyOut[client.BranchMerged]{out}, err
 }
 
-func (a *API) branchStatus(ctx context.Context, in *rawIn) (*bodyOut[client.BranchStanding], error) {
-	var said client.BranchLook
+func (a *API) branchStatus(ctx context.Context, in *rawIn) (*bodyOut[client.BranchComparison], error) {
+	var said client.CompareBranchRequest
 	who, err := a.readBranch(ctx, in, &said, &said.BranchPlace,
 		func() []field { return []field{{"branch_name", said.BranchName}} })
 	if err != nil {
 		return nil, err
 	}
 	ahead, behind, conflict, err := a.deps.Branches.BranchStatus(ctx, who, said)
-	out := client.BranchStanding{Success: err == nil, AheadBy: ahead, BehindBy: behind, HasConflicts: conflict}
+	out := client.BranchComparison{Success: err == nil, AheadBy: ahead, BehindBy: behind, HasConflicts: conflict}
 	out.Error, err = refusal(err)
-	return &bodyOut[client.BranchStanding]{out}, err
+	return &bodyOut[client.BranchComparison]{out}, err
 }

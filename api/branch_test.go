@@ -37,7 +37,7 @@ func (f *flow) MergeBranch(_ context.Context, who scm.Owner, in client.BranchMer
 	return "sha2", f.left, f.conflict, f.err
 }
 
-func (f *flow) BranchStatus(_ context.Context, who scm.Owner, _ client.BranchLook) (int, int, bool, error) {
+func (f *flow) BranchStatus(_ context.Context, who scm.Owner, _ client.CompareBranchRequest) (int, int, bool, error) {
 	f.who = who
 	return 2, 1, true, f.err
 }
@@ -74,9 +74,9 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 		client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.True(t, merged.Success)
 	require.Equal(t, w.flow.left, *merged.Error, "what was not done is told")
-	standing := ok[client.BranchStanding](w.branch("status",
-		client.BranchLook{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
-	require.Equal(t, client.BranchStanding{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
+	standing := ok[client.BranchComparison](w.branch("status",
+		client.CompareBranchRequest{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
+	require.Equal(t, client.BranchComparison{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
 }
 
 // What the git host refuses is an answer, as in the replaced system; a fault of omoi's is none.
@@ -108,16 +108,16 @@ func TestBranchWorkflowActsForTheCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})
 	key, secret, err := w.store.CreateKey(t.Context(), w.org,
-		client.NewKey{User: "alice", Name: "k", Scopes: []string{"write"}})
+		client.CreateAPIKeyRequest{User: "alice", Name: "k", Scopes: []string{"write"}})
 	require.NoError(t, err)
 	bearer := "Bearer " + secret
 	for _, user := range []string{"", key.UserID, "alice"} {
-		ok[client.BranchStanding](w.branch("status", client.BranchLook{BranchPlace: place(user), BranchName: "b"},
+		ok[client.BranchComparison](w.branch("status", client.CompareBranchRequest{BranchPlace: place(user), BranchName: "b"},
 			authorization, bearer), http.StatusOK)
 		require.Equal(t, key.UserID, w.flow.who.UserID)
 	}
 	w.flow.who = scm.Owner{}
-	other := client.BranchLook{BranchPlace: place(task.NewID()), BranchName: "b"}
+	other := client.CompareBranchRequest{BranchPlace: place(task.NewID()), BranchName: "b"}
 	w.branch("status", other, authorization, bearer).refused(http.StatusForbidden, "")
 	require.Zero(t, w.flow.who, "nobody was asked")
 	resp, err := http.Post(w.url+"/api/v1/branch-workflow/status", "application/json", nil)

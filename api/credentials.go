@@ -12,10 +12,10 @@ import (
 
 // Credentials keeps what agents and git log in with elsewhere.
 type Credentials interface {
-	Set(ctx context.Context, p credential.Place, v credential.Value) (credential.Summary, error)
+	Set(ctx context.Context, p credential.Place, v credential.Value) (credential.Credential, error)
 	Remove(ctx context.Context, p credential.Place) error
-	List(ctx context.Context, w credential.Who) ([]credential.Summary, error)
-	Test(ctx context.Context, w credential.Who, name string) (credential.Trial, error)
+	List(ctx context.Context, w credential.Who) ([]credential.Credential, error)
+	Test(ctx context.Context, w credential.Who, name string) (credential.Test, error)
 	Rotate(ctx context.Context) (credential.Rotation, error)
 }
 
@@ -84,7 +84,7 @@ type KindPath struct {
 
 type setCredentialIn struct {
 	KindPath
-	Body client.NewCredential
+	Body client.SetCredentialRequest
 }
 
 func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[client.Credential], error) {
@@ -117,10 +117,10 @@ func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*st
 
 type testCredentialIn struct {
 	Kind string `path:"kind" doc:"anthropic, claude_oauth, github or another model provider; model: claude_oauth or anthropic, whichever is found first."`
-	Body client.CredentialQuestion
+	Body client.TestCredentialRequest
 }
 
-func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*bodyOut[credential.Trial], error) {
+func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*bodyOut[credential.Test], error) {
 	who := whoOf(callerOf(ctx))
 	if in.Body.ProjectID != "" {
 		if err := knownID("project", in.Body.ProjectID); err != nil {

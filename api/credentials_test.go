@@ -28,7 +28,7 @@ func (w *world) keeper() api.Credentials {
 func (w *world) keyOf(org, user, scope string) string {
 	w.t.Helper()
 	_, secret, err := w.store.CreateKey(w.t.Context(), org,
-		client.NewKey{User: user, Name: "of " + user, Scopes: []string{scope}})
+		client.CreateAPIKeyRequest{User: user, Name: "of " + user, Scopes: []string{scope}})
 	require.NoError(w.t, err)
 	return "Bearer " + secret
 }
@@ -41,7 +41,7 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 		return w.call(http.MethodPut, credentials+"/"+kind, body, authorization, key)
 	}
 	const secret = "sk-ant-api03-0123456789abcdefWXYZ"
-	got := set(alice, "anthropic", client.NewCredential{
+	got := set(alice, "anthropic", client.SetCredentialRequest{
 		Secret: secret, BaseURL: "https://host", Models: credential.Models{Model: "m"},
 	})
 	made := ok[client.Credential](got, http.StatusOK)
@@ -60,9 +60,9 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 	require.Equal(t, []string{"installation github"}, kinds(bob))
 	require.Zero(t, w.count(`SELECT count(*) FROM credentials c WHERE c::text LIKE '%0123456789abcdef%' OR encode(sealed, 'escape') LIKE '%0123456789%'`))
 
-	set(reader, "anthropic", client.NewCredential{Secret: secret}).refused(http.StatusForbidden, "")
-	set(alice, "anthropic", client.NewCredential{Secret: "short"}).refused(422, "body.secret")
-	set(alice, "no kind", client.NewCredential{Secret: secret}).refused(422, "body.kind")
+	set(reader, "anthropic", client.SetCredentialRequest{Secret: secret}).refused(http.StatusForbidden, "")
+	set(alice, "anthropic", client.SetCredentialRequest{Secret: "short"}).refused(422, "body.secret")
+	set(alice, "no kind", client.SetCredentialRequest{Secret: secret}).refused(422, "body.kind")
 	w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, bob).refused(http.StatusNotFound, "")
 	require.Equal(t, http.StatusNoContent,
 		w.call(http.MethodDelete, credentials+"/anthropic", nil, authorization, alice).status)
@@ -77,9 +77,9 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 	alice, admin, stranger := w.keyOf(w.org, "alice", "write"), w.keyOf(w.org, "boss", "admin"), w.keyOf(other, "carol", "admin")
 	project := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, alice),
 		http.StatusCreated).ProjectID
-	ofAll := client.NewCredential{Secret: "openai-of-all-000", Scope: "organization"}
-	ofProject := client.NewCredential{Secret: "openai-of-project", Scope: "project", ProjectID: project}
-	for _, in := range []client.NewCredential{ofAll, ofProject} {
+	ofAll := client.SetCredentialRequest{Secret: "openai-of-all-000", Scope: "organization"}
+	ofProject := client.SetCredentialRequest{Secret: "openai-of-project", Scope: "project", ProjectID: project}
+	for _, in := range []client.SetCredentialRequest{ofAll, ofProject} {
 		w.call(http.MethodPut, credentials+"/openai", in, authorization, alice).refused(http.StatusForbidden, "")
 		ok[client.Credential](w.call(http.MethodPut, credentials+"/openai", in, authorization, admin), http.StatusOK)
 	}
@@ -89,8 +89,8 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 	require.Len(t, ok[client.Page[client.Credential]](w.call(http.MethodGet, credentials, nil, authorization, alice),
 		http.StatusOK).Items, 3)
 
-	tested := ok[credential.Trial](w.call(http.MethodPost, credentials+"/openai/test",
-		client.CredentialQuestion{ProjectID: project}, authorization, alice), http.StatusOK)
+	tested := ok[credential.Test](w.call(http.MethodPost, credentials+"/openai/test",
+		client.TestCredentialRequest{ProjectID: project}, authorization, alice), http.StatusOK)
 	require.Equal(t, "project", tested.Scope)
 	require.Equal(t, credential.StateUnknown, tested.State)
 	w.call(http.MethodPost, credentials+"/mistral/test", `{}`, authorization, alice).refused(http.StatusNotFound, "")
@@ -113,13 +113,13 @@ func TestTasksHaveOwners(t *testing.T) {
 	w := closed(t)
 	admin := w.key(w.org, "admin")
 	const keys = "/api/v1/auth/api-keys"
-	alices := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"laptop","user":"alice"}`, authorization, admin),
+	alices := ok[client.CreatedAPIKey](w.call(http.MethodPost, keys, `{"name":"laptop","user":"alice"}`, authorization, admin),
 		http.StatusCreated)
 	require.Equal(t, "alice", alices.User)
-	again := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"phone","user":"alice"}`, authorization, admin),
+	again := ok[client.CreatedAPIKey](w.call(http.MethodPost, keys, `{"name":"phone","user":"alice"}`, authorization, admin),
 		http.StatusCreated)
 	require.Equal(t, alices.UserID, again.UserID)
-	mine := ok[client.MadeKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
+	mine := ok[client.CreatedAPIKey](w.call(http.MethodPost, keys, `{"name":"ci"}`, authorization, admin), http.StatusCreated)
 	require.Equal(t, "owner", mine.User, "that of the key that made it")
 	wrong := newTask()
 	wrong.Execution = json.RawMessage(`{"credentials":["Open AI"],"script":{"steps":[{"say":"x"}]}}`)
@@ -138,5 +138,5 @@ func TestTasksHaveOwners(t *testing.T) {
 	require.Equal(t, owner,
 		ok[client.Task](open.call(http.MethodPost, "/api/v1/tasks", newTask()), http.StatusCreated).UserID)
 	ok[client.Credential](open.call(http.MethodPut, credentials+"/github",
-		client.NewCredential{Secret: "ghp_of_the_owner"}), http.StatusOK)
+		client.SetCredentialRequest{Secret: "ghp_of_the_owner"}), http.StatusOK)
 }

@@ -30,9 +30,9 @@ func (a *API) registerDispatch() {
 // halt makes the handler of pause and resume.
 func (a *API) halt(
 	do func(context.Context, client.ProjectPause) (client.Project, []string, error),
-) func(context.Context, *changeIn[*client.Halt]) (*bodyOut[client.Halted], error) {
-	return func(ctx context.Context, in *changeIn[*client.Halt]) (*bodyOut[client.Halted], error) {
-		said := cmp.Or(in.Body, &client.Halt{})
+) func(context.Context, *changeIn[*client.PauseRequest]) (*bodyOut[client.PauseResult], error) {
+	return func(ctx context.Context, in *changeIn[*client.PauseRequest]) (*bodyOut[client.PauseResult], error) {
+		said := cmp.Or(in.Body, &client.PauseRequest{})
 		if err := checkText("reason", said.Reason, maxReason); err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func (a *API) halt(
 			return nil, err
 		}
 		paused, err := a.allPaused(ctx, who.organization)
-		return body(client.Halted{Project: p, TaskIDs: tasks, AllPaused: paused}, err)
+		return body(client.PauseResult{Project: p, TaskIDs: tasks, AllPaused: paused}, err)
 	}
 }
 
@@ -55,6 +55,8 @@ func (a *API) allPaused(ctx context.Context, organization string) (bool, error) 
 	return len(found) > 0 && found[0].Paused, err
 }
 
-func (a *API) moveTicket(ctx context.Context, in *changeIn[client.TicketPatch]) (*bodyOut[client.Ticket], error) {
+func (a *API) moveTicket(
+	ctx context.Context, in *changeIn[client.UpdateTicketRequest],
+) (*bodyOut[client.Ticket], error) {
 	return body(a.deps.Tickets.MoveTicket(ctx, callerOf(ctx).organization, in.ID, in.Body.PhaseID))
 }

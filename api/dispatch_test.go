@@ -16,19 +16,19 @@ func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
 	w := open(t)
 	first := w.task(newTask())
 	path := "/api/v1/projects/" + first.ProjectID
-	paused := ok[client.Halted](w.call(http.MethodPost, path+"/pause", nil), http.StatusOK)
+	paused := ok[client.PauseResult](w.call(http.MethodPost, path+"/pause", nil), http.StatusOK)
 	require.True(t, paused.Project.Paused)
 	require.Empty(t, paused.TaskIDs)
 	waiting := w.task(newTask())
 	require.Equal(t, task.BlockedPaused, waiting.Blocked)
-	stopped := ok[client.Halted](w.call(http.MethodPost, path+"/pause", `{"now":true,"reason":"a flood"}`), http.StatusOK)
+	stopped := ok[client.PauseResult](w.call(http.MethodPost, path+"/pause", `{"now":true,"reason":"a flood"}`), http.StatusOK)
 	require.Equal(t, []string{first.ID}, stopped.TaskIDs)
-	resumed := ok[client.Halted](w.call(http.MethodPost, path+"/resume", `{}`), http.StatusOK)
+	resumed := ok[client.PauseResult](w.call(http.MethodPost, path+"/resume", `{}`), http.StatusOK)
 	require.False(t, resumed.Project.Paused)
 	require.False(t, resumed.AllPaused)
 	require.True(t, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+waiting.ID, nil), http.StatusOK).HoldsSlot)
 	require.NoError(t, w.store.SetPaused(t.Context(), true))
-	require.True(t, ok[client.Halted](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).AllPaused,
+	require.True(t, ok[client.PauseResult](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).AllPaused,
 		"no task begins all the same")
 	w.call(http.MethodPost, "/api/v1/projects/"+task.NewID()+"/pause", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, path+"/pause", `{"soon":true}`).refused(422, "body.soon")

@@ -29,15 +29,15 @@ func TestEnumsOfTheDocument_AreThoseOfTheDomain(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(content, &doc))
 	for schema, fields := range map[string]map[string][]string{
-		"Organization":      {"plan": task.Plans()},
-		"OrganizationPatch": {"plan": task.Plans()},
-		"Ticket":            {"phase_id": phases(), "priority": priorities()},
-		"NewTicket":         {"phase_id": phases(), "priority": priorities()},
-		"TicketPatch":       {"phase_id": phases()},
+		"Organization":              {"plan": task.Plans()},
+		"UpdateOrganizationRequest": {"plan": task.Plans()},
+		"Ticket":                    {"phase_id": phases(), "priority": priorities()},
+		"CreateTicketRequest":       {"phase_id": phases(), "priority": priorities()},
+		"UpdateTicketRequest":       {"phase_id": phases()},
 	} {
 		for field, want := range fields {
 			require.Equal(t, want, doc.Components.Schemas[schema].Properties[field].Enum, "%s.%s", schema, field)
 		}
 	}
-	require.Equal(t, scopes(), doc.Components.Schemas["NewKey"].Properties["scopes"].Items.Enum)
+	require.Equal(t, scopes(), doc.Components.Schemas["CreateAPIKeyRequest"].Properties["scopes"].Items.Enum)
 }

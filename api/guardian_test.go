@@ -173,7 +173,7 @@ func TestPlacesAreMovedAndMovedBack(t *testing.T) {
 	w := open(t)
 	made := w.task(newTask())
 	box := w.begin(made)
-	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.NewProject{Name: "other"}),
+	other := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", client.CreateProjectRequest{Name: "other"}),
 		http.StatusCreated)
 	move := func(n string) answer {
 		return w.call(http.MethodPost, guardianRoutes+"/intervention/reallocate",
@@ -260,7 +260,7 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	box := w.begin(made)
 	w.loops(box)
 	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID,
-		client.ProjectPatch{AutoSteering: client.Choose(true)}), http.StatusOK)
+		client.UpdateProjectRequest{AutoSteering: client.Choose(true)}), http.StatusOK)
 	ok[client.AgentAnalysis](w.call(http.MethodPost, monitorRoutes+"/analyze/"+box, nil), http.StatusOK)
 	list := func() client.Intervention {
 		page := ok[client.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil),

@@ -11,12 +11,14 @@ import (
 
 // Keys stores API keys.
 type Keys interface {
-	Keys(ctx context.Context, organizationID string) ([]client.Key, error)
-	CreateKey(ctx context.Context, organizationID string, in client.NewKey) (client.Key, string, error)
+	Keys(ctx context.Context, organizationID string) ([]client.APIKey, error)
+	CreateKey(ctx context.Context, organizationID string, in client.CreateAPIKeyRequest) (client.APIKey, string, error)
 	RevokeKey(ctx context.Context, organizationID, id string) error
 }
 
-func (a *API) createKey(ctx context.Context, in *bodyIn[client.NewKey]) (*bodyOut[client.MadeKey], error) {
+func (a *API) createKey(
+	ctx context.Context, in *bodyIn[client.CreateAPIKeyRequest],
+) (*bodyOut[client.CreatedAPIKey], error) {
 	if err := checkTitle("name", in.Body.Name); err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func (a *API) createKey(ctx context.Context, in *bodyIn[client.NewKey]) (*bodyOu
 		}
 	}
 	key, secret, err := a.deps.Keys.CreateKey(ctx, callerOf(ctx).organization, made)
-	return body(client.MadeKey{Key: key, Secret: secret}, err)
+	return body(client.CreatedAPIKey{APIKey: key, Secret: secret}, err)
 }
 
 // checkExpiry returns when a key expires, in UTC.
@@ -49,6 +51,6 @@ func checkExpiry(at time.Time) (*time.Time, error) {
 	return checkTime("expires_at", at)
 }
 
-func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.Key], error) {
+func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.APIKey], error) {
 	return whole(a.deps.Keys.Keys(ctx, callerOf(ctx).organization))
 }

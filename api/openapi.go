@@ -40,17 +40,20 @@ func (a *API) document() huma.Config {
 }
 
 // nameOfSchema returns the name of a type in the document. Types of some packages are named with their package, for
-// example GuardianAnalysis.
+// example GuardianAnalysis, and a page of a list by its items, for example ProjectList.
 func nameOfSchema(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	for _, owner := range []string{"Guardian", "Conductor", "Feedback", "Spec", "Transcript"} {
-		if _, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+strings.ToLower(owner)+"."); found {
-			inner = strings.TrimRight(inner, "]")
-			return strings.TrimSuffix(name, inner) + owner + inner
+	for _, owner := range []string{"Guardian", "Conductor", "Credential", "Feedback", "Spec", "Transcript"} {
+		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+strings.ToLower(owner)+".")
+		if inner = strings.TrimRight(inner, "]"); found && inner != owner {
+			name = strings.TrimSuffix(name, inner) + owner + inner
 		}
+	}
+	if strings.HasPrefix(t.Name(), "Page[") {
+		return strings.TrimPrefix(name, "Page") + "List"
 	}
 	return name
 }

@@ -11,7 +11,7 @@ import (
 type Organizations interface {
 	// Organizations returns all, or the one of that id.
 	Organizations(ctx context.Context, id string) ([]client.Organization, error)
-	ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error)
+	ChangeOrganization(ctx context.Context, id string, c client.UpdateOrganizationRequest) (client.Organization, error)
 }
 
 func (a *API) registerOrganizations() {
@@ -38,7 +38,7 @@ func (a *API) operates(who caller) bool {
 }
 
 func (a *API) patchOrganization(
-	ctx context.Context, in *changeIn[client.OrganizationPatch],
+	ctx context.Context, in *changeIn[client.UpdateOrganizationRequest],
 ) (*bodyOut[client.Organization], error) {
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden,

@@ -24,12 +24,14 @@ type Projects interface {
 	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
 	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)
 	DeleteProject(ctx context.Context, organizationID, id string) error
-	ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectPatch) (client.Project, error)
+	ChangeProject(ctx context.Context, organizationID, id string, c client.UpdateProjectRequest) (client.Project, error)
 }
 
 const maxName = 255
 
-func (a *API) createProject(ctx context.Context, in *bodyIn[client.NewProject]) (*madeOut[client.Project], error) {
+func (a *API) createProject(
+	ctx context.Context, in *bodyIn[client.CreateProjectRequest],
+) (*madeOut[client.Project], error) {
 	p, err := a.draftProject(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func (a *API) createProject(ctx context.Context, in *bodyIn[client.NewProject]) 
 	return &madeOut[client.Project]{Status: http.StatusCreated, Location: "/api/v1/projects/" + made.ID, Body: made}, err
 }
 
-func (a *API) draftProject(ctx context.Context, in client.NewProject) (client.Project, error) {
+func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) (client.Project, error) {
 	p := client.Project{
 		Description: in.Description, DefaultBranch: in.DefaultBranch,
 		Setup: in.Setup, SetupTimeoutS: in.SetupTimeoutS, MaxSlots: a.cfg.ProjectSlots,
@@ -99,7 +101,9 @@ func checkSetup(setup *string) error {
 	return checkText("setup", *setup, maxSetup)
 }
 
-func (a *API) patchProject(ctx context.Context, in *changeIn[client.ProjectPatch]) (*bodyOut[client.Project], error) {
+func (a *API) patchProject(
+	ctx context.Context, in *changeIn[client.UpdateProjectRequest],
+) (*bodyOut[client.Project], error) {
 	b := in.Body
 	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
 		return nil, err

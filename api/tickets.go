@@ -17,7 +17,9 @@ type Tickets interface {
 }
 
 // createTicket makes a ticket together with its first task.
-func (a *API) createTicket(ctx context.Context, in *bodyIn[client.NewTicket]) (*madeOut[client.Ticket], error) {
+func (a *API) createTicket(
+	ctx context.Context, in *bodyIn[client.CreateTicketRequest],
+) (*madeOut[client.Ticket], error) {
 	d, err := a.draftTicket(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func (a *API) createTicket(ctx context.Context, in *bodyIn[client.NewTicket]) (*
 	return &madeOut[client.Ticket]{Status: http.StatusCreated, Location: "/api/v1/tickets/" + made.ID, Body: made}, err
 }
 
-func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.NewTask, error) {
+func (a *API) draftTicket(ctx context.Context, in client.CreateTicketRequest) (task.NewTask, error) {
 	d, err := a.draft(ctx, firstTask(in))
 	if err != nil {
 		return d, err
@@ -43,7 +45,7 @@ func (a *API) draftTicket(ctx context.Context, in client.NewTicket) (task.NewTas
 	return d, err
 }
 
-func firstTask(in client.NewTicket) client.CreateTaskRequest {
+func firstTask(in client.CreateTicketRequest) client.CreateTaskRequest {
 	t := client.CreateTaskRequest{
 		ProjectID: in.ProjectID, Repo: in.Repo, Title: in.Title, Description: in.Description,
 		PhaseID: in.PhaseID, Priority: in.Priority,

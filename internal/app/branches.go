@@ -75,7 +75,7 @@ func (b branches) MergeBranch(ctx context.Context, who scm.Owner, in client.Bran
 }
 
 // BranchStatus implements api.Branches.
-func (b branches) BranchStatus(ctx context.Context, who scm.Owner, in client.BranchLook) (ahead, behind int, conflict bool, err error) {
+func (b branches) BranchStatus(ctx context.Context, who scm.Owner, in client.CompareBranchRequest) (ahead, behind int, conflict bool, err error) {
 	d, err := b.hub.As(who).Status(ctx, repoOf(in.BranchPlace), in.BranchName)
 	return d.Ahead, d.Behind, d.Conflict, err
 }

@@ -52,7 +52,7 @@ func measureAdmission(ctx context.Context, cfg Config, r *Report) (err error) {
 // are queued once the slots are taken, so that the server assigns none.
 func (s *server) queue(ctx context.Context, waiting int) error {
 	for range queues {
-		project, err := s.api.CreateProject(ctx, apiclient.NewProject{
+		project, err := s.api.CreateProject(ctx, apiclient.CreateProjectRequest{
 			Name: "bench " + task.NewID(), MaxSlots: new(slotsEach),
 		})
 		if err != nil {

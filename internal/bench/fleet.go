@@ -62,7 +62,7 @@ type database interface {
 
 // write writes tasks in work, each with one sandbox that lives and its share of those that are gone.
 func (f *fleet) write(ctx context.Context, db database, tasks, boxes []string) error {
-	project, err := f.api.CreateProject(ctx, apiclient.NewProject{Name: "bench " + task.NewID()})
+	project, err := f.api.CreateProject(ctx, apiclient.CreateProjectRequest{Name: "bench " + task.NewID()})
 	if err != nil {
 		return fmt.Errorf("make a project: %w", err)
 	}

@@ -114,7 +114,7 @@ type taskMaker struct {
 
 func newTaskMaker(ctx context.Context, s *server) (*taskMaker, error) {
 	slots := 1000
-	p, err := s.api.CreateProject(ctx, apiclient.NewProject{Name: "bench " + task.NewID(), MaxSlots: &slots})
+	p, err := s.api.CreateProject(ctx, apiclient.CreateProjectRequest{Name: "bench " + task.NewID(), MaxSlots: &slots})
 	if err != nil {
 		return nil, fmt.Errorf("make a project: %w", err)
 	}

@@ -67,15 +67,15 @@ type BranchMerged struct {
 	Error        *string `json:"error" doc:"Why nothing was merged; if success is true, what was not done after the merge. null: nothing to report."`
 }
 
-// BranchLook asks how a branch stands to the default branch.
-type BranchLook struct {
+// CompareBranchRequest asks how a branch stands to the default branch.
+type CompareBranchRequest struct {
 	BranchPlace
 
 	BranchName string `json:"branch_name" doc:"Branch to compare with the default branch of the repository."`
 }
 
-// BranchStanding is its answer.
-type BranchStanding struct {
+// BranchComparison is its answer.
+type BranchComparison struct {
 	Success      bool    `json:"success" doc:"true: the comparison worked. false comes with status 200 too, and error tells why."`
 	AheadBy      int     `json:"ahead_by" doc:"Commits that only the branch has. 0 if success is false."`
 	BehindBy     int     `json:"behind_by" doc:"Commits that only the default branch has. 0 if success is false."`

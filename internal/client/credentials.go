@@ -8,10 +8,10 @@ import (
 )
 
 // Credential is one without its secret.
-type Credential = credential.Summary
+type Credential = credential.Credential
 
-// NewCredential is a credential that is to be kept.
-type NewCredential struct {
+// SetCredentialRequest is a credential that is to be kept.
+type SetCredentialRequest struct {
 	Secret    string `json:"secret" doc:"The key or token itself, 8 bytes to 16 KiB without blanks. No answer contains it."`
 	Scope     string `json:"scope,omitempty" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
 	ProjectID string `json:"project_id,omitempty" doc:"ID of the owning project; required with the scope project, rejected with others."`
@@ -20,13 +20,13 @@ type NewCredential struct {
 	credential.Models
 }
 
-// CredentialQuestion asks whether a credential works.
-type CredentialQuestion struct {
+// TestCredentialRequest asks whether a credential works.
+type TestCredentialRequest struct {
 	ProjectID string `json:"project_id,omitempty" doc:"ID of a project: test the credential that a task of this project would use. Default: no project."`
 }
 
 // SetCredential keeps a credential in place of the one before.
-func (c *Client) SetCredential(ctx context.Context, kind string, in NewCredential) (Credential, error) {
+func (c *Client) SetCredential(ctx context.Context, kind string, in SetCredentialRequest) (Credential, error) {
 	return answer[Credential](ctx, c, call{method: http.MethodPut, path: item("credentials", kind), body: in})
 }
 
@@ -44,9 +44,9 @@ func (c *Client) RemoveCredential(ctx context.Context, kind, scope, projectID st
 }
 
 // TestCredential asks the provider whether the credential works that the caller would work with.
-func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (credential.Trial, error) {
-	return answer[credential.Trial](ctx, c, call{
-		method: http.MethodPost, path: item("credentials", kind, "test"), body: CredentialQuestion{ProjectID: projectID},
+func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (credential.Test, error) {
+	return answer[credential.Test](ctx, c, call{
+		method: http.MethodPost, path: item("credentials", kind, "test"), body: TestCredentialRequest{ProjectID: projectID},
 	})
 }
 

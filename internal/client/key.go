@@ -2,8 +2,8 @@ package client
 
 import "time"
 
-// Key is an API key without its secret.
-type Key struct {
+// APIKey is an API key without its secret.
+type APIKey struct {
 	ID             string     `json:"id" doc:"ID of the API key, a UUID."`
 	OrganizationID string     `json:"organization_id" doc:"ID of the organization that the key has access to."`
 	UserID         string     `json:"user_id" doc:"ID of the user for whom the key acts; tasks use the credentials of this user."`

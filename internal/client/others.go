@@ -64,12 +64,12 @@ func (c *Client) Projects(ctx context.Context, cursor string) (Page[Project], er
 }
 
 // CreateProject makes a project; [task.CodeConflict] if the repository has one.
-func (c *Client) CreateProject(ctx context.Context, in NewProject) (Project, error) {
+func (c *Client) CreateProject(ctx context.Context, in CreateProjectRequest) (Project, error) {
 	return answer[Project](ctx, c, call{method: http.MethodPost, path: prefix + "/projects", body: in})
 }
 
 // PatchProject changes a project's settings; a limit or pause that is lifted lets tasks in at once.
-func (c *Client) PatchProject(ctx context.Context, id string, in ProjectPatch) (Project, error) {
+func (c *Client) PatchProject(ctx context.Context, id string, in UpdateProjectRequest) (Project, error) {
 	return answer[Project](ctx, c, call{method: http.MethodPatch, path: item("projects", id), body: in})
 }
 
@@ -85,7 +85,7 @@ func (c *Client) DeleteProject(ctx context.Context, id string) error {
 }
 
 // CreateTicket makes a ticket and its first task.
-func (c *Client) CreateTicket(ctx context.Context, in NewTicket) (Ticket, error) {
+func (c *Client) CreateTicket(ctx context.Context, in CreateTicketRequest) (Ticket, error) {
 	return answer[Ticket](ctx, c, call{method: http.MethodPost, path: prefix + "/tickets", body: in})
 }
 
@@ -102,14 +102,14 @@ func (c *Client) Tickets(ctx context.Context, projectID, cursor string) (Page[Ti
 
 // Keys lists the API keys of the caller's organization, revoked ones included. It needs
 // the scope admin, and so do CreateKey and RevokeKey.
-func (c *Client) Keys(ctx context.Context) ([]Key, error) {
-	page, err := answer[Page[Key]](ctx, c, call{path: prefix + "/auth/api-keys"})
+func (c *Client) Keys(ctx context.Context) ([]APIKey, error) {
+	page, err := answer[Page[APIKey]](ctx, c, call{path: prefix + "/auth/api-keys"})
 	return page.Items, err
 }
 
 // CreateKey makes an API key. Its secret is in this answer and nowhere else.
-func (c *Client) CreateKey(ctx context.Context, in NewKey) (MadeKey, error) {
-	return answer[MadeKey](ctx, c, call{method: http.MethodPost, path: prefix + "/auth/api-keys", body: in})
+func (c *Client) CreateKey(ctx context.Context, in CreateAPIKeyRequest) (CreatedAPIKey, error) {
+	return answer[CreatedAPIKey](ctx, c, call{method: http.MethodPost, path: prefix + "/auth/api-keys", body: in})
 }
 
 // RevokeKey ends an API key at once; revoking again changes nothing.

@@ -102,27 +102,27 @@ func NumberedName(name string, n int) string {
 	return strings.ToValidUTF8(name[:min(len(name), longestName-len(suffix))], "") + suffix
 }
 
-// Halt is the body of POST /api/v1/projects/{id}/pause and resume.
-type Halt struct {
+// PauseRequest is the body of POST /api/v1/projects/{id}/pause and resume.
+type PauseRequest struct {
 	Now    bool   `json:"now,omitempty" doc:"Pause only: suspend running tasks too; their work is saved, and resume continues them. Default: false."`
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, recorded with each task that is suspended or resumed. Default: a fixed text."`
 }
 
-// Halted is its answer.
-type Halted struct {
+// PauseResult is its answer.
+type PauseResult struct {
 	Project   Project  `json:"project" doc:"The project after the change."`
 	TaskIDs   []string `json:"task_ids" nullable:"false" doc:"Running tasks that were asked to suspend, or suspended tasks that were asked to resume. Empty: none."`
 	AllPaused bool     `json:"all_paused" doc:"true: no task of any project starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
 // PauseProject lets no task of a project begin; with now those at work are stopped too.
-func (c *Client) PauseProject(ctx context.Context, id string, in Halt) (Halted, error) {
-	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "pause"), body: in})
+func (c *Client) PauseProject(ctx context.Context, id string, in PauseRequest) (PauseResult, error) {
+	return answer[PauseResult](ctx, c, call{method: http.MethodPost, path: item("projects", id, "pause"), body: in})
 }
 
 // ResumeProject takes a pause back.
-func (c *Client) ResumeProject(ctx context.Context, id string, in Halt) (Halted, error) {
-	return answer[Halted](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
+func (c *Client) ResumeProject(ctx context.Context, id string, in PauseRequest) (PauseResult, error) {
+	return answer[PauseResult](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
 }
 
 // Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
@@ -137,8 +137,8 @@ type Organization struct {
 	Paused   bool   `json:"paused" doc:"true: no task starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
-// OrganizationPatch is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
-type OrganizationPatch struct {
+// UpdateOrganizationRequest is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
+type UpdateOrganizationRequest struct {
 	Plan     *string `json:"plan,omitempty" nullable:"false" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"New tier. Absent: unchanged."`
 	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"New concurrency limit of the organization itself. -1 removes the limit; absent: unchanged."`
 }
@@ -149,6 +149,6 @@ func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
 }
 
 // PatchOrganization changes one; [task.CodeForbidden] but for admins of the installation.
-func (c *Client) PatchOrganization(ctx context.Context, id string, in OrganizationPatch) (Organization, error) {
+func (c *Client) PatchOrganization(ctx context.Context, id string, in UpdateOrganizationRequest) (Organization, error) {
 	return answer[Organization](ctx, c, call{method: http.MethodPatch, path: item("organizations", id), body: in})
 }

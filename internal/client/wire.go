@@ -119,8 +119,8 @@ type EventPage struct {
 	Done       bool        `json:"done" doc:"true: the task is final, every attempt has ended, and no stored event follows next."`
 }
 
-// NewProject is the body of POST /api/v1/projects.
-type NewProject struct {
+// CreateProjectRequest is the body of POST /api/v1/projects.
+type CreateProjectRequest struct {
 	Name          string          `json:"name,omitempty" maxLength:"255" doc:"Name, 1 to 255 bytes. Default: from repo, numbered if another project has the name."`
 	Description   string          `json:"description,omitempty" doc:"Text about the project, at most 64 KiB. Default: none."`
 	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository: owner/name or URL on GitHub, or the absolute path of a local one. Default: none; then name is required."`
@@ -133,8 +133,8 @@ type NewProject struct {
 	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none (default); message, the running agent is informed; revise, a task is created too if no agent runs."`
 }
 
-// ProjectPatch is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
-type ProjectPatch struct {
+// UpdateProjectRequest is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
+type UpdateProjectRequest struct {
 	Name             *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
 	Description      *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
 	DefaultBranch    *string         `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target; empty: as the repository says. Absent: unchanged."`
@@ -149,13 +149,13 @@ type ProjectPatch struct {
 	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
 }
 
-// TicketPatch is the body of PATCH /api/v1/tickets/{id}.
-type TicketPatch struct {
+// UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}.
+type UpdateTicketRequest struct {
 	PhaseID string `json:"phase_id" enum:"PHASE_BACKLOG,PHASE_REQUIREMENTS,PHASE_DESIGN,PHASE_IMPLEMENTATION,PHASE_TESTING,PHASE_DEPLOYMENT,PHASE_DONE,PHASE_BLOCKED" doc:"New phase. 409 names the phases that may follow the current one."`
 }
 
-// NewTicket is the body of POST /api/v1/tickets. Its first task is made with it.
-type NewTicket struct {
+// CreateTicketRequest is the body of POST /api/v1/tickets. Its first task is made with it.
+type CreateTicketRequest struct {
 	ProjectID           string          `json:"project_id,omitempty" doc:"ID of an existing project. Exactly one of project_id and repo is required."`
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository whose project is found or created: owner/name or URL on GitHub, or the absolute path of a local one."`
 	Title               string          `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Default: from the description."`
@@ -189,17 +189,17 @@ type DependencyCycle struct {
 	Path     []string `json:"cycle" nullable:"false" doc:"IDs of the tasks in the cycle, the first one again at the end. Empty: no cycle."`
 }
 
-// NewKey is the body of POST /api/v1/auth/api-keys.
-type NewKey struct {
+// CreateAPIKeyRequest is the body of POST /api/v1/auth/api-keys.
+type CreateAPIKeyRequest struct {
 	Name      string     `json:"name" minLength:"1" maxLength:"100" doc:"Label that tells keys apart, in one line."`
 	Scopes    []string   `json:"scopes,omitempty" enum:"read,write,admin" doc:"What the key permits; each scope includes those before it. Default: write."`
 	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Future time in RFC 3339 from which the key is rejected. Default: never."`
 	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key acts, created if missing. Default: the caller."`
 }
 
-// MadeKey is a new API key; Secret is shown this once.
-type MadeKey struct {
-	Key
+// CreatedAPIKey is a new API key; Secret is shown this once.
+type CreatedAPIKey struct {
+	APIKey
 	Secret string `json:"secret" doc:"The key to send as X-API-Key or as bearer token. No other answer contains it."`
 }
 

@@ -23,8 +23,8 @@ func (s *Service) appFor(w Who) bool {
 	return s.app != nil && w.OrganizationID == s.cfg.Organization
 }
 
-func (s *Service) testApp(ctx context.Context) (Trial, error) {
-	v := Trial{Kind: GitHub, Scope: ScopeApp, State: StateGood}
+func (s *Service) testApp(ctx context.Context) (Test, error) {
+	v := Test{Kind: GitHub, Scope: ScopeApp, State: StateGood}
 	says, err := s.app.Probe(ctx)
 	switch task.CodeOf(err) {
 	case "":

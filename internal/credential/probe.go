@@ -14,8 +14,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Trial is what a test of a credential found.
-type Trial struct {
+// Test is what a test of a credential found.
+type Test struct {
 	Kind  string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
 	Scope string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
 	State string `json:"state" enum:"good,refused,unreachable,unknown" doc:"good: accepted; refused: rejected by the provider; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
@@ -30,10 +30,10 @@ const (
 )
 
 // Test asks the provider, by a call that costs nothing, whether the credential works that somebody would work with.
-func (s *Service) Test(ctx context.Context, w Who, name string) (Trial, error) {
+func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
 	if name != Model {
 		if err := CheckKind(name); err != nil {
-			return Trial{}, err
+			return Test{}, err
 		}
 	}
 	found, err := s.Find(ctx, w, name)
@@ -41,9 +41,9 @@ func (s *Service) Test(ctx context.Context, w Who, name string) (Trial, error) {
 		return s.testApp(ctx)
 	}
 	if err != nil {
-		return Trial{}, err
+		return Test{}, err
 	}
-	v := Trial{Kind: found.Kind, Scope: found.Scope}
+	v := Test{Kind: found.Kind, Scope: found.Scope}
 	switch found.Kind {
 	case GitHub:
 		v.State, v.Says = s.testGitHub(ctx, found)

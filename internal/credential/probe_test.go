@@ -97,7 +97,7 @@ func TestATestAsksPublicAddressesOnly(t *testing.T) {
 	base := provider(t)
 	u, err := url.Parse(base)
 	require.NoError(t, err)
-	test := func(cfg credential.Config, base string) credential.Trial {
+	test := func(cfg credential.Config, base string) credential.Test {
 		ring, err := credential.ParseRing(credential.NewKey())
 		require.NoError(t, err)
 		cfg.Organization = org

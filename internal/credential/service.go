@@ -37,8 +37,8 @@ func New(cfg Config, ring *Ring, store Store) *Service {
 	return &Service{cfg: cfg, ring: ring, store: store, reach: newReach(cfg)}
 }
 
-// Summary is a credential without its secret.
-type Summary struct {
+// Credential is a credential without its secret.
+type Credential struct {
 	Kind      string     `json:"kind" doc:"What the credential is for: anthropic, claude_oauth, github, or another model provider. More values may be added."`
 	Scope     string     `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner: user is the caller; app, the GitHub App of the configuration; installation, the rest of the configuration. More values may be added."`
 	ProjectID string     `json:"project_id,omitempty" doc:"ID of the owning project. Absent: the scope is not project."`
@@ -59,13 +59,13 @@ const (
 )
 
 // Set stores a credential of a place, in place of the one before.
-func (s *Service) Set(ctx context.Context, p Place, v Value) (Summary, error) {
+func (s *Service) Set(ctx context.Context, p Place, v Value) (Credential, error) {
 	if err := v.Check(p.Kind); err != nil {
-		return Summary{}, err
+		return Credential{}, err
 	}
 	row, err := s.store.PutCredential(ctx, p, s.ring.first, s.ring.seal(p, v))
 	if err != nil {
-		return Summary{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
+		return Credential{}, fmt.Errorf("store credential %s: %w", p.Kind, err)
 	}
 	return s.info(row), nil
 }
@@ -84,20 +84,20 @@ func (s *Service) Remove(ctx context.Context, p Place) error {
 
 // List is what a user can see: his own, those of the projects and of the organization, and which ones the
 // installation is configured with.
-func (s *Service) List(ctx context.Context, w Who) ([]Summary, error) {
+func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
 		return nil, fmt.Errorf("list credentials: %w", err)
 	}
-	all := []Summary{}
+	all := []Credential{}
 	for _, row := range rows {
 		all = append(all, s.info(row))
 	}
 	if s.appFor(w) {
-		all = append(all, Summary{Kind: GitHub, Scope: ScopeApp, State: StateGood, Masked: s.app.Name()})
+		all = append(all, Credential{Kind: GitHub, Scope: ScopeApp, State: StateGood, Masked: s.app.Name()})
 	}
 	for _, kind := range s.configured(w) {
-		all = append(all, shown(Summary{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
+		all = append(all, shown(Credential{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
 	}
 	return all, nil
 }
@@ -116,8 +116,8 @@ func (s *Service) configured(w Who) []string {
 	return kinds
 }
 
-func (s *Service) info(row Row) Summary {
-	out := Summary{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
+func (s *Service) info(row Row) Credential {
+	out := Credential{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
 	v, err := s.ring.open(row)
 	if err != nil {
 		out.State = StateUnreadable
@@ -126,7 +126,7 @@ func (s *Service) info(row Row) Summary {
 	return shown(out, v)
 }
 
-func shown(out Summary, v Value) Summary {
+func shown(out Credential, v Value) Credential {
 	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), shownAddress(v.BaseURL), v.Bearer, v.Models
 	return out
 }

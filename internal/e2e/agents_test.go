@@ -34,7 +34,7 @@ func TestDefaultAgent_ByProgramOfTheWorkerAndStoredCredential(t *testing.T) {
 	require.NotContains(t, refused.stderr, "npm install", "the program is there")
 	require.Contains(t, r.omoi("doctor").stdout, "version 2.1.328, sandboxes can see it; no credential")
 
-	_, err = r.api.SetCredential(t.Context(), "anthropic", apiclient.NewCredential{Secret: "sk-ant-api03-0123456789"})
+	_, err = r.api.SetCredential(t.Context(), "anthropic", apiclient.SetCredentialRequest{Secret: "sk-ant-api03-0123456789"})
 	require.NoError(t, err)
 	info, err := r.api.Info(t.Context())
 	require.NoError(t, err)

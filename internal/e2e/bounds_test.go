@@ -32,7 +32,7 @@ func TestTheBudgetOfAProjectBindsAcrossARestart(t *testing.T) {
 	const slots, answer, budget = 3, 1.0, 4.0
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s", "MAX_CONCURRENT_TASKS_PER_PROJECT": "3"}).up()
 	repo := r.repo()
-	project, err := r.api.CreateProject(ctx, apiclient.NewProject{Name: "bound", Repo: repo})
+	project, err := r.api.CreateProject(ctx, apiclient.CreateProjectRequest{Name: "bound", Repo: repo})
 	require.NoError(t, err)
 	_, err = r.api.SetProjectBudget(ctx, project.ID, apiclient.Budget{USD: budget})
 	require.NoError(t, err)

@@ -68,7 +68,7 @@ func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()
-	_, err := r.api.CreateProject(ctx, apiclient.NewProject{Name: "omoi-check", Setup: "sleep 600"})
+	_, err := r.api.CreateProject(ctx, apiclient.CreateProjectRequest{Name: "omoi-check", Setup: "sleep 600"})
 	require.NoError(t, err)
 
 	r.start("check", nil, "check", "agent")
@@ -119,7 +119,7 @@ func TestAFailedCheckSaysWhatToDo(t *testing.T) {
 	made, err := r.api.Projects(ctx, "")
 	require.NoError(t, err)
 	require.Equal(t, "omoi-check", made.Items[0].Name)
-	_, err = r.api.PauseProject(ctx, made.Items[0].ID, apiclient.Halt{})
+	_, err = r.api.PauseProject(ctx, made.Items[0].ID, apiclient.PauseRequest{})
 	require.NoError(t, err)
 	paused := r.omoi("check", "agent")
 	require.Equal(t, exit.Failed, paused.code)

@@ -88,14 +88,14 @@ type person struct {
 
 func (r *rig) user(name string) person {
 	r.t.Helper()
-	made, err := r.api.CreateKey(context.Background(), apiclient.NewKey{Name: "of " + name, User: name})
+	made, err := r.api.CreateKey(context.Background(), apiclient.CreateAPIKeyRequest{Name: "of " + name, User: name})
 	require.NoError(r.t, err)
 	return person{rig: r, api: apiclient.New(r.env["OMOI_API_URL"], made.Secret), id: made.UserID}
 }
 
 func (p person) set(kind, secret string) {
 	p.rig.t.Helper()
-	_, err := p.api.SetCredential(context.Background(), kind, apiclient.NewCredential{Secret: secret})
+	_, err := p.api.SetCredential(context.Background(), kind, apiclient.SetCredentialRequest{Secret: secret})
 	require.NoError(p.rig.t, err)
 }
 

@@ -63,7 +63,7 @@ func TestAFailureIsDiagnosedAndTold(t *testing.T) {
 
 	// the advice about a setup step is the same before the diagnosis and after it
 	repo := r.repo()
-	project, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Repo: repo, Setup: "echo no luck; exit 3"})
+	project, err := r.api.CreateProject(context.Background(), apiclient.CreateProjectRequest{Repo: repo, Setup: "echo no luck; exit 3"})
 	require.NoError(t, err)
 	failing := r.submit(repo, script(stepComplete), retries(0))
 	r.ends(failing.ID, task.StatusFailed)

@@ -70,8 +70,8 @@ func TestTaskOnGitHub(t *testing.T) {
 	require.Equal(t, "hello\n", rescued.stdout, rescued.stderr)
 
 	at := apiclient.BranchPlace{RepoOwner: "acme", RepoName: "app"}
-	standing := branchWorkflow[apiclient.BranchStanding](r, "status", apiclient.BranchLook{BranchPlace: at, BranchName: text(done.Branch)})
-	require.Equal(t, apiclient.BranchStanding{Success: true, AheadBy: 1}, standing)
+	standing := branchWorkflow[apiclient.BranchComparison](r, "status", apiclient.CompareBranchRequest{BranchPlace: at, BranchName: text(done.Branch)})
+	require.Equal(t, apiclient.BranchComparison{Success: true, AheadBy: 1}, standing)
 	keep := false
 	merged := branchWorkflow[apiclient.BranchMerged](r, "merge", apiclient.BranchMerge{BranchPlace: at, TicketID: good.TicketID, PRNumber: 1, DeleteAfter: &keep})
 	require.True(t, merged.Success, text(merged.Error))

@@ -154,7 +154,7 @@ func (r *rig) workComesOut(repo string) {
 // patchComesOut applies the patch of a task that has no repository.
 func (r *rig) patchComesOut(clone string) {
 	r.t.Helper()
-	project, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Name: "without a repository"})
+	project, err := r.api.CreateProject(context.Background(), apiclient.CreateProjectRequest{Name: "without a repository"})
 	require.NoError(r.t, err)
 	ended := r.submit("", script(stepUnsaved, `{"fail":"no"}`), retries(0), func(in *apiclient.CreateTaskRequest) { in.ProjectID = project.ID })
 	r.ends(ended.ID, task.StatusFailed)

@@ -215,16 +215,16 @@ func (r *rig) plant() {
 func (r *rig) plantPersonal() (owner string, keys []string) {
 	r.t.Helper()
 	ctx := r.t.Context()
-	made, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of bob", User: "bob"})
+	made, err := r.api.CreateKey(ctx, apiclient.CreateAPIKeyRequest{Name: "of bob", User: "bob"})
 	require.NoError(r.t, err)
 	bob := apiclient.New(r.env["OMOI_API_URL"], made.Secret)
-	_, err = bob.SetCredential(ctx, credential.Anthropic, apiclient.NewCredential{Secret: plantedBob, Models: credential.Models{Model: "model-of-bob"}})
+	_, err = bob.SetCredential(ctx, credential.Anthropic, apiclient.SetCredentialRequest{Secret: plantedBob, Models: credential.Models{Model: "model-of-bob"}})
 	require.NoError(r.t, err)
-	_, err = r.api.SetCredential(ctx, credential.Anthropic, apiclient.NewCredential{Secret: plantedOwn, Models: credential.Models{Model: "model-of-the-owner"}})
+	_, err = r.api.SetCredential(ctx, credential.Anthropic, apiclient.SetCredentialRequest{Secret: plantedOwn, Models: credential.Models{Model: "model-of-the-owner"}})
 	require.NoError(r.t, err)
-	_, err = r.api.SetCredential(ctx, credential.ClaudeOAuth, apiclient.NewCredential{Secret: plantedOwnSub})
+	_, err = r.api.SetCredential(ctx, credential.ClaudeOAuth, apiclient.SetCredentialRequest{Secret: plantedOwnSub})
 	require.NoError(r.t, err)
-	own, err := r.api.CreateKey(ctx, apiclient.NewKey{Name: "of a shell"})
+	own, err := r.api.CreateKey(ctx, apiclient.CreateAPIKeyRequest{Name: "of a shell"})
 	require.NoError(r.t, err)
 	pipe := exec.CommandContext(ctx, r.program(), "credentials", "set", credential.GitHub)
 	pipe.Env = []string{"HOME=" + r.dir, "OMOI_API_URL=" + r.env["OMOI_API_URL"], "OMOI_API_KEY=" + own.Secret}
@@ -232,7 +232,7 @@ func (r *rig) plantPersonal() (owner string, keys []string) {
 	said, err := pipe.CombinedOutput()
 	require.NoError(r.t, err, "%s", said)
 	require.NotContains(r.t, string(said), plantedOwnGit)
-	_, err = r.api.SetCredential(ctx, "openai", apiclient.NewCredential{Secret: plantedOwnAI})
+	_, err = r.api.SetCredential(ctx, "openai", apiclient.SetCredentialRequest{Secret: plantedOwnAI})
 	require.NoError(r.t, err)
 	return own.UserID, []string{made.Secret, own.Secret}
 }

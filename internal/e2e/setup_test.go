@@ -15,7 +15,7 @@ func TestSetup(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil).up()
 	repo := r.repo()
-	_, err := r.api.CreateProject(context.Background(), apiclient.NewProject{Repo: repo, SetupTimeoutS: 60, Setup: "mkdir -p ~/deps; echo made > ~/deps/one; echo ready"})
+	_, err := r.api.CreateProject(context.Background(), apiclient.CreateProjectRequest{Repo: repo, SetupTimeoutS: 60, Setup: "mkdir -p ~/deps; echo made > ~/deps/one; echo ready"})
 	require.NoError(t, err)
 	made := r.submit(repo, script(`{"bash":{"command":"cat $HOME/deps/one"}}`, stepComplete), retries(0))
 	r.ends(made.ID, task.StatusCompleted)

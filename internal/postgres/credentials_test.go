@@ -101,7 +101,7 @@ func TestCredentialsStayInTheirOrganization(t *testing.T) {
 func TestTheOwnerOfATaskIsWhoAskedForIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
-	key, secret, err := w.store.CreateKey(t.Context(), w.org, client.NewKey{User: "alice", Name: "laptop"})
+	key, secret, err := w.store.CreateKey(t.Context(), w.org, client.CreateAPIKeyRequest{User: "alice", Name: "laptop"})
 	require.NoError(t, err)
 	require.Equal(t, "alice", key.User)
 	known, err := w.store.KeyBySecret(t.Context(), secret)

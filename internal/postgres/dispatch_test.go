@@ -97,7 +97,7 @@ func TestPlansLimitAnOrganization(t *testing.T) {
 	w := newWorld(t, postgres.Config{})
 	p := w.project(20)
 	set := func(plan string) {
-		_, err := w.store.ChangeOrganization(t.Context(), w.org, client.OrganizationPatch{Plan: &plan})
+		_, err := w.store.ChangeOrganization(t.Context(), w.org, client.UpdateOrganizationRequest{Plan: &plan})
 		require.NoError(t, err)
 	}
 	set("free")

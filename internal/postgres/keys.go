@@ -32,7 +32,7 @@ func (s *Store) EnsureOrganization(ctx context.Context, name string) (string, er
 
 // CreateKey makes an API key and answers it with its secret, which is stored nowhere. It speaks for the user
 // of that name, who is made if need be.
-func (s *Store) CreateKey(ctx context.Context, organizationID string, in client.NewKey) (client.Key, string, error) {
+func (s *Store) CreateKey(ctx context.Context, organizationID string, in client.CreateAPIKeyRequest) (client.APIKey, string, error) {
 	secret := newSecret()
 	key, err := s.insertKey(ctx, db.InsertKeyParams{OrganizationID: organizationID, Name: in.Name, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt}, cmp.Or(in.User, owner), secret)
 	return key, secret, translate("make API key "+in.Name, err)
@@ -48,10 +48,10 @@ func (s *Store) EnsureKey(ctx context.Context, organizationID, name, secret stri
 	return translate("store API key "+name, err)
 }
 
-func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, user, secret string) (client.Key, error) {
+func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, user, secret string) (client.APIKey, error) {
 	var err error
 	if arg.UserID, err = s.EnsureUser(ctx, arg.OrganizationID, user); err != nil {
-		return client.Key{}, err
+		return client.APIKey{}, err
 	}
 	arg.ID = task.NewID()
 	arg.Hash, arg.Scopes = hashKey(secret), orEmpty(arg.Scopes)
@@ -65,14 +65,14 @@ func (s *Store) insertKey(ctx context.Context, arg db.InsertKeyParams, user, sec
 
 // KeyBySecret answers the live key of that secret: [task.CodeUnauthorized] if it is unknown,
 // revoked or expired. It notes the use, at most once a minute.
-func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.Key, error) {
+func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.APIKey, error) {
 	row, err := s.q.KeyByHash(ctx, hashKey(secret))
 	if err != nil {
 		err = translate("find the API key", err)
 		if task.CodeOf(err) == task.CodeNotFound {
-			return client.Key{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired. Set OMOI_API_KEY to another, or send another as a bearer token.")
+			return client.APIKey{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired. Set OMOI_API_KEY to another, or send another as a bearer token.")
 		}
-		return client.Key{}, err
+		return client.APIKey{}, err
 	}
 	key := row.ApiKey
 	if key.LastUsedAt == nil || time.Since(*key.LastUsedAt) > time.Minute {
@@ -82,9 +82,9 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.Key, err
 }
 
 // Keys lists the keys of an organization, newest first, revoked ones included.
-func (s *Store) Keys(ctx context.Context, organizationID string) ([]client.Key, error) {
+func (s *Store) Keys(ctx context.Context, organizationID string) ([]client.APIKey, error) {
 	rows, err := s.q.ListKeys(ctx, organizationID)
-	return mapAll(rows, func(r db.ListKeysRow) client.Key { return keyOf(r.ApiKey, r.UserName) }), translate("list API keys", err)
+	return mapAll(rows, func(r db.ListKeysRow) client.APIKey { return keyOf(r.ApiKey, r.UserName) }), translate("list API keys", err)
 }
 
 // RevokeKey ends a key at once and for good; [task.CodeNotFound] if the organization has no such key.
@@ -114,8 +114,8 @@ func hashKey(secret string) []byte {
 	return sum[:]
 }
 
-func keyOf(row db.ApiKey, user string) client.Key {
-	return client.Key{
+func keyOf(row db.ApiKey, user string) client.APIKey {
+	return client.APIKey{
 		ID: row.ID, OrganizationID: row.OrganizationID, UserID: row.UserID, User: user, Name: row.Name, Prefix: row.Prefix, Scopes: row.Scopes,
 		CreatedAt: row.CreatedAt, LastUsedAt: row.LastUsedAt, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
 	}

@@ -23,7 +23,7 @@ func organizationOf(r db.OrganizationsShownRow) client.Organization {
 }
 
 // ChangeOrganization changes plan and limit; the gate looks at it at once.
-func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.OrganizationPatch) (client.Organization, error) {
+func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.UpdateOrganizationRequest) (client.Organization, error) {
 	in := db.ChangeOrganizationParams{ID: id, Plan: c.Plan, MaxSlots: c.MaxSlots}
 	if c.Plan != nil {
 		if slots, limited := task.PlanSlots(*c.Plan); limited {

@@ -92,7 +92,7 @@ func (s *Store) Projects(ctx context.Context, organizationID string, page client
 
 // ChangeProject changes settings of a project and runs the gate, since a limit or a pause
 // may have been lifted.
-func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.ProjectPatch) (client.Project, error) {
+func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c client.UpdateProjectRequest) (client.Project, error) {
 	row, err := txResult(ctx, s, func(q *db.Queries) (db.Project, error) {
 		row, err := q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: c.MaxSlots,

@@ -27,7 +27,7 @@ func e2e() Scenario {
 }
 
 func (k *kit) mathTicket(ctx context.Context) (string, error) {
-	t, err := k.openTicket(ctx, client.NewTicket{Repo: k.repo.name, Description: exampleText()}, exampleSteps()...)
+	t, err := k.openTicket(ctx, client.CreateTicketRequest{Repo: k.repo.name, Description: exampleText()}, exampleSteps()...)
 	return fmt.Sprintf("Ticket %s, task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 

@@ -29,13 +29,13 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in := client.NewTicket{ProjectID: project, Description: "Wait to be told to go on."}
+	in := client.CreateTicketRequest{ProjectID: project, Description: "Wait to be told to go on."}
 	t, err := k.openTicket(ctx, in, k.waitMessage(), complete("{{message}}"))
 	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 
 // openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
-func (k *kit) openTicket(ctx context.Context, in client.NewTicket, script ...map[string]any) (client.Ticket, error) {
+func (k *kit) openTicket(ctx context.Context, in client.CreateTicketRequest, script ...map[string]any) (client.Ticket, error) {
 	config, err := execution(ctx, script)
 	if err != nil {
 		return client.Ticket{}, err

@@ -30,7 +30,7 @@ func (k *kit) project(ctx context.Context) (string, error) {
 			return k.usable(ctx, p)
 		}
 	}
-	made, err := k.API.CreateProject(ctx, client.NewProject{Name: projectName, Description: "Tasks of omoi check."})
+	made, err := k.API.CreateProject(ctx, client.CreateProjectRequest{Name: projectName, Description: "Tasks of omoi check."})
 	if err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func (k *kit) usable(ctx context.Context, p client.Project) (string, error) {
 	if p.AutoSteering != nil && *p.AutoSteering {
 		return p.ID, nil
 	}
-	_, err := k.API.PatchProject(ctx, p.ID, client.ProjectPatch{AutoSteering: client.Choose(true)})
+	_, err := k.API.PatchProject(ctx, p.ID, client.UpdateProjectRequest{AutoSteering: client.Choose(true)})
 	return p.ID, err
 }
 
@@ -57,10 +57,10 @@ type repository struct {
 // place finds or makes the repository, and its project.
 func (k *kit) place(ctx context.Context) (string, error) {
 	k.repo = &repository{name: k.Repo}
-	project := client.NewProject{Repo: k.Repo}
+	project := client.CreateProjectRequest{Repo: k.Repo}
 	if k.Repo == "" {
 		k.repo = &repository{name: filepath.Join(k.Home, "checks", "remote.git"), own: true}
-		project = client.NewProject{Name: projectName + "-git", Description: "Tasks of omoi check.", Repo: k.repo.name}
+		project = client.CreateProjectRequest{Name: projectName + "-git", Description: "Tasks of omoi check.", Repo: k.repo.name}
 		if err := makeRepository(ctx, k.repo.name); err != nil {
 			return "", err
 		}

@@ -92,7 +92,7 @@ func oneKind(cmd *cobra.Command, args []string) error {
 }
 
 func (s *session) credentialsSet() *cobra.Command {
-	var in client.NewCredential
+	var in client.SetCredentialRequest
 	var of whose
 	cmd := s.verb("set <kind>", "Set a credential; type its value, or pipe it in", oneKind,
 		func(ctx context.Context, api *client.Client, args []string) (err error) {
@@ -170,7 +170,7 @@ func kindsToTest(ctx context.Context, api *client.Client, projectID string) ([]s
 
 // testCredentials returns the exit code of the worst result: everything is printed already.
 func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds []string, projectID string) error {
-	trials, code := []credential.Trial{}, exit.Done
+	trials, code := []credential.Test{}, exit.Done
 	for _, kind := range kinds {
 		t, err := api.TestCredential(ctx, kind, projectID)
 		if err != nil {

@@ -19,9 +19,9 @@ func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
 		f.locked(func() { answer(w, http.StatusOK, client.Page[client.Credential]{Items: f.credentials}) })
 	})
 	mux.HandleFunc("PUT "+all+"/{kind}", func(w http.ResponseWriter, r *http.Request) {
-		var in client.NewCredential
+		var in client.SetCredentialRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
-		f.locked(func() { f.given = map[string]client.NewCredential{r.PathValue("kind"): in} })
+		f.locked(func() { f.given = map[string]client.SetCredentialRequest{r.PathValue("kind"): in} })
 		answer(w, http.StatusOK, client.Credential{Kind: r.PathValue("kind"), Scope: "user", Masked: "********WXYZ"})
 	})
 	mux.HandleFunc("DELETE "+all+"/{kind}", func(w http.ResponseWriter, r *http.Request) {
@@ -44,11 +44,11 @@ func TestASecretIsPipedIn(t *testing.T) {
 	f := newFake(t)
 	got := f.with(call{stdin: "  ghp_0123456789\n"}, "credentials", "set", "github")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, client.NewCredential{Secret: "ghp_0123456789"}, f.given["github"])
+	require.Equal(t, client.SetCredentialRequest{Secret: "ghp_0123456789"}, f.given["github"])
 	require.Equal(t, "github  yours  ********WXYZ\n", got.out)
 	got = f.with(call{stdin: "sk-0123456789"}, "credentials", "set", "anthropic", "--organization", "--base-url", "https://host", "--model", "m", "--bearer")
 	require.Zero(t, got.code, got.err)
-	require.Equal(t, client.NewCredential{
+	require.Equal(t, client.SetCredentialRequest{
 		Secret: "sk-0123456789", Scope: "organization", BaseURL: "https://host", Bearer: true, Models: credential.Models{Model: "m"},
 	}, f.given["anthropic"])
 
@@ -84,7 +84,7 @@ func TestCredentialsAreTested(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.credentials = []client.Credential{{Kind: "github", Scope: "user"}, {Kind: "github", Scope: "installation"}, {Kind: "anthropic", Scope: "organization"}}
-	f.trials = map[string]credential.Trial{
+	f.trials = map[string]credential.Test{
 		"github":    {Kind: "github", Scope: "user", State: credential.StateGood, Says: "GitHub knows it as octocat."},
 		"anthropic": {Kind: "anthropic", Scope: "organization", State: credential.StateRefused, Says: "It is wrong."},
 		"openai":    {Kind: "openai", Scope: "user", State: credential.StateUnreachable, Says: "No answer."},

@@ -45,8 +45,8 @@ type fakeAPI struct {
 	steps    []client.Intervention
 	visits   []receipt.AccessSession
 	logs     map[string][]string // parts by sandbox; an offset is the number of a part
-	keys     []client.Key
-	newKeys  []client.NewKey
+	keys     []client.APIKey
+	newKeys  []client.CreateAPIKeyRequest
 	events   []client.Event
 	created  []client.CreateTaskRequest
 	headers  []http.Header
@@ -65,8 +65,8 @@ type fakeAPI struct {
 	transcripts []client.TranscriptInfo
 	works       []client.SavedWork
 	credentials []client.Credential
-	given       map[string]client.NewCredential // by kind
-	trials      map[string]credential.Trial     // likewise
+	given       map[string]client.SetCredentialRequest // by kind
+	trials      map[string]credential.Test             // likewise
 	provider    sandbox.Provider
 	feedback    feedback.Story
 	why         client.Explanation
@@ -121,13 +121,13 @@ func newFake(t *testing.T) *fakeAPI {
 		})
 	})
 	mux.HandleFunc("GET /api/v1/auth/api-keys", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Page[client.Key]{Items: f.keys})
+		answer(w, http.StatusOK, client.Page[client.APIKey]{Items: f.keys})
 	})
 	mux.HandleFunc("POST /api/v1/auth/api-keys", func(w http.ResponseWriter, r *http.Request) {
-		var in client.NewKey
+		var in client.CreateAPIKeyRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { f.newKeys = append(f.newKeys, in) })
-		answer(w, http.StatusCreated, client.MadeKey{Key: client.Key{ID: idA, Name: in.Name, ExpiresAt: in.ExpiresAt}, Secret: "omoi_secret"})
+		answer(w, http.StatusCreated, client.CreatedAPIKey{APIKey: client.APIKey{ID: idA, Name: in.Name, ExpiresAt: in.ExpiresAt}, Secret: "omoi_secret"})
 	})
 	mux.HandleFunc("DELETE /api/v1/auth/api-keys/{id}", func(w http.ResponseWriter, r *http.Request) {
 		f.locked(func() { f.asked = append(f.asked, "revoke "+r.PathValue("id")) })

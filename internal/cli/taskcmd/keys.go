@@ -20,7 +20,7 @@ func newKeys(s *session) *cobra.Command {
 }
 
 func (s *session) keysCreate() *cobra.Command {
-	var in client.NewKey
+	var in client.CreateAPIKeyRequest
 	var expires time.Duration
 	cmd := s.verb("create <name>", "Create an API key; its secret is shown this once", exactly(1, "a name for the key"),
 		func(ctx context.Context, api *client.Client, _ []string) error {
@@ -43,9 +43,9 @@ func (s *session) keysCreate() *cobra.Command {
 	return cmd
 }
 
-func (s *session) keyTable(keys []client.Key) {
+func (s *session) keyTable(keys []client.APIKey) {
 	heading := "KEY|NAME|USER|PREFIX|SCOPES|STATE|EXPIRES|LAST USED"
-	list(s, keys, "No keys. Next: omoi keys create <name>", heading, func(k client.Key) []string {
+	list(s, keys, "No keys. Next: omoi keys create <name>", heading, func(k client.APIKey) []string {
 		return []string{
 			render.Short(k.ID), render.OneLine(k.Name, 40), render.OneLine(k.User, 40), k.Prefix, strings.Join(k.Scopes, ","), keyState(k), expiry(k.ExpiresAt),
 			moment(k.LastUsedAt),
@@ -64,7 +64,7 @@ func expiry(at *time.Time) string {
 	return moment(at)
 }
 
-func keyState(k client.Key) string {
+func keyState(k client.APIKey) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
@@ -81,7 +81,7 @@ func (s *session) keysRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			key, err := kind[client.Key]{noun: "key", list: "omoi keys list", id: func(k client.Key) string { return k.ID }, name: goodName}.pick(keys, args[0])
+			key, err := kind[client.APIKey]{noun: "key", list: "omoi keys list", id: func(k client.APIKey) string { return k.ID }, name: goodName}.pick(keys, args[0])
 			if err == nil {
 				err = api.RevokeKey(ctx, key.ID)
 			}
@@ -92,7 +92,7 @@ func (s *session) keysRevoke() *cobra.Command {
 }
 
 // goodName is the name of a key; one that is revoked is named by its ID alone.
-func goodName(k client.Key) string {
+func goodName(k client.APIKey) string {
 	if k.RevokedAt != nil {
 		return ""
 	}

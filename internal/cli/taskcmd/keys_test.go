@@ -15,7 +15,7 @@ func TestKeys(t *testing.T) {
 	f := newFake(t)
 	got := f.omoi("keys", "create", "ci", "--scope", "read")
 	require.Equal(t, "omoi_secret\n", got.out, "the secret alone, so that it can be piped")
-	f.keys = []client.Key{{ID: idA, Name: "ci", Prefix: "omoi_abc"}, {ID: idB, Name: "old", RevokedAt: &time.Time{}}}
+	f.keys = []client.APIKey{{ID: idA, Name: "ci", Prefix: "omoi_abc"}, {ID: idB, Name: "old", RevokedAt: &time.Time{}}}
 	got = f.omoi("keys", "list")
 	require.Contains(t, got.out, "omoi_abc")
 	require.Contains(t, got.out, "revoked")
@@ -29,7 +29,7 @@ func TestKeys(t *testing.T) {
 func TestKeysAreRevokedByName(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.keys = []client.Key{{ID: idA, Name: "ci"}, {ID: idB, Name: "ci", RevokedAt: &time.Time{}}, {ID: idC, Name: "laptop"}}
+	f.keys = []client.APIKey{{ID: idA, Name: "ci"}, {ID: idB, Name: "ci", RevokedAt: &time.Time{}}, {ID: idC, Name: "laptop"}}
 	require.Zero(t, f.omoi("keys", "revoke", "ci").code, "the other one of that name is revoked already")
 	require.Zero(t, f.omoi("keys", "revoke", "laptop").code)
 	require.Equal(t, []string{"revoke " + idA, "revoke " + idC}, f.asked)
@@ -55,7 +55,7 @@ func TestKeysExpire(t *testing.T) {
 	require.True(t, f.newKeys[2].ExpiresAt.Before(time.Now()), "the server refuses a time that is over")
 
 	soon, past := time.Now().Add(48*time.Hour), time.Now().Add(-time.Hour)
-	f.keys = []client.Key{{ID: idA, Name: "soon", ExpiresAt: &soon}, {ID: idA, Name: "over", ExpiresAt: &past}, {ID: idB, Name: "always"}}
+	f.keys = []client.APIKey{{ID: idA, Name: "soon", ExpiresAt: &soon}, {ID: idA, Name: "over", ExpiresAt: &past}, {ID: idB, Name: "always"}}
 	out := f.omoi("keys", "list").out
 	require.Regexp(t, `soon .* valid +\d{4}-.* \(in 1d23h\)`, out)
 	require.Regexp(t, `over .* expired +\d{4}-.* \(1h00m ago\)`, out)

@@ -139,7 +139,7 @@ func TestProjects(t *testing.T) {
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[1:]})
 	})
 	mux.HandleFunc("PATCH /api/v1/projects/{id}", func(w http.ResponseWriter, r *http.Request) {
-		var in client.ProjectPatch
+		var in client.UpdateProjectRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { patched = append(patched, r.PathValue("id")) })
 		made := client.Project{ID: r.PathValue("id"), Name: "app", AgentsMessage: in.AgentsMayMessage != nil && *in.AgentsMayMessage}

@@ -22,7 +22,7 @@ func newOrganization(s *session) *cobra.Command {
 
 func (s *session) organizationUpdate() *cobra.Command {
 	plan, limit := "", 0
-	var change client.OrganizationPatch
+	var change client.UpdateOrganizationRequest
 	cmd := s.verb("update [organization]", "Update an organization's plan or its own limit", cobra.MaximumNArgs(1),
 		func(ctx context.Context, api *client.Client, args []string) error {
 			found, err := api.Organizations(ctx)
@@ -53,7 +53,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 	cmd.Long = `Update an organization's plan (` + strings.Join(task.Plans(), ", ") + `), or set a limit of its own,
 which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. For admins of the installation.`
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		change = client.OrganizationPatch{Plan: changed(cmd, "plan", &plan), MaxSlots: changed(cmd, "max-concurrent-tasks", &limit)}
+		change = client.UpdateOrganizationRequest{Plan: changed(cmd, "plan", &plan), MaxSlots: changed(cmd, "max-concurrent-tasks", &limit)}
 		if change.Plan == nil && change.MaxSlots == nil {
 			return exit.Usagef("nothing to change: give --plan or --max-concurrent-tasks. Next: omoi organization list")
 		}

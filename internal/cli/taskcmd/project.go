@@ -62,7 +62,7 @@ func projectOf(ctx context.Context, api *client.Client, ref string) (client.Proj
 }
 
 func (s *session) projectCreate() *cobra.Command {
-	var in client.NewProject
+	var in client.CreateProjectRequest
 	var f projectSettings
 	var settings string
 	cmd := s.verb("create", "Create a project of a repository before its first task", NoArgs,
@@ -109,7 +109,7 @@ func (s *session) projectCreate() *cobra.Command {
 }
 
 func (s *session) projectUpdate() *cobra.Command {
-	var change client.ProjectPatch
+	var change client.UpdateProjectRequest
 	var f projectSettings
 	var messages bool
 	cmd := s.projectVerb("update", "Update settings of a project; what is not named stays", func(ctx context.Context, api *client.Client, p client.Project) error {
@@ -182,19 +182,19 @@ func (p *projectSettings) add(cmd *cobra.Command) {
 }
 
 func (s *session) projectPause() *cobra.Command {
-	halt := client.Halt{}
+	halt := client.PauseRequest{}
 	cmd := s.halt("pause", "Pause a project: no task starts; with --now, suspend running ones", &halt, (*client.Client).PauseProject)
 	cmd.Flags().BoolVar(&halt.Now, "now", false, "suspend running tasks too; their work is saved")
 	return cmd
 }
 
 func (s *session) projectResume() *cobra.Command {
-	return s.halt("resume", "Resume a paused project, with the tasks that the pause suspended", &client.Halt{}, (*client.Client).ResumeProject)
+	return s.halt("resume", "Resume a paused project, with the tasks that the pause suspended", &client.PauseRequest{}, (*client.Client).ResumeProject)
 }
 
-type halter func(*client.Client, context.Context, string, client.Halt) (client.Halted, error)
+type halter func(*client.Client, context.Context, string, client.PauseRequest) (client.PauseResult, error)
 
-func (s *session) halt(use, short string, halt *client.Halt, do halter) *cobra.Command {
+func (s *session) halt(use, short string, halt *client.PauseRequest, do halter) *cobra.Command {
 	cmd := s.projectVerb(use, short, func(ctx context.Context, api *client.Client, p client.Project) error {
 		done, err := do(api, ctx, p.ID, *halt)
 		return s.answer(done, err, func() { s.halted(done, halt.Now) })
@@ -209,7 +209,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 }
 
 // halted says what happens now, and what to do next.
-func (s *session) halted(done client.Halted, now bool) {
+func (s *session) halted(done client.PauseResult, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
 	case !done.Project.Paused && done.AllPaused:

@@ -16,16 +16,16 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	project := client.Project{ID: idA, Name: "app"}
-	var asked []client.Halt
+	var asked []client.PauseRequest
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(client.Page[client.Project]{Items: []client.Project{project}})
 	})
 	mux.HandleFunc("POST /api/v1/projects/{id}/{what}", func(w http.ResponseWriter, r *http.Request) {
-		var in client.Halt
+		var in client.PauseRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		asked = append(asked, in)
-		out := client.Halted{Project: project, TaskIDs: []string{}}
+		out := client.PauseResult{Project: project, TaskIDs: []string{}}
 		out.Project.Paused, out.AllPaused = r.PathValue("what") == "pause", in.Reason == "while all is off"
 		if in.Now && in.Reason != "again" || !out.Project.Paused {
 			out.TaskIDs = append(out.TaskIDs, idM)
@@ -47,9 +47,9 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 	require.NotContains(t, off.out, "Resumed")
 	require.Contains(t, off.err, "omoi config show")
 	asked = asked[:len(asked)-1]
-	require.Equal(t, []client.Halt{{Now: true, Reason: "a flood"}, {Reason: "asked for on the command line"}, {Reason: "asked for on the command line"}}, asked)
+	require.Equal(t, []client.PauseRequest{{Now: true, Reason: "a flood"}, {Reason: "asked for on the command line"}, {Reason: "asked for on the command line"}}, asked)
 	require.Contains(t, f.omoi("project", "pause", "app", "--now", "--reason", "again").out, "no running task was left to suspend")
-	var out client.Halted
+	var out client.PauseResult
 	requireJSON(t, f.omoi("project", "pause", "app", "--now", "--json").out, &out)
 	require.True(t, out.Project.Paused)
 	require.Equal(t, []string{idM}, out.TaskIDs)

@@ -159,7 +159,7 @@ func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, all) })
 	mux.HandleFunc("PATCH /api/v1/organizations/"+idB, func(w http.ResponseWriter, r *http.Request) {
-		var in client.OrganizationPatch
+		var in client.UpdateOrganizationRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		all[1].Plan = *in.Plan
 		answer(w, http.StatusOK, all[1])
