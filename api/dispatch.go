@@ -45,7 +45,7 @@ func (a *API) halt(
 			return nil, err
 		}
 		paused, err := a.allPaused(ctx, who.organization)
-		return body(client.PauseResult{Project: p, TaskIDs: tasks, AllPaused: paused}, err)
+		return body(client.PauseResult{Project: p, TaskIDs: tasks, InstallationPaused: paused}, err)
 	}
 }
 

@@ -25,10 +25,10 @@ func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
 	require.Equal(t, []string{first.ID}, stopped.TaskIDs)
 	resumed := ok[client.PauseResult](w.call(http.MethodPost, path+"/resume", `{}`), http.StatusOK)
 	require.False(t, resumed.Project.Paused)
-	require.False(t, resumed.AllPaused)
+	require.False(t, resumed.InstallationPaused)
 	require.True(t, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+waiting.ID, nil), http.StatusOK).HoldsSlot)
 	require.NoError(t, w.store.SetPaused(t.Context(), true))
-	require.True(t, ok[client.PauseResult](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).AllPaused,
+	require.True(t, ok[client.PauseResult](w.call(http.MethodPost, path+"/resume", nil), http.StatusOK).InstallationPaused,
 		"no task begins all the same")
 	w.call(http.MethodPost, "/api/v1/projects/"+task.NewID()+"/pause", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, path+"/pause", `{"soon":true}`).refused(422, "body.soon")

@@ -81,7 +81,7 @@ func TestAnAgentsRepeatIsTheSameMessage(t *testing.T) {
 	from, to := w.task(newTask()), w.task(newTask())
 	box, peer := w.begin(from), w.begin(to)
 	token := "Bearer " + w.ring.Mint(box)
-	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"agents_may_message":true}`),
+	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID, `{"allow_agent_messages":true}`),
 		http.StatusOK)
 	post := func(in client.CreateAgentMessageRequest) answer {
 		return w.call(http.MethodPost, wire+box+"/outbox", in, authorization, token, idempotencyKey, "k")

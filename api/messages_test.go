@@ -245,8 +245,8 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	require.Contains(t, post(peer, "").refused(http.StatusForbidden, "").Detail,
 		"--allow-agent-messages", "not unless it is allowed")
 	changed := ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+from.ProjectID,
-		`{"agents_may_message":true}`), http.StatusOK)
-	require.True(t, changed.AgentsMessage)
+		`{"allow_agent_messages":true}`), http.StatusOK)
+	require.True(t, changed.AllowAgentMessages)
 
 	queued := ok[client.QueuedMessage](post(peer, ""), http.StatusOK)
 	require.Equal(t, peer, queued.SandboxID)

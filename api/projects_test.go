@@ -38,11 +38,11 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	changed := ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID,
 		`{"max_concurrent_tasks":1,"description":"d"}`), http.StatusOK)
 	require.Equal(t, []any{1, "d", "App"}, []any{changed.MaxSlots, changed.Description, changed.Name})
-	changed = ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"make deps","setup_timeout_s":60}`),
+	changed = ok[client.Project](w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"make deps","setup_timeout_seconds":60}`),
 		http.StatusOK)
 	require.Equal(t, []any{"make deps", 60, "d"}, []any{changed.Setup, changed.SetupTimeoutS, changed.Description})
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"a\u0000"}`).refused(422, "body.setup")
-	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup_timeout_s":20000}`).refused(422, "body.setup_timeout_s")
+	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup_timeout_seconds":20000}`).refused(422, "body.setup_timeout_seconds")
 	second := ok[client.Project](w.call(http.MethodPost, path, `{"name":"second","setup":"true"}`), http.StatusCreated)
 	require.Equal(t, "true", second.Setup)
 	require.Equal(t, changed, ok[client.Project](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))

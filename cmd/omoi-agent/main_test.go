@@ -314,7 +314,7 @@ func TestASetupThatFailsSaysHow(t *testing.T) {
 	t.Parallel()
 	for setup, says := range map[string]string{
 		"yes filler | head -c 100000; echo oops; exit 4": "exit code 4. The end of its output:",
-		"sleep 1000": "was ended after 300ms (the project's setup_timeout_s allows no more)",
+		"sleep 1000": "was ended after 300ms (the project's setup_timeout_seconds allows no more)",
 		"make-it-so": "not found",
 		"exit 3":     "(none)",
 	} {

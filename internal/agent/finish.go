@@ -154,7 +154,7 @@ func setupError(res proc.Result, limit time.Duration) error {
 	class, code, how := task.ClassInfrastructure, task.ReasonSetupFailed, fmt.Sprintf("ended with exit code %d", res.ExitCode)
 	switch {
 	case res.Outcome == proc.Timeout:
-		code, how = task.ReasonSetupTimeout, fmt.Sprintf("was ended after %s (the project's setup_timeout_s allows no more)", limit)
+		code, how = task.ReasonSetupTimeout, fmt.Sprintf("was ended after %s (the project's setup_timeout_seconds allows no more)", limit)
 	case res.Outcome == proc.OutOfMemory:
 		class, code, how = task.ClassResources, task.ReasonOutOfMemory, "ran out of memory"
 	case res.Outcome != proc.Exited:

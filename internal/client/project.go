@@ -34,22 +34,22 @@ func (c *OptionalBool) UnmarshalJSON(raw []byte) error {
 
 // Project is a repository and its settings, as the API shows it.
 type Project struct {
-	ID             string `json:"id" doc:"Project ID, a UUID."`
-	OrganizationID string `json:"organization_id" doc:"ID of the organization that owns the project."`
-	Name           string `json:"name" doc:"Name, unique in the organization."`
-	Description    string `json:"description" doc:"Text of a user about the project. Empty: none."`
-	Repo           string `json:"repo" doc:"Repository: owner/name on GitHub, or the absolute path of a local one. Empty: none."`
-	DefaultBranch  string `json:"default_branch" doc:"Branch that work starts from and pull requests target. Empty: as the repository says."`
-	MaxSlots       int    `json:"max_concurrent_tasks" doc:"Concurrency limit: tasks that may hold a slot at once. 0: no task starts."`
-	Paused         bool   `json:"paused" doc:"true: the project admits no task until a user resumes the project."`
-	Autonomous     bool   `json:"autonomous_execution_enabled" doc:"false: tasks that omoi created wait, unless they have force_execute."`
-	AgentsMessage  bool   `json:"agents_may_message" doc:"true: agents of the project may send messages to each other."`
-	AutoSteering   *bool  `json:"auto_steering" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering."`
+	ID                 string `json:"id" doc:"Project ID, a UUID."`
+	OrganizationID     string `json:"organization_id" doc:"ID of the organization that owns the project."`
+	Name               string `json:"name" doc:"Name, unique in the organization."`
+	Description        string `json:"description" doc:"Text of a user about the project. Empty: none."`
+	Repo               string `json:"repo" doc:"Repository: owner/name on GitHub, or the absolute path of a local one. Empty: none."`
+	DefaultBranch      string `json:"default_branch" doc:"Branch that work starts from and pull requests target. Empty: as the repository says."`
+	MaxSlots           int    `json:"max_concurrent_tasks" doc:"Concurrency limit: tasks that may hold a slot at once. 0: no task starts."`
+	Paused             bool   `json:"paused" doc:"true: the project admits no task until a user resumes the project."`
+	Autonomous         bool   `json:"autonomous_execution_enabled" doc:"false: tasks that omoi created wait, unless they have force_execute."`
+	AllowAgentMessages bool   `json:"allow_agent_messages" doc:"true: agents of the project may send messages to each other."`
+	AutoSteering       *bool  `json:"auto_steering" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering."`
 
 	OnFeedback    feedback.Mode   `json:"on_feedback" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs. More values may be added."`
 	Settings      json.RawMessage `json:"settings" doc:"Object of a user. omoi reads validate (boolean) and model_prices (text), and keeps other keys."`
 	Setup         string          `json:"setup" doc:"Shell command that runs in each sandbox before the agent. Empty: none."`
-	SetupTimeoutS int             `json:"setup_timeout_s" doc:"Time limit of setup in seconds, at most task.tool_timeout. 0: 900."`
+	SetupTimeoutS int             `json:"setup_timeout_seconds" doc:"Time limit of setup in seconds, at most task.tool_timeout. 0: 900."`
 	CreatedAt     time.Time       `json:"created_at" doc:"When a user, or the first task of the repository, created the project."`
 	UpdatedAt     time.Time       `json:"updated_at" doc:"When a setting of the project last changed."`
 }
@@ -110,9 +110,9 @@ type PauseRequest struct {
 
 // PauseResult is its answer.
 type PauseResult struct {
-	Project   Project  `json:"project" doc:"The project after the change."`
-	TaskIDs   []string `json:"task_ids" nullable:"false" doc:"Running tasks that were asked to suspend, or suspended tasks that were asked to resume. Empty: none."`
-	AllPaused bool     `json:"all_paused" doc:"true: no task of any project starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
+	Project            Project  `json:"project" doc:"The project after the change."`
+	TaskIDs            []string `json:"task_ids" nullable:"false" doc:"Running tasks that were asked to suspend, or suspended tasks that were asked to resume. Empty: none."`
+	InstallationPaused bool     `json:"installation_paused" doc:"true: no task of any project starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
 // PauseProject lets no task of a project begin; with now those at work are stopped too.

@@ -129,24 +129,24 @@ type CreateProjectRequest struct {
 	Autonomous    *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Default: true."`
 	Settings      json.RawMessage `json:"settings,omitempty" doc:"Object of the user. omoi reads validate (boolean: validate the work of tasks) and model_prices (text: model=input/output in USD per million tokens, comma-separated)."`
 	Setup         string          `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent, at most 20000 bytes. Default: none."`
-	SetupTimeoutS int             `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout. Default, and 0: 900."`
+	SetupTimeoutS int             `json:"setup_timeout_seconds,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout. Default, and 0: 900."`
 	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none (default); message, the running agent is informed; revise, a task is created too if no agent runs."`
 }
 
 // UpdateProjectRequest is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
 type UpdateProjectRequest struct {
-	Name             *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
-	Description      *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
-	DefaultBranch    *string         `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target; empty: as the repository says. Absent: unchanged."`
-	MaxSlots         *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"New concurrency limit; 0: no task starts. Absent: unchanged."`
-	Paused           *bool           `json:"paused,omitempty" doc:"true: admit no task; false: admit tasks again, while tasks that pause suspended wait for resume. Absent: unchanged."`
-	Autonomous       *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Absent: unchanged."`
-	AgentsMayMessage *bool           `json:"agents_may_message,omitempty" doc:"true: agents of the project may send messages to each other. Absent: unchanged."`
-	AutoSteering     OptionalBool    `json:"auto_steering,omitzero" nullable:"true" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering. Absent: unchanged."`
-	OnFeedback       *feedback.Mode  `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs. Absent: unchanged."`
-	Settings         json.RawMessage `json:"settings,omitempty" doc:"Object that replaces all settings. omoi reads validate and model_prices. Absent: unchanged."`
-	Setup            *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent; empty: none. Absent: unchanged."`
-	SetupTimeoutS    *int            `json:"setup_timeout_s,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
+	Name               *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
+	Description        *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
+	DefaultBranch      *string         `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target; empty: as the repository says. Absent: unchanged."`
+	MaxSlots           *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"New concurrency limit; 0: no task starts. Absent: unchanged."`
+	Paused             *bool           `json:"paused,omitempty" doc:"true: admit no task; false: admit tasks again, while tasks that pause suspended wait for resume. Absent: unchanged."`
+	Autonomous         *bool           `json:"autonomous_execution_enabled,omitempty" doc:"false: tasks that omoi created wait, unless they have force_execute. Absent: unchanged."`
+	AllowAgentMessages *bool           `json:"allow_agent_messages,omitempty" doc:"true: agents of the project may send messages to each other. Absent: unchanged."`
+	AutoSteering       OptionalBool    `json:"auto_steering,omitzero" nullable:"true" doc:"true: the guardian may message, interrupt and replace agents; false: it records only; null: by monitoring.auto_steering. Absent: unchanged."`
+	OnFeedback         *feedback.Mode  `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none; message, the running agent is informed; revise, a task is created too if no agent runs. Absent: unchanged."`
+	Settings           json.RawMessage `json:"settings,omitempty" doc:"Object that replaces all settings. omoi reads validate and model_prices. Absent: unchanged."`
+	Setup              *string         `json:"setup,omitempty" maxLength:"20000" doc:"Shell command that runs in each sandbox before the agent; empty: none. Absent: unchanged."`
+	SetupTimeoutS      *int            `json:"setup_timeout_seconds,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
 }
 
 // UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}.

@@ -96,7 +96,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 	row, err := txResult(ctx, s, func(q *db.Queries) (db.Project, error) {
 		row, err := q.UpdateProject(ctx, db.UpdateProjectParams{
 			Name: c.Name, Description: c.Description, DefaultBranch: c.DefaultBranch, MaxSlots: c.MaxSlots,
-			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AgentsMayMessage, NamesSteering: c.AutoSteering.Named, AutoSteering: c.AutoSteering.To, Settings: c.Settings,
+			Paused: c.Paused, Autonomous: c.Autonomous, AgentsMayMessage: c.AllowAgentMessages, NamesSteering: c.AutoSteering.Named, AutoSteering: c.AutoSteering.To, Settings: c.Settings,
 			Setup: c.Setup, SetupTimeoutS: c.SetupTimeoutS, OnFeedback: (*string)(c.OnFeedback), OrganizationID: organizationID, ID: id,
 		})
 		if err != nil {
@@ -114,7 +114,7 @@ func projectOf(row db.Project) client.Project {
 	return client.Project{
 		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
 		DefaultBranch: row.DefaultBranch, MaxSlots: row.MaxSlots, Paused: row.Paused,
-		Autonomous: row.AutonomousExecutionEnabled, AgentsMessage: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
+		Autonomous: row.AutonomousExecutionEnabled, AllowAgentMessages: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
 		OnFeedback: feedback.Mode(row.OnFeedback), Settings: row.Settings,
 		Setup: row.Setup, SetupTimeoutS: row.SetupTimeoutS, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
 	}

@@ -40,10 +40,8 @@ func flagOf(field string) string {
 		name = "wall-clock"
 	case "sandbox_s":
 		name = "sandbox-time"
-	case "setup_timeout_s":
+	case "setup_timeout_seconds":
 		name = "setup-timeout"
-	case "agents_may_message":
-		name = "allow-agent-messages"
 	case "autonomous_execution_enabled":
 		name = "autonomous-execution"
 	}

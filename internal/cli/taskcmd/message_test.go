@@ -142,7 +142,7 @@ func TestProjects(t *testing.T) {
 		var in client.UpdateProjectRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		f.locked(func() { patched = append(patched, r.PathValue("id")) })
-		made := client.Project{ID: r.PathValue("id"), Name: "app", AgentsMessage: in.AgentsMayMessage != nil && *in.AgentsMayMessage}
+		made := client.Project{ID: r.PathValue("id"), Name: "app", AllowAgentMessages: in.AllowAgentMessages != nil && *in.AllowAgentMessages}
 		if in.Setup != nil && in.SetupTimeoutS != nil {
 			made.Setup, made.SetupTimeoutS = *in.Setup, *in.SetupTimeoutS
 		}
@@ -158,7 +158,7 @@ func TestProjects(t *testing.T) {
 	require.Contains(t, got.out, "true")
 	var p client.Project
 	requireJSON(t, f.omoi("project", "update", idM[len(idM)-4:], "--allow-agent-messages=false", "--json").out, &p)
-	require.False(t, p.AgentsMessage)
+	require.False(t, p.AllowAgentMessages)
 	require.Equal(t, []string{idA, idM}, patched)
 	requireJSON(t, f.omoi("project", "update", "app", "--setup", "make deps", "--setup-timeout", "5m", "--json").out, &p)
 	require.Equal(t, "make deps", p.Setup)

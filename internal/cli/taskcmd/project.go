@@ -38,7 +38,7 @@ func (s *session) projectTable(projects []client.Project) {
 			steering = strconv.FormatBool(*p.AutoSteering)
 		}
 		return []string{
-			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AgentsMessage),
+			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AllowAgentMessages),
 			steering, string(p.OnFeedback), render.OneLine(p.Setup, 40),
 		}
 	})
@@ -127,7 +127,7 @@ func (s *session) projectUpdate() *cobra.Command {
 		if change.AutoSteering, err = choice(cmd, "auto-steering"); err != nil {
 			return err
 		}
-		change.AgentsMayMessage, change.Autonomous = changed(cmd, "allow-agent-messages", &messages), changed(cmd, "autonomous-execution", &f.alone)
+		change.AllowAgentMessages, change.Autonomous = changed(cmd, "allow-agent-messages", &messages), changed(cmd, "autonomous-execution", &f.alone)
 		change.MaxSlots, change.OnFeedback = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "on-feedback", (*feedback.Mode)(&f.feedback))
 		change.Setup, change.SetupTimeoutS = changed(cmd, "setup", &f.setup), changed(cmd, "setup-timeout", &seconds)
 		if said, err := json.Marshal(change); err != nil || string(said) == "{}" {
@@ -212,7 +212,7 @@ func reasonFlag(cmd *cobra.Command, reason *string) {
 func (s *session) halted(done client.PauseResult, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
-	case !done.Project.Paused && done.AllPaused:
+	case !done.Project.Paused && done.InstallationPaused:
 		s.say("%s is no longer paused, and none of its tasks starts: omoi runs with ORCHESTRATOR_ENABLED=false, which holds every task.", name)
 		s.hint("Start omoi without that. Where it is set: omoi config show | grep orchestrator")
 	case !done.Project.Paused:

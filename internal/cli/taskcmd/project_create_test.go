@@ -38,7 +38,7 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 
 	got := f.omoi("project", "create", "--repo", repo, "--max-concurrent-tasks", "2", "--setup", "make deps", "--setup-timeout", "5m", "--settings", `{"validate": true}`)
 	require.Zero(t, got.code, got.err)
-	require.JSONEq(t, `{"repo": "`+repo+`", "max_concurrent_tasks": 2, "setup": "make deps", "setup_timeout_s": 300, "settings": {"validate": true}}`, bodies[0])
+	require.JSONEq(t, `{"repo": "`+repo+`", "max_concurrent_tasks": 2, "setup": "make deps", "setup_timeout_seconds": 300, "settings": {"validate": true}}`, bodies[0])
 	require.Contains(t, got.out, "app")
 	require.Contains(t, got.err, "omoi run \"...\" --repo '"+repo+"'\n", "it can be typed")
 	var made client.Project

@@ -26,7 +26,7 @@ func TestStoppingAndResumingAProjectSaysWhatHappens(t *testing.T) {
 		_ = json.NewDecoder(r.Body).Decode(&in)
 		asked = append(asked, in)
 		out := client.PauseResult{Project: project, TaskIDs: []string{}}
-		out.Project.Paused, out.AllPaused = r.PathValue("what") == "pause", in.Reason == "while all is off"
+		out.Project.Paused, out.InstallationPaused = r.PathValue("what") == "pause", in.Reason == "while all is off"
 		if in.Now && in.Reason != "again" || !out.Project.Paused {
 			out.TaskIDs = append(out.TaskIDs, idM)
 		}
