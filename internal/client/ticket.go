@@ -24,6 +24,6 @@ type Ticket struct {
 	CreatedAt time.Time          `json:"created_at" doc:"When the ticket and its first task were created."`
 	UpdatedAt time.Time          `json:"updated_at" doc:"When a field of the ticket itself last changed; changes of its tasks do not count."`
 	TaskIDs   []string           `json:"task_ids" nullable:"false" doc:"IDs of the tasks of the ticket, oldest first."`
-	OfCheck   bool               `json:"of_check" doc:"true: all tasks of the ticket were created by the command omoi check."`
+	IsCheck   bool               `json:"is_check" doc:"true: all tasks of the ticket were created by the command omoi check."`
 	Diagnosis *explain.Diagnosis `json:"diagnosis" doc:"Newest diagnosis of the ticket as a whole, made when its tasks keep failing. null: none."`
 }

@@ -92,6 +92,6 @@ func ticketOf(r db.ListTicketsRow) client.Ticket {
 	return client.Ticket{
 		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
 		PhaseID: row.PhaseID, Status: ticket.Status(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
-		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, OfCheck: r.OfCheck,
+		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, IsCheck: r.OfCheck,
 	}
 }

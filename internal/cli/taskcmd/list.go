@@ -55,7 +55,7 @@ func newest(ctx context.Context, api *client.Client, f client.TaskFilter, most i
 
 // newestTickets reads so many tickets, 0: all of them; with those of `omoi check` only if checks is set.
 func newestTickets(ctx context.Context, api *client.Client, most int, checks bool) (listed[client.Ticket], error) {
-	skip := func(t client.Ticket) bool { return t.OfCheck && !checks }
+	skip := func(t client.Ticket) bool { return t.IsCheck && !checks }
 	return collect(most, skip, func(_ int, cursor string) (client.Page[client.Ticket], error) { return api.Tickets(ctx, "", cursor) })
 }
 

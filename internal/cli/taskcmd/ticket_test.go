@@ -30,7 +30,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/tickets", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, client.Page[client.Ticket]{Items: []client.Ticket{found, {ID: idM, Title: "Other", TaskIDs: []string{}}, {ID: ofCheck, Title: "omoi check agent", TaskIDs: []string{idC}, OfCheck: true}}})
+		answer(w, http.StatusOK, client.Page[client.Ticket]{Items: []client.Ticket{found, {ID: idM, Title: "Other", TaskIDs: []string{}}, {ID: ofCheck, Title: "omoi check agent", TaskIDs: []string{idC}, IsCheck: true}}})
 	})
 	mux.HandleFunc("GET /api/v1/tickets/"+idB, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, found) })
 	mux.HandleFunc("GET /api/v1/tasks", func(w http.ResponseWriter, _ *http.Request) {
