@@ -145,7 +145,7 @@ func TestPlansAreChangedByTheInstallation(t *testing.T) {
 	w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, write).refused(http.StatusForbidden, "")
 	changed := ok[client.Organization](w.call(http.MethodPatch, other, `{"plan": "pro"}`, authorization, admin),
 		http.StatusOK)
-	require.Equal(t, []any{"pro", 3}, []any{changed.Plan, *changed.Limit})
+	require.Equal(t, []any{"pro", 3}, []any{changed.Plan, *changed.ConcurrencyLimit})
 	w.call(http.MethodPatch, other, `{"plan": "gold"}`, authorization, admin).refused(422, "body.plan")
 	w.call(http.MethodPatch, path+"/"+task.NewID(), `{"plan": "pro"}`, authorization, admin).
 		refused(http.StatusNotFound, "")

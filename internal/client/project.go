@@ -127,14 +127,14 @@ func (c *Client) ResumeProject(ctx context.Context, id string, in PauseRequest) 
 
 // Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
 type Organization struct {
-	ID       string `json:"id" doc:"Organization ID, a UUID."`
-	Name     string `json:"name" doc:"Name, unique in the installation."`
-	Plan     string `json:"plan" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"Tier with its concurrency limit: free 1, pro 3, lifetime 5, team 10, enterprise and unlimited none. More values may be added."`
-	MaxSlots *int   `json:"max_concurrent_tasks" doc:"Concurrency limit of the organization itself, which precedes that of its plan. null: by plan; 0: no task starts."`
-	Limit    *int   `json:"limit" doc:"Concurrency limit in effect: max_concurrent_tasks, else that of the plan. null: none."`
-	AtWork   int    `json:"at_work" doc:"Number of tasks that hold a slot, from admission until publish ends."`
-	Waiting  int    `json:"waiting" doc:"Number of queued tasks, including tasks that wait for a dependency, a budget or a resume."`
-	Paused   bool   `json:"paused" doc:"true: no task starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
+	ID               string `json:"id" doc:"Organization ID, a UUID."`
+	Name             string `json:"name" doc:"Name, unique in the installation."`
+	Plan             string `json:"plan" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"Tier with its concurrency limit: free 1, pro 3, lifetime 5, team 10, enterprise and unlimited none. More values may be added."`
+	MaxSlots         *int   `json:"max_concurrent_tasks" doc:"Concurrency limit of the organization itself, which precedes that of its plan. null: by plan; 0: no task starts."`
+	ConcurrencyLimit *int   `json:"concurrency_limit" doc:"Concurrency limit in effect: max_concurrent_tasks, else that of the plan. null: none."`
+	RunningTasks     int    `json:"running_tasks" doc:"Number of tasks that hold a slot, from admission until publish ends."`
+	QueuedTasks      int    `json:"queued_tasks" doc:"Number of queued tasks, including tasks that wait for a dependency, a budget or a resume."`
+	Paused           bool   `json:"paused" doc:"true: no task starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
 // UpdateOrganizationRequest is the body of PATCH /api/v1/organizations/{id}. What is absent stays.

@@ -17,8 +17,8 @@ func (s *Store) Organizations(ctx context.Context, id string) ([]client.Organiza
 
 func organizationOf(r db.OrganizationsShownRow) client.Organization {
 	return client.Organization{
-		ID: r.ID, Name: r.Name, Plan: r.Plan, AtWork: r.AtWork, Waiting: r.Waiting, Paused: r.Paused,
-		MaxSlots: r.MaxSlots, Limit: cmp.Or(r.MaxSlots, r.PlanSlots),
+		ID: r.ID, Name: r.Name, Plan: r.Plan, RunningTasks: r.AtWork, QueuedTasks: r.Waiting, Paused: r.Paused,
+		MaxSlots: r.MaxSlots, ConcurrencyLimit: cmp.Or(r.MaxSlots, r.PlanSlots),
 	}
 }
 

@@ -67,8 +67,8 @@ which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. Fo
 func (s *session) organizationTable(all []client.Organization) {
 	list(s, all, "No organizations.", "ORGANIZATION|PLAN|RUNNING|LIMIT|QUEUED|PAUSED", func(o client.Organization) []string {
 		limit := "none"
-		if o.Limit != nil {
-			limit = strconv.Itoa(*o.Limit)
+		if o.ConcurrencyLimit != nil {
+			limit = strconv.Itoa(*o.ConcurrencyLimit)
 		}
 		if o.MaxSlots != nil {
 			limit += " (its own)"
@@ -77,6 +77,6 @@ func (s *session) organizationTable(all []client.Organization) {
 		if o.Paused {
 			paused = "yes"
 		}
-		return []string{o.Name, o.Plan, strconv.Itoa(o.AtWork), limit, strconv.Itoa(o.Waiting), paused}
+		return []string{o.Name, o.Plan, strconv.Itoa(o.RunningTasks), limit, strconv.Itoa(o.QueuedTasks), paused}
 	})
 }

@@ -155,7 +155,7 @@ func TestRunSetsABudget(t *testing.T) {
 func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	all := []client.Organization{{ID: idA, Name: "default", Plan: "unlimited", AtWork: 2}, {ID: idB, Name: "acme", Plan: "free", Limit: new(1), Waiting: 3}}
+	all := []client.Organization{{ID: idA, Name: "default", Plan: "unlimited", RunningTasks: 2}, {ID: idB, Name: "acme", Plan: "free", ConcurrencyLimit: new(1), QueuedTasks: 3}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, all) })
 	mux.HandleFunc("PATCH /api/v1/organizations/"+idB, func(w http.ResponseWriter, r *http.Request) {
