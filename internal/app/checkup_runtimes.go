@@ -113,7 +113,7 @@ func (r agentRuntime) checkCredential(found *Finding, cfg *config.Loaded, stored
 func (r agentRuntime) credential(cfg *config.Loaded, stored []client.Credential) string {
 	for _, kind := range r.credentials {
 		at := slices.IndexFunc(stored, func(c client.Credential) bool {
-			return c.Kind == kind && c.State == credential.StateGood && c.Scope != credential.ScopeProject
+			return c.Kind == kind && c.State == credential.StateValid && c.Scope != credential.ScopeProject
 		})
 		if at >= 0 {
 			return strings.Join([]string{kind, "of the", stored[at].Scope}, " ")

@@ -165,9 +165,9 @@ func served(t *testing.T, answers map[string]any) string {
 func TestDoctor_TakesStoredCredentialsFromTheAPI(t *testing.T) {
 	t.Parallel()
 	listed := client.Page[client.Credential]{Items: []client.Credential{
-		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeProject, State: credential.StateGood},
-		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeUser, State: credential.StateUnreadable},
-		{Kind: credential.Anthropic, Scope: credential.ScopeUser, State: credential.StateGood},
+		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeProject, State: credential.StateValid},
+		{Kind: credential.ClaudeOAuth, Scope: credential.ScopeUser, State: credential.StateUndecryptable},
+		{Kind: credential.Anthropic, Scope: credential.ScopeUser, State: credential.StateValid},
 	}}
 	api := served(t, map[string]any{"/api/v1/credentials": listed})
 	found := checkRuntimes(t.Context(), withClaude(t, "2.1.328", 0o755), api)

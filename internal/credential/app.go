@@ -24,15 +24,15 @@ func (s *Service) appFor(w Who) bool {
 }
 
 func (s *Service) testApp(ctx context.Context) (Test, error) {
-	v := Test{Kind: GitHub, Scope: ScopeApp, State: StateGood}
+	v := Test{Kind: GitHub, Scope: ScopeApp, State: StateValid}
 	says, err := s.app.Probe(ctx)
 	switch task.CodeOf(err) {
 	case "":
-		v.Says = says
+		v.Message = says
 	case task.CodeForbidden:
-		v.State, v.Says = StateRefused, task.MessageOf(err)
+		v.State, v.Message = StateRejected, task.MessageOf(err)
 	case task.CodeUnavailable, task.CodeExhausted:
-		v.State, v.Says = StateUnreachable, task.MessageOf(err)
+		v.State, v.Message = StateUnreachable, task.MessageOf(err)
 	default:
 		return v, err
 	}

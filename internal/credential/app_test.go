@@ -47,7 +47,7 @@ func TestTheAppIsListedAndTested(t *testing.T) {
 	who, tenant := credential.Who{OrganizationID: org, UserID: alice}, credential.Who{OrganizationID: "tenant", UserID: "carol"}
 	all, err := b.service.List(t.Context(), who)
 	require.NoError(t, err)
-	require.Contains(t, all, credential.Credential{Kind: credential.GitHub, Scope: credential.ScopeApp, State: credential.StateGood, Masked: "GitHub App 7"})
+	require.Contains(t, all, credential.Credential{Kind: credential.GitHub, Scope: credential.ScopeApp, State: credential.StateValid, Masked: "GitHub App 7"})
 	all, err = b.service.List(t.Context(), tenant)
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -56,14 +56,14 @@ func TestTheAppIsListedAndTested(t *testing.T) {
 		state string
 		says  string
 	}{
-		{nil, credential.StateGood, "GitHub knows it."},
-		{task.Errorf(task.CodeForbidden, "Wrong key. Next: look."), credential.StateRefused, "Wrong key. Next: look."},
+		{nil, credential.StateValid, "GitHub knows it."},
+		{task.Errorf(task.CodeForbidden, "Wrong key. Next: look."), credential.StateRejected, "Wrong key. Next: look."},
 		{task.Errorf(task.CodeUnavailable, "No answer."), credential.StateUnreachable, "No answer."},
 	} {
 		b.service.UseApp(app{c.err})
 		got, err := b.service.Test(t.Context(), who, credential.GitHub)
 		require.NoError(t, err)
-		require.Equal(t, credential.Test{Kind: credential.GitHub, Scope: credential.ScopeApp, State: c.state, Says: c.says}, got)
+		require.Equal(t, credential.Test{Kind: credential.GitHub, Scope: credential.ScopeApp, State: c.state, Message: c.says}, got)
 	}
 	_, err = b.service.Test(t.Context(), tenant, credential.GitHub)
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err), "another organization works with neither")

@@ -62,9 +62,9 @@ func (s *Service) rotateEnv(ctx context.Context, was TaskEnv, done *Rotation) er
 	for name, value := range was.Env {
 		plain, err := s.ring.OpenEnv(was.OrganizationID, name, value)
 		if err != nil {
-			done.Unreadable++
+			done.Undecryptable++
 			keyID, _, _ := strings.Cut(strings.TrimPrefix(value, sealedMark), ":")
-			done.Missing = with(done.Missing, keyID)
+			done.MissingKeyIDs = with(done.MissingKeyIDs, keyID)
 			return nil //nolint:nilerr // the others can be rotated all the same
 		}
 		if env[name] = value; value != "" && !strings.HasPrefix(value, sealedMark+s.ring.first+":") {

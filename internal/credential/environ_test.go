@@ -47,7 +47,7 @@ func TestRotation_CoversTheEnvOfTasks(t *testing.T) {
 	}
 	done, err := m.service(t, newKey+","+oldKey, nil).Rotate(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 1}, []int{done.Envs, done.Unreadable})
+	require.Equal(t, []int{1, 1}, []int{done.Envs, done.Undecryptable})
 	fresh, err := credential.ParseRing(newKey) // the old key is gone
 	require.NoError(t, err)
 	require.Empty(t, m.envs[0].Env["EMPTY"])

@@ -16,15 +16,15 @@ import (
 
 // Test is what a test of a credential found.
 type Test struct {
-	Kind  string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
-	Scope string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
-	State string `json:"state" enum:"good,refused,unreachable,unknown" doc:"good: accepted; refused: rejected by the provider; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
-	Says  string `json:"says" doc:"What the provider answered, and the next step."`
+	Kind    string `json:"kind" doc:"Kind of the tested credential; of a test of model, the kind that was found."`
+	Scope   string `json:"scope" enum:"user,project,organization,app,installation" doc:"Owner of the tested credential. More values may be added."`
+	State   string `json:"state" enum:"valid,rejected,unreachable,unknown" doc:"valid: accepted by the provider; rejected: not accepted; unreachable: no usable answer; unknown: the answer tells nothing about the credential. More values may be added."`
+	Message string `json:"message" doc:"What the provider answered, and the next step."`
 }
 
-// What a test finds, beside [StateGood].
+// What a test finds, beside [StateValid].
 const (
-	StateRefused     = "refused"
+	StateRejected    = "rejected"
 	StateUnreachable = "unreachable"
 	StateUnknown     = "unknown"
 )
@@ -46,13 +46,13 @@ func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
 	v := Test{Kind: found.Kind, Scope: found.Scope}
 	switch found.Kind {
 	case GitHub:
-		v.State, v.Says = s.testGitHub(ctx, found)
+		v.State, v.Message = s.testGitHub(ctx, found)
 	case Anthropic, ClaudeOAuth:
-		v.State, v.Says = s.testModel(ctx, found)
+		v.State, v.Message = s.testModel(ctx, found)
 	default:
-		v.State, v.Says = StateUnknown, "It can be read; omoi knows no way to ask "+found.Kind+" whether it works."
+		v.State, v.Message = StateUnknown, "It can be read; omoi knows no way to ask "+found.Kind+" whether it works."
 	}
-	if v.State != StateGood {
+	if v.State != StateValid {
 		return v, nil
 	}
 	if err := s.store.ProveCredential(ctx, w.OrganizationID, found.rowID, found.Kind); err != nil {
@@ -68,9 +68,9 @@ func (s *Service) testGitHub(ctx context.Context, f Found) (state, says string) 
 	case err != nil:
 		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
-		return StateRefused, "GitHub does not know this token: it is wrong, revoked or expired. Next: omoi credentials set " + GitHub
+		return StateRejected, "GitHub does not know this token: it is wrong, revoked or expired. Next: omoi credentials set " + GitHub
 	case status == http.StatusOK:
-		return StateGood, gitHubSays(header, body)
+		return StateValid, gitHubSays(header, body)
 	}
 	return other("GitHub", base, status)
 }
@@ -112,11 +112,11 @@ func (s *Service) testModel(ctx context.Context, f Found) (state, says string) {
 	case err != nil:
 		return unreachable(base, err)
 	case status == http.StatusUnauthorized:
-		return StateRefused, base + " does not know this " + nameOf(f.Kind) + ": it is wrong, revoked or expired. Next: " + renew(f.Kind)
+		return StateRejected, base + " does not know this " + nameOf(f.Kind) + ": it is wrong, revoked or expired. Next: " + renew(f.Kind)
 	case status == http.StatusOK:
-		return StateGood, base + " takes it."
+		return StateValid, base + " takes it."
 	case status == http.StatusForbidden && f.Kind == Anthropic:
-		return StateRefused, base + " knows the key and lets it do nothing. Next: " + renew(f.Kind)
+		return StateRejected, base + " knows the key and lets it do nothing. Next: " + renew(f.Kind)
 	case status == http.StatusNotFound, status == http.StatusForbidden:
 		return StateUnknown, base + " answers, and does not list its models: whether the " + nameOf(f.Kind) + " works shows with the first task."
 	}

@@ -56,22 +56,22 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 		state string
 		says  string
 	}{
-		{credential.GitHub, credential.Value{Secret: "ghp_good0000"}, credential.StateGood, "GitHub knows it as octocat. It expires on 2027-01-02 03:04:05 UTC."},
-		{credential.GitHub, credential.Value{Secret: "ghp_narrow00"}, credential.StateGood, "lacks the scope repo"},
-		{credential.GitHub, credential.Value{Secret: "ghp_wrong000"}, credential.StateRefused, "Next: omoi credentials set github"},
+		{credential.GitHub, credential.Value{Secret: "ghp_good0000"}, credential.StateValid, "GitHub knows it as octocat. It expires on 2027-01-02 03:04:05 UTC."},
+		{credential.GitHub, credential.Value{Secret: "ghp_narrow00"}, credential.StateValid, "lacks the scope repo"},
+		{credential.GitHub, credential.Value{Secret: "ghp_wrong000"}, credential.StateRejected, "Next: omoi credentials set github"},
 		{credential.GitHub, credential.Value{Secret: "ghp_moved000"}, credential.StateUnknown, "answered 302"},
-		{credential.Anthropic, credential.Value{Secret: "sk-good0000"}, credential.StateGood, "takes it"},
-		{credential.Anthropic, credential.Value{Secret: "sk-bearer00", Bearer: true}, credential.StateGood, "takes it"},
+		{credential.Anthropic, credential.Value{Secret: "sk-good0000"}, credential.StateValid, "takes it"},
+		{credential.Anthropic, credential.Value{Secret: "sk-bearer00", Bearer: true}, credential.StateValid, "takes it"},
 		{credential.Anthropic, credential.Value{Secret: "sk-limit000"}, credential.StateUnknown, "could not be checked"},
-		{credential.Anthropic, credential.Value{Secret: "sk-wrong000"}, credential.StateRefused, "Next: omoi credentials set anthropic"},
-		{credential.Anthropic, credential.Value{Secret: "sk-nothing0"}, credential.StateRefused, "lets it do nothing"},
+		{credential.Anthropic, credential.Value{Secret: "sk-wrong000"}, credential.StateRejected, "Next: omoi credentials set anthropic"},
+		{credential.Anthropic, credential.Value{Secret: "sk-nothing0"}, credential.StateRejected, "lets it do nothing"},
 		{credential.Anthropic, credential.Value{Secret: "sk-down0000"}, credential.StateUnreachable, "529"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: base + "/other"}, credential.StateUnknown, "first task"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://127.0.0.1:1"}, credential.StateUnknown, "http://127.0.0.1:1 is in the server's own network"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnknown, "asks nobody"},
-		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateGood, "takes it"},
+		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateValid, "takes it"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-narrow"}, credential.StateUnknown, "first task"},
-		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-wrong"}, credential.StateRefused, "claude setup-token"},
+		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-wrong"}, credential.StateRejected, "claude setup-token"},
 		{"openai", credential.Value{Secret: "anything-at-all"}, credential.StateUnknown, "no way to ask openai"},
 	} {
 		ring, err := credential.ParseRing(credential.NewKey())
@@ -82,9 +82,9 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 		require.NoError(t, err)
 		got, err := s.Test(t.Context(), who, c.kind)
 		require.NoError(t, err)
-		require.Equal(t, c.state, got.State, "%s %s: %s", c.kind, c.value.Secret, got.Says)
-		require.Contains(t, got.Says, c.says)
-		require.NotContains(t, got.Says, c.value.Secret)
+		require.Equal(t, c.state, got.State, "%s %s: %s", c.kind, c.value.Secret, got.Message)
+		require.Contains(t, got.Message, c.says)
+		require.NotContains(t, got.Message, c.value.Secret)
 	}
 	b := newBench(t, nil)
 	_, err := b.service.Test(t.Context(), credential.Who{OrganizationID: org}, credential.Model)
@@ -115,12 +115,12 @@ func TestATestAsksPublicAddressesOnly(t *testing.T) {
 	} {
 		got := test(credential.Config{}, private)
 		require.Equal(t, credential.StateUnknown, got.State, private)
-		require.Contains(t, got.Says, "OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE", private)
+		require.Contains(t, got.Message, "OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE", private)
 	}
 	installed := map[string]credential.Value{credential.Anthropic: {BaseURL: base}}
-	require.Equal(t, credential.StateGood, test(credential.Config{Installation: installed}, base).State, "the installation's own")
+	require.Equal(t, credential.StateValid, test(credential.Config{Installation: installed}, base).State, "the installation's own")
 	require.Equal(t, credential.StateUnknown, test(credential.Config{Installation: installed}, "http://127.0.0.1:1").State, "another port of it")
-	require.Equal(t, credential.StateGood, test(credential.Config{TestPrivate: true}, base).State)
+	require.Equal(t, credential.StateValid, test(credential.Config{TestPrivate: true}, base).State)
 	require.Equal(t, credential.StateUnreachable, test(credential.Config{TestPrivate: true}, "http://127.0.0.1:1").State)
 	require.Equal(t, credential.StateUnknown, test(credential.Config{TestPrivate: true}, "http://169.254.169.254").State, "whatever is allowed")
 }
@@ -136,7 +136,7 @@ func TestTheInstallationsPasswordIsNotShown(t *testing.T) {
 	require.Contains(t, all[0].BaseURL, "http://me:xxxxx@127.0.0.1")
 	got, err := b.service.Test(t.Context(), who, credential.Anthropic)
 	require.NoError(t, err)
-	require.Contains(t, got.Says, "http://me:xxxxx@127.0.0.1")
+	require.Contains(t, got.Message, "http://me:xxxxx@127.0.0.1")
 	found, err := b.service.Find(t.Context(), who, credential.Anthropic)
 	require.NoError(t, err)
 	require.Equal(t, base, found.BaseURL, "the agent needs it whole")

@@ -62,7 +62,7 @@ func TestRowsCannotBeSwapped(t *testing.T) {
 		require.Empty(t, found.Secret, "what cannot be read is no reason to take another's: %s", name)
 		listed, err := b.service.List(t.Context(), who)
 		require.NoError(t, err)
-		require.Equal(t, credential.StateUnreadable, listed[0].State, name)
+		require.Equal(t, credential.StateUndecryptable, listed[0].State, name)
 	}
 }
 
@@ -86,8 +86,8 @@ func TestRotation(t *testing.T) {
 	done, err := b.service.Rotate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, done.Rotated)
-	require.Equal(t, 1, done.Unreadable)
-	require.Equal(t, []string{strings.SplitN(other, ":", 2)[0]}, done.Missing)
+	require.Equal(t, 1, done.Undecryptable)
+	require.Equal(t, []string{strings.SplitN(other, ":", 2)[0]}, done.MissingKeyIDs)
 	require.Equal(t, first, done.KeyID)
 
 	b.service = m.service(t, next, nil) // the old key is gone

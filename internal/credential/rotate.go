@@ -8,17 +8,17 @@ import (
 
 // Rotation is what became of a rotation.
 type Rotation struct {
-	KeyID      string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
-	Rotated    int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
-	Envs       int      `json:"task_envs" doc:"Number of tasks whose env was encrypted or re-encrypted."`
-	Unreadable int      `json:"unreadable" doc:"Number of credentials and task envs that could not be decrypted and stay as they are."`
-	Missing    []string `json:"missing_keys" nullable:"false" doc:"IDs of the keys that the undecryptable ones need. Empty: none."`
+	KeyID         string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
+	Rotated       int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
+	Envs          int      `json:"task_envs" doc:"Number of tasks whose execution_config.env was encrypted or re-encrypted."`
+	Undecryptable int      `json:"undecryptable" doc:"Number of credentials and task envs that could not be decrypted and stay as they are."`
+	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the keys that would decrypt these. Empty: none is missing."`
 }
 
 // Rotate encrypts every credential of the installation, and the env of every task, under the first key. What somebody sets meanwhile is under
 // it anyway.
 func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
-	done := Rotation{KeyID: s.ring.First(), Missing: []string{}}
+	done := Rotation{KeyID: s.ring.First(), MissingKeyIDs: []string{}}
 	err := s.each(ctx, done.KeyID, func(row Row) error { return s.reseal(ctx, row, &done) })
 	if err != nil {
 		return done, fmt.Errorf("rotate credentials: %w", err)
@@ -59,8 +59,8 @@ func with(ids []string, id string) []string {
 func (s *Service) reseal(ctx context.Context, row Row, done *Rotation) error {
 	v, err := s.ring.open(row)
 	if err != nil {
-		done.Unreadable++
-		done.Missing = with(done.Missing, row.KeyID)
+		done.Undecryptable++
+		done.MissingKeyIDs = with(done.MissingKeyIDs, row.KeyID)
 		return nil //nolint:nilerr // the others can be rotated all the same
 	}
 	changed, err := s.store.ResealCredential(ctx, row, s.ring.first, s.ring.seal(row.Place, v))

@@ -45,7 +45,7 @@ type Credential struct {
 	Masked    string     `json:"masked" doc:"End of the secret, to tell two apart; of the scope app, the App's name. Empty: the secret cannot be decrypted."`
 	BaseURL   string     `json:"base_url,omitempty" doc:"URL of a compatible endpoint. Absent: the model provider's own."`
 	Bearer    bool       `json:"bearer,omitempty" doc:"true: the key is sent as Authorization: Bearer. Absent: no."`
-	State     string     `json:"state" enum:"good,unreadable" doc:"unreadable: the server lacks the key that encrypts the credential, which must be set again. More values may be added."`
+	State     string     `json:"state" enum:"valid,undecryptable" doc:"undecryptable: the server lacks the key of the credential; set the credential again. More values may be added."`
 	KeyID     string     `json:"key_id,omitempty" doc:"ID of the server's key that encrypts the credential. Absent: configured, not stored."`
 	UpdatedAt *time.Time `json:"updated_at,omitempty" doc:"When a user last set the credential. Absent: configured, not stored."`
 	UsedAt    *time.Time `json:"used_at,omitempty" doc:"When a task last received the credential, exact to a minute. Absent: never, or not stored."`
@@ -54,8 +54,8 @@ type Credential struct {
 
 // States of a credential.
 const (
-	StateGood       = "good"
-	StateUnreadable = "unreadable"
+	StateValid         = "valid"
+	StateUndecryptable = "undecryptable"
 )
 
 // Set stores a credential of a place, in place of the one before.
@@ -94,7 +94,7 @@ func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 		all = append(all, s.info(row))
 	}
 	if s.appFor(w) {
-		all = append(all, Credential{Kind: GitHub, Scope: ScopeApp, State: StateGood, Masked: s.app.Name()})
+		all = append(all, Credential{Kind: GitHub, Scope: ScopeApp, State: StateValid, Masked: s.app.Name()})
 	}
 	for _, kind := range s.configured(w) {
 		all = append(all, shown(Credential{Kind: kind, Scope: ScopeInstallation}, s.cfg.Installation[kind]))
@@ -120,13 +120,13 @@ func (s *Service) info(row Row) Credential {
 	out := Credential{Kind: row.Kind, Scope: row.Scope(), ProjectID: row.ProjectID, KeyID: row.KeyID, UpdatedAt: &row.UpdatedAt, UsedAt: row.UsedAt}
 	v, err := s.ring.open(row)
 	if err != nil {
-		out.State = StateUnreadable
+		out.State = StateUndecryptable
 		return out
 	}
 	return shown(out, v)
 }
 
 func shown(out Credential, v Value) Credential {
-	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateGood, Masked(v.Secret), shownAddress(v.BaseURL), v.Bearer, v.Models
+	out.State, out.Masked, out.BaseURL, out.Bearer, out.Models = StateValid, Masked(v.Secret), shownAddress(v.BaseURL), v.Bearer, v.Models
 	return out
 }

@@ -70,7 +70,7 @@ func TestEveryTaskWorksWithItsOwnersCredentials(t *testing.T) {
 	require.Zero(t, rotated.code, rotated.stderr)
 	var done credential.Rotation
 	require.NoError(t, json.Unmarshal([]byte(rotated.stdout), &done))
-	require.Equal(t, credential.Rotation{KeyID: "k2", Rotated: 2, Missing: []string{}}, done)
+	require.Equal(t, credential.Rotation{KeyID: "k2", Rotated: 2, MissingKeyIDs: []string{}}, done)
 	r.env["OMOI_CREDENTIAL_KEYS"] = keys("k2")
 	r.restart()
 	require.Contains(t, r.omoi("doctor").stdout, "2 stored, all can be read; the key k2 encrypts")

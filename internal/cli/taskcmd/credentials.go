@@ -59,8 +59,8 @@ func (s *session) credentialTable(all []client.Credential) {
 			set, used = moment(c.UpdatedAt), moment(c.UsedAt)
 		}
 		state := c.State
-		if state == credential.StateUnreadable {
-			state = "unreadable: no key " + c.KeyID
+		if state == credential.StateUndecryptable {
+			state = "undecryptable: no key " + c.KeyID
 		}
 		return []string{c.Kind, owned(c), c.Masked, c.BaseURL, c.Model, state, set, used}
 	})
@@ -178,7 +178,7 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 		}
 		trials = append(trials, t)
 		switch {
-		case t.State == credential.StateRefused:
+		case t.State == credential.StateRejected:
 			code = exit.NeedsYou
 		case t.State == credential.StateUnreachable && code == exit.Done:
 			code = exit.Unreachable
@@ -186,7 +186,7 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 	}
 	err := s.answer(trials, nil, func() {
 		for _, t := range trials {
-			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Says)
+			s.say("%s  %s  %s: %s", t.Kind, owned(client.Credential{Scope: t.Scope, ProjectID: projectID}), t.State, t.Message)
 		}
 		if len(trials) == 0 {
 			s.hint(noCredentials)
@@ -201,9 +201,9 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 func (s *session) rotate(ctx context.Context, api *client.Client, _ []string) error {
 	done, err := api.RotateCredentials(ctx)
 	err = s.answer(done, err, func() { s.say("%d re-encrypted with the key %s.", done.Rotated, done.KeyID) })
-	if err == nil && done.Unreadable > 0 {
+	if err == nil && done.Undecryptable > 0 {
 		err = exit.With(exit.NeedsYou, fmt.Errorf("%d could not be decrypted: they need the keys %s. Next: add these to OMOI_CREDENTIAL_KEYS, or have the credentials set again",
-			done.Unreadable, strings.Join(done.Missing, ", ")))
+			done.Undecryptable, strings.Join(done.MissingKeyIDs, ", ")))
 	}
 	return err
 }

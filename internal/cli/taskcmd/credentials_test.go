@@ -35,7 +35,7 @@ func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: []client.Project{{ID: idA, Name: "app"}, {ID: idM, Name: "other"}}})
 	})
 	mux.HandleFunc("POST /api/v1/credential-rotation", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, credential.Rotation{KeyID: "k2", Rotated: 3, Unreadable: 1, Missing: []string{"k0"}})
+		answer(w, http.StatusOK, credential.Rotation{KeyID: "k2", Rotated: 3, Undecryptable: 1, MissingKeyIDs: []string{"k0"}})
 	})
 }
 
@@ -70,14 +70,14 @@ func TestCredentialsAreListed(t *testing.T) {
 	require.Contains(t, f.omoi("credentials", "list").err, "omoi credentials set")
 	at := time.Now().Add(-time.Hour)
 	f.credentials = []client.Credential{
-		{Kind: "anthropic", Scope: "user", Masked: "********WXYZ", State: "good", UpdatedAt: &at, Models: credential.Models{Model: "m"}},
-		{Kind: "openai", Scope: "project", ProjectID: idA, State: credential.StateUnreadable, KeyID: "k0", UpdatedAt: &at},
-		{Kind: "github", Scope: "installation", Masked: "********", State: "good"},
+		{Kind: "anthropic", Scope: "user", Masked: "********WXYZ", State: credential.StateValid, UpdatedAt: &at, Models: credential.Models{Model: "m"}},
+		{Kind: "openai", Scope: "project", ProjectID: idA, State: credential.StateUndecryptable, KeyID: "k0", UpdatedAt: &at},
+		{Kind: "github", Scope: "installation", Masked: "********", State: credential.StateValid},
 	}
 	out := f.omoi("credentials", "list").out
-	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +good`, out)
-	require.Regexp(t, `openai +project 456789ab +unreadable: no key k0`, out)
-	require.Regexp(t, `github +the server's +\*{8} +good +configured`, out)
+	require.Regexp(t, `anthropic +yours +\*{8}WXYZ +m +valid`, out)
+	require.Regexp(t, `openai +project 456789ab +undecryptable: no key k0`, out)
+	require.Regexp(t, `github +the server's +\*{8} +valid +configured`, out)
 }
 
 func TestCredentialsAreTested(t *testing.T) {
@@ -85,13 +85,13 @@ func TestCredentialsAreTested(t *testing.T) {
 	f := newFake(t)
 	f.credentials = []client.Credential{{Kind: "github", Scope: "user"}, {Kind: "github", Scope: "installation"}, {Kind: "anthropic", Scope: "organization"}}
 	f.trials = map[string]credential.Test{
-		"github":    {Kind: "github", Scope: "user", State: credential.StateGood, Says: "GitHub knows it as octocat."},
-		"anthropic": {Kind: "anthropic", Scope: "organization", State: credential.StateRefused, Says: "It is wrong."},
-		"openai":    {Kind: "openai", Scope: "user", State: credential.StateUnreachable, Says: "No answer."},
+		"github":    {Kind: "github", Scope: "user", State: credential.StateValid, Message: "GitHub knows it as octocat."},
+		"anthropic": {Kind: "anthropic", Scope: "organization", State: credential.StateRejected, Message: "It is wrong."},
+		"openai":    {Kind: "openai", Scope: "user", State: credential.StateUnreachable, Message: "No answer."},
 	}
 	got := f.omoi("credentials", "test")
 	require.Equal(t, exit.NeedsYou, got.code)
-	require.Equal(t, "github  yours  good: GitHub knows it as octocat.\nanthropic  the organization's  refused: It is wrong.\n", got.out)
+	require.Equal(t, "github  yours  valid: GitHub knows it as octocat.\nanthropic  the organization's  rejected: It is wrong.\n", got.out)
 	require.Zero(t, f.omoi("credentials", "test", "github").code)
 	require.Equal(t, exit.Unreachable, f.omoi("credentials", "test", "openai").code)
 	f.credentials = []client.Credential{{Kind: "openai", Scope: "project", ProjectID: idA}}
