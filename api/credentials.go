@@ -32,7 +32,7 @@ func (a *API) registerCredentials() {
 		})
 	add(all.on(accessWrite, "POST /credentials/{kind}/test", "test-credential", "Test a credential"), a.testCredential,
 		details{more: "Asks the provider, at no cost, whether the credential works that a task of the caller would use."})
-	add(all.on(accessAdmin, "POST /credential-rotation", "rotate-credentials", "Re-encrypt all credentials"),
+	add(all.on(accessAdmin, "POST /credentials/rotate", "rotate-credentials", "Re-encrypt all credentials"),
 		a.rotateCredentials, details{more: "Re-encrypts all credentials and task envs of the installation with its first key."})
 }
 

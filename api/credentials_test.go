@@ -94,7 +94,7 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 	require.Equal(t, "project", tested.Scope)
 	require.Equal(t, credential.StateUnknown, tested.State)
 	w.call(http.MethodPost, credentials+"/mistral/test", `{}`, authorization, alice).refused(http.StatusNotFound, "")
-	const rotation = "/api/v1/credential-rotation"
+	const rotation = "/api/v1/credentials/rotate"
 	w.call(http.MethodPost, rotation, nil, authorization, alice).refused(http.StatusForbidden, "")
 	require.Zero(t,
 		ok[credential.Rotation](w.call(http.MethodPost, rotation, nil, authorization, admin), http.StatusOK).Rotated)

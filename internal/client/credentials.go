@@ -52,5 +52,5 @@ func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (cr
 
 // RotateCredentials encrypts all of them under the server's first key.
 func (c *Client) RotateCredentials(ctx context.Context) (credential.Rotation, error) {
-	return answer[credential.Rotation](ctx, c, call{method: http.MethodPost, path: prefix + "/credential-rotation"})
+	return answer[credential.Rotation](ctx, c, call{method: http.MethodPost, path: prefix + "/credentials/rotate"})
 }

@@ -34,7 +34,7 @@ func (f *fakeAPI) serveCredentials(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: []client.Project{{ID: idA, Name: "app"}, {ID: idM, Name: "other"}}})
 	})
-	mux.HandleFunc("POST /api/v1/credential-rotation", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /api/v1/credentials/rotate", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, credential.Rotation{KeyID: "k2", Rotated: 3, Undecryptable: 1, MissingKeyIDs: []string{"k0"}})
 	})
 }
