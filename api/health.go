@@ -98,7 +98,7 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], error) {
 	agents, first := a.offeredAgents(ctx)
 	return body(client.Info{
-		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, Open: a.cfg.Open,
+		Version: a.cfg.Version, TemporalUIURL: a.cfg.TemporalUIURL, Namespace: a.cfg.Namespace, AuthDisabled: a.cfg.Open,
 		Protocol: a.cfg.Protocol, Agents: agents, DefaultAgent: first, Sandboxes: a.offeredSandboxes(ctx),
 	}, nil)
 }

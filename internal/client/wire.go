@@ -208,7 +208,7 @@ type Info struct {
 	Version       string   `json:"version" doc:"Version of the server's binary."`
 	TemporalUIURL string   `json:"temporal_ui_url" doc:"Base URL of the Temporal Web UI, for links. Empty: not configured."`
 	Namespace     string   `json:"temporal_namespace" doc:"Temporal namespace that holds the workflows of the installation."`
-	Open          bool     `json:"open" doc:"true: authentication is disabled, and requests need no credential."`
+	AuthDisabled  bool     `json:"auth_disabled" doc:"true: authentication is disabled, and requests need no credential."`
 	Protocol      int      `json:"protocol" doc:"Newest version of the agent protocol that the server supports."`
 	Agents        []string `json:"agents" nullable:"false" doc:"Agent runtimes that new tasks can use now, preferred ones first."`
 	DefaultAgent  string   `json:"default_agent" doc:"Agent runtime of tasks that name none. Empty: every task must name one."`
