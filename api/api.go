@@ -181,7 +181,7 @@ func (a *API) operation(r route) huma.Operation {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}
 	return huma.Operation{
-		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: []string{r.tag},
+		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: tagsOf(r),
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
 		BodyReadTimeout: -1, // it is read by then
 		Responses:       a.responses(r),

@@ -20,7 +20,7 @@ type Credentials interface {
 }
 
 func (a *API) registerCredentials() {
-	all := a.group("credentials", "/api/v1")
+	all := a.group(tagCredentials, "/api/v1")
 	add(all.on(accessRead, "GET /credentials", "list-credentials", "List credentials"), a.listCredentials,
 		details{more: "Credentials of the caller, and of projects, organization and configuration, without secrets."})
 	add(all.on(accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential"), a.setCredential,

@@ -32,8 +32,6 @@ type Actions interface {
 	RevertAction(ctx context.Context, call guardian.Call, id string) (guardian.RevertedAction, error)
 }
 
-const tagGuardian = "guardian"
-
 func (a *API) registerGuardian() {
 	all := a.group(tagGuardian, "/api/v1/guardian")
 	add(all.on(accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses"),

@@ -22,21 +22,56 @@ func (a *API) Document() ([]byte, error) {
 
 func (a *API) document() huma.Config {
 	c := huma.DefaultConfig("omoi", "1")
-	c.Info.Description = "Runs AI coding agents durably: tasks, their sandboxes, what those report, and what is said to them."
+	c.Info.Description = "omoi runs AI coding agents as durable Temporal workflows. Moments are in RFC 3339, names of numbers end in " +
+		"their unit, errors are problem documents of RFC 9457. Lists take limit and cursor and return items and next_cursor."
+	c.Servers = []*huma.Server{{URL: "/", Description: "The server that this document was read from."}}
+	c.Tags = tags()
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "/api/v1/openapi", "", ""
 	c.Formats = formats(c.Formats)
 	c.CreateHooks = nil // no $schema fields: answers keep their wire form
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An API key; Authorization: Bearer takes it too."},
-		"login": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "HS256 with the server's " +
-			"api.jwt_secret: sub and exp; org, scopes (write, if none is named)."},
-		"sandbox": {Type: "http", Scheme: "bearer", Description: "The token of the sandbox in the path."},
+		"key": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "API key, also accepted as Authorization: Bearer."},
+		"login": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "JWT, signed by HS256 with " +
+			"api.jwt_secret. Claims: sub and exp; optionally org, and scopes, of which the default is write."},
+		"sandbox": {Type: "http", Scheme: "bearer", Description: "Token of the sandbox in the path, which its agent has."},
 	}
 	c.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[client.OptionalBool](), reflect.TypeFor[bool]())
 	c.Components.Responses = problems(c.Components.Schemas)
 	return c
+}
+
+// tags describes the tags of the document. An operation has the tag of its resource and, if so, [tagLegacy].
+func tags() []*huma.Tag {
+	return []*huma.Tag{
+		{Name: tagTasks, Description: "Tasks and what belongs to them: commands, dependencies, events, transcripts, saved work, receipts."},
+		{Name: tagProjects, Description: "Projects, tickets and organizations: settings, limits, budgets, pause and resume; branches."},
+		{Name: tagSandboxes, Description: "Sandboxes, their events, messages, logs and transcripts; hosts and stored data."},
+		{Name: tagGuardian, Description: "Supervision: analyses, interventions, duplicates, diagnoses, monitoring and its schedules."},
+		{Name: tagCredentials, Description: "Credentials with which agents and git log in elsewhere."},
+		{Name: tagWebhooks, Description: "Webhooks that omoi receives."},
+		{Name: tagServer, Description: "The server: health, version, metrics and API keys."},
+		{Name: tagLegacy, Description: "Operations of the legacy API (OmoiOS), whose requests and answers never change. Unknown body fields are ignored."},
+	}
+}
+
+// isLegacy reports whether an operation is one of the legacy API, in its unchanged form.
+func isLegacy(method, path string) bool {
+	inSandboxes, found := strings.CutPrefix(path, "/api/v1/sandboxes")
+	return !found && tolerant(path) || found && slices.Contains([]string{
+		"GET /health", "GET /monitoring/status", "POST /admin/clear-tracked-sandboxes",
+		"GET /{sandbox_id}/events", "POST /{sandbox_id}/events", "GET /{sandbox_id}/trajectory",
+		"GET /{sandbox_id}/messages", "POST /{sandbox_id}/messages", "GET /{sandbox_id}/task",
+		"POST /{sandbox_id}/task-complete", "POST /{sandbox_id}/validation-result", "GET /{sandbox_id}/phase-status",
+	}, method+" "+inSandboxes)
+}
+
+func tagsOf(r route) []string {
+	if isLegacy(r.method, r.path) {
+		return []string{r.tag, tagLegacy}
+	}
+	return []string{r.tag}
 }
 
 // nameOfSchema returns the name of a type in the document. Types of some packages are named with their package, for

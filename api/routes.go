@@ -8,10 +8,14 @@ import (
 
 // Tags of the document.
 const (
-	tagTasks     = "tasks"
-	tagProjects  = "projects"
-	tagSandboxes = "sandboxes"
-	tagServer    = "server"
+	tagTasks       = "tasks"
+	tagProjects    = "projects"
+	tagSandboxes   = "sandboxes"
+	tagGuardian    = "guardian"
+	tagCredentials = "credentials"
+	tagWebhooks    = "webhooks"
+	tagServer      = "server"
+	tagLegacy      = "legacy" // in addition to that of the resource
 )
 
 // register is the index of the API.

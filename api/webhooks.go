@@ -30,7 +30,7 @@ const (
 )
 
 func (a *API) registerWebhooks() {
-	webhooks := a.group("webhooks", hookPath)
+	webhooks := a.group(tagWebhooks, hookPath)
 	tasks := a.group(tagTasks, "/api/v1/tasks")
 	add(webhooks.on(accessSigned, "POST", "github-webhook", "Receive a GitHub webhook"), a.gitHubWebhook, details{
 		more:   "Receives webhooks that GitHub signed with github.webhook_secret. 202: received, even if ignored; 200: a repetition or a ping.",
