@@ -32,7 +32,8 @@ func (a *API) document() huma.Config {
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "API key, also accepted as Authorization: Bearer."},
+		"key": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "API key, also accepted as Authorization: " +
+			"Bearer."},
 		"login": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "JWT, signed by HS256 with " +
 			"api.jwt_secret. Claims: sub and exp; optionally org, and scopes, of which the default is write."},
 		"sandbox": {Type: "http", Scheme: "bearer", Description: "Token of the sandbox in the path, which its agent has."},
@@ -45,14 +46,18 @@ func (a *API) document() huma.Config {
 // tags describes the tags of the document. An operation has the tag of its resource and, if so, [tagLegacy].
 func tags() []*huma.Tag {
 	return []*huma.Tag{
-		{Name: tagTasks, Description: "Tasks and what belongs to them: commands, dependencies, events, transcripts, saved work, receipts."},
-		{Name: tagProjects, Description: "Projects, tickets and organizations: settings, limits, budgets, pause and resume; branches."},
+		{Name: tagTasks, Description: "Tasks and what belongs to them: commands, dependencies, events, transcripts, " +
+			"saved work, receipts."},
+		{Name: tagProjects, Description: "Projects, tickets and organizations: settings, limits, budgets, pause and " +
+			"resume; branches."},
 		{Name: tagSandboxes, Description: "Sandboxes, their events, messages, logs and transcripts; hosts and stored data."},
-		{Name: tagGuardian, Description: "Supervision: analyses, interventions, duplicates, diagnoses, monitoring and its schedules."},
+		{Name: tagGuardian, Description: "Supervision: analyses, interventions, duplicates, diagnoses, monitoring and " +
+			"its schedules."},
 		{Name: tagCredentials, Description: "Credentials with which agents and git log in elsewhere."},
 		{Name: tagWebhooks, Description: "Webhooks that omoi receives."},
 		{Name: tagServer, Description: "The server: health, version, metrics and API keys."},
-		{Name: tagLegacy, Description: "Operations of the legacy API (OmoiOS), whose requests and answers never change. Unknown body fields are ignored."},
+		{Name: tagLegacy, Description: "Operations of the legacy API (OmoiOS), whose requests and answers never change. " +
+			"Unknown body fields are ignored."},
 	}
 }
 

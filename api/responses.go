@@ -112,7 +112,7 @@ func headersOf(status int) map[string]*huma.Header {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return map[string]*huma.Header{"Retry-After": {Description: "Seconds to wait", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger}}}
 	case http.StatusUnauthorized:
-		return map[string]*huma.Header{"WWW-Authenticate": {Schema: text}}
+		return map[string]*huma.Header{"WWW-Authenticate": {Description: "Scheme of the credentials that the server accepts.", Schema: text}}
 	}
 	return nil
 }
