@@ -123,7 +123,7 @@ func TestOrganizationsDoNotSeeEachOther(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/api/v1"+path, nil, authorization, mine).status, path)
 	}
 	for _, list := range []string{"/tasks", "/projects", "/tickets", "/sandboxes"} {
-		require.JSONEq(t, `{"items":[],"next_cursor":""}`,
+		require.JSONEq(t, `{"items":[],"next_cursor":null}`,
 			string(w.call(http.MethodGet, "/api/v1"+list, nil, authorization, theirs).body))
 	}
 	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/cancel", nil, authorization, theirs).

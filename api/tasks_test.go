@@ -247,16 +247,16 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 		return ok[client.Page[client.Task]](w.call(http.MethodGet, "/api/v1/tasks?"+query, nil), http.StatusOK)
 	}
 	var seen []string
-	cursor := ""
+	cursor := new("")
 	for range 3 {
-		page := list("limit=2&cursor=" + cursor)
+		page := list("limit=2&cursor=" + *cursor)
 		for _, found := range page.Items {
 			seen = append([]string{found.ID}, seen...)
 			require.NotEmpty(t, found.Why)
 		}
 		cursor = page.NextCursor
 	}
-	require.Empty(t, cursor)
+	require.Nil(t, cursor)
 	require.Equal(t, ids, seen, "newest first, each once")
 	box := w.begin(client.Task{ID: ids[0]})
 	require.Equal(t, ids[0], list("has_sandbox=true").Items[0].ID)

@@ -39,8 +39,8 @@ type PageRequest struct {
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items      []T    `json:"items" nullable:"false" doc:"Items of the page, in the order that the operation states."`
-	NextCursor string `json:"next_cursor" doc:"Pass as cursor to get the next page. Empty: this is the last page."`
+	Items      []T     `json:"items" nullable:"false" doc:"Items of the page, in the order that the operation states."`
+	NextCursor *string `json:"next_cursor" doc:"Pass as cursor to get the next page. null: this is the last page."`
 }
 
 // TaskQuery selects tasks of an organization: those with one of the values of each filter. A nil filter selects all.

@@ -152,7 +152,7 @@ func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), recor
 	rows, err := read(place{at, id, p.Limit + 1})
 	page := client.Page[T]{Items: mapAll(rows[:min(len(rows), p.Limit)], record)}
 	if len(rows) > p.Limit {
-		page.NextCursor = encodeCursor(key(page.Items[p.Limit-1]))
+		page.NextCursor = new(encodeCursor(key(page.Items[p.Limit-1])))
 	}
 	return page, err
 }

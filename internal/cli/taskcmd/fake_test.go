@@ -190,7 +190,7 @@ func (f *fakeAPI) list(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if len(page.Items) == limit {
-			page.NextCursor = strconv.Itoa(i)
+			page.NextCursor = new(strconv.Itoa(i))
 			break
 		}
 		page.Items = append(page.Items, t)

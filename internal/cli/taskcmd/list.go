@@ -38,9 +38,10 @@ func collect[T any](most int, skip func(T) bool, page func(limit int, cursor str
 				out.Items = append(out.Items, one)
 			}
 		}
-		if cursor = got.NextCursor; cursor == "" {
+		if got.NextCursor == nil {
 			return out, nil
 		}
+		cursor = *got.NextCursor
 	}
 }
 

@@ -133,7 +133,7 @@ func TestProjects(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/projects", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("cursor") == "" {
-			answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[:1], NextCursor: "more"})
+			answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[:1], NextCursor: new("more")})
 			return
 		}
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: projects[1:]})
