@@ -22,7 +22,10 @@ type Credentials interface {
 func (a *API) registerCredentials() {
 	all := a.group(tagCredentials, "/api/v1")
 	add(all.on(accessRead, "GET /credentials", "list-credentials", "List credentials"), a.listCredentials,
-		details{more: "Credentials of the caller, and of projects, organization and configuration, without secrets."})
+		details{
+			more:  "Credentials of the caller, and of projects, organization and configuration, without secrets.",
+			fails: []int{http.StatusGone},
+		})
 	add(all.on(accessWrite, "PUT /credentials/{kind}", "set-credential", "Set a credential"), a.setCredential,
 		details{more: "Creates or replaces the credential of a kind and owner. Running sandboxes keep the old one."})
 	add(all.on(accessWrite, "DELETE /credentials/{kind}", "delete-credential", "Delete a credential"),
@@ -97,8 +100,9 @@ func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[
 	}))
 }
 
-func (a *API) listCredentials(ctx context.Context, _ *struct{}) (*pageOut[client.Credential], error) {
-	return whole(a.deps.Credentials.List(ctx, whoOf(callerOf(ctx))))
+func (a *API) listCredentials(ctx context.Context, in *client.PageRequest) (*pageOut[client.Credential], error) {
+	all, err := a.deps.Credentials.List(ctx, whoOf(callerOf(ctx)))
+	return whole(*in, func(c client.Credential) string { return c.Scope + " " + c.ProjectID + " " + c.Kind }, all, err)
 }
 
 type removeCredentialIn struct {

@@ -2,17 +2,27 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // IDPath is the part of a request that names something by its ID; see [API.checkIDs].
 type IDPath struct {
 	ID string `path:"id"`
+}
+
+// listOfIn asks for a page of what belongs to the thing of that ID.
+type listOfIn struct {
+	IDPath
+	client.PageRequest
 }
 
 // bodyIn is a request with a body alone.
@@ -41,9 +51,37 @@ func array[T any](items []T, err error) (*arrayOut[T], error) { return &arrayOut
 // pageOut is one page of a list.
 type pageOut[T any] = bodyOut[client.Page[T]]
 
-// whole makes the answer of a list that has one page.
-func whole[T any](items []T, err error) (*pageOut[T], error) {
-	return body(client.Page[T]{Items: items}, err)
+// whole makes a page of a list that a port returns as a whole. Its cursor names the last item of the page before by its
+// key: [task.CodeGone] once that item is removed.
+func whole[T any](in client.PageRequest, key func(T) string, items []T, err error) (*pageOut[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	if in.Cursor != "" {
+		if !cursorForm.MatchString(in.Cursor) {
+			return nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.").
+				WithKind(task.KindInvalidCursor)
+		}
+		last := slices.IndexFunc(items, func(item T) bool { return cursorOf(key(item)) == in.Cursor })
+		if last < 0 {
+			return nil, task.Errorf(task.CodeGone, "The cursor has expired: the item that it names was removed. Begin again without one.").
+				WithKind(task.KindDataRemoved)
+		}
+		items = items[last+1:]
+	}
+	page := client.Page[T]{Items: items}
+	if len(items) > in.Limit {
+		page.Items, page.NextCursor = items[:in.Limit], new(cursorOf(key(items[in.Limit-1])))
+	}
+	return body(page, nil)
+}
+
+var cursorForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// cursorOf returns the cursor behind the item of that key: a key may be longer than a cursor, or hold any characters.
+func cursorOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
 }
 
 // madeOut is an answer that says where the thing is that was created.

@@ -51,6 +51,7 @@ func checkExpiry(at time.Time) (*time.Time, error) {
 	return checkTime("expires_at", at)
 }
 
-func (a *API) listKeys(ctx context.Context, _ *struct{}) (*pageOut[client.APIKey], error) {
-	return whole(a.deps.Keys.Keys(ctx, callerOf(ctx).organization))
+func (a *API) listKeys(ctx context.Context, in *client.PageRequest) (*pageOut[client.APIKey], error) {
+	all, err := a.deps.Keys.Keys(ctx, callerOf(ctx).organization)
+	return whole(*in, func(k client.APIKey) string { return k.ID }, all, err)
 }

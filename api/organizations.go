@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -17,19 +18,23 @@ type Organizations interface {
 func (a *API) registerOrganizations() {
 	organizations := a.group(tagProjects, "/api/v1/organizations")
 	add(organizations.on(accessRead, "GET", "list-organizations", "List organizations"), a.listOrganizations,
-		details{more: "The organization of the caller; all of them, oldest first, for admins of the installation."})
+		details{
+			more:  "The organization of the caller; all of them, oldest first, for admins of the installation.",
+			fails: []int{http.StatusGone},
+		})
 	add(organizations.on(accessAdmin, "PATCH /{id}", "update-organization", "Update an organization"),
 		a.patchOrganization, details{more: "Only for admins of the installation: keys with the scope admin of its first " +
 			"organization. Queued tasks start at once if a higher limit permits."})
 }
 
-func (a *API) listOrganizations(ctx context.Context, _ *struct{}) (*arrayOut[client.Organization], error) {
+func (a *API) listOrganizations(ctx context.Context, in *client.PageRequest) (*pageOut[client.Organization], error) {
 	who := callerOf(ctx)
 	only := who.organization
 	if a.operates(who) {
 		only = ""
 	}
-	return array(a.deps.Organizations.Organizations(ctx, only))
+	all, err := a.deps.Organizations.Organizations(ctx, only)
+	return whole(*in, func(o client.Organization) string { return o.ID }, all, err)
 }
 
 // operates reports whether the caller is an operator: an admin of the installation's first organization.

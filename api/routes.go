@@ -60,7 +60,10 @@ func (a *API) registerServer() {
 	add(server.on(accessNone, "GET /api/v1/info", "info", "Get server information"), a.info,
 		details{more: "Version, and the agents and sandbox providers that a task submitted now can use."})
 	add(keys.on(accessAdmin, "GET", "list-keys", "List API keys"), a.listKeys,
-		details{more: "API keys of the organization without secrets, newest first, including revoked and expired keys."})
+		details{
+			more:  "API keys of the organization without secrets, newest first, including revoked and expired keys.",
+			fails: []int{http.StatusGone},
+		})
 	add(keys.on(accessAdmin, "POST", "create-key", "Create an API key"), a.createKey, details{
 		more: "The answer contains the secret, which cannot be read again.", status: http.StatusCreated,
 	})
@@ -164,7 +167,7 @@ func (a *API) registerSandboxes() {
 	add(sandboxes.on(accessAdmin, "GET /storage", "get-storage", "Get stored data by kind"), a.storage,
 		details{more: "How much omoi stores of each kind of data, and how much the next retention pass removes."})
 	add(sandboxes.on(accessAdmin, "GET /hosts", "list-hosts", "List hosts"), a.listHosts,
-		details{more: "All hosts on one page, the newest host heartbeat first."})
+		details{more: "All hosts, the newest host heartbeat first.", fails: []int{http.StatusGone}})
 	add(sandboxes.on(accessAdmin, "POST /hosts/{id}/mark-lost", "mark-host-lost", "Mark a host as lost"), a.loseHost,
 		details{more: "Marks all its sandboxes as lost too, and ends their attempts. 409 while the host sends heartbeats."})
 	add(sandboxes.on(accessInspect, "GET /sandboxes/{sandbox_id}", "get-sandbox", "Get a sandbox"), a.getSandbox,

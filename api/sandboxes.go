@@ -50,8 +50,9 @@ type Hosts interface {
 	LoseHost(ctx context.Context, id string) (client.Host, error)
 }
 
-func (a *API) listHosts(ctx context.Context, _ *struct{}) (*pageOut[client.Host], error) {
-	return whole(a.deps.Hosts.Hosts(ctx))
+func (a *API) listHosts(ctx context.Context, in *client.PageRequest) (*pageOut[client.Host], error) {
+	all, err := a.deps.Hosts.Hosts(ctx)
+	return whole(*in, func(h client.Host) string { return h.ID }, all, err)
 }
 
 type hostIn struct {

@@ -38,7 +38,7 @@ func (a *API) registerTranscripts() {
 	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,
 		details{more: "Transcript in JSON Lines of a run in this sandbox, or in another attempt of its task.", text: transcriptType})
 	add(tasks.on(accessRead, "GET", "list-transcripts", "List transcripts"), a.taskTranscripts,
-		details{more: "One for each run of an agent, of all attempts, oldest first."})
+		details{more: "One for each run of an agent, of all attempts, oldest first.", fails: []int{http.StatusGone}})
 	add(tasks.on(accessRead, "GET /{run_id}", "get-transcript", "Get a transcript"), a.taskTranscript,
 		details{more: "In JSON Lines format as the agent wrote it, without secrets.", text: transcriptType, fails: []int{http.StatusGone}})
 }
@@ -87,12 +87,13 @@ func (a *API) sandboxTranscript(ctx context.Context, in *sandboxTranscriptIn) (*
 	return &transcriptTextOut{ContentType: transcriptType + "; charset=utf-8", Body: content}, err
 }
 
-func (a *API) taskTranscripts(ctx context.Context, in *IDPath) (*pageOut[client.TranscriptInfo], error) {
+func (a *API) taskTranscripts(ctx context.Context, in *listOfIn) (*pageOut[client.TranscriptInfo], error) {
 	t, err := a.readTask(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return whole(a.deps.Transcripts.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID))
+	all, err := a.deps.Transcripts.TaskTranscripts(ctx, callerOf(ctx).organization, t.ID)
+	return whole(in.PageRequest, func(i client.TranscriptInfo) string { return i.RunID }, all, err)
 }
 
 type taskTranscriptIn struct {

@@ -34,7 +34,8 @@ const keptType = "application/octet-stream"
 func (a *API) registerWork() {
 	work := a.group(tagTasks, "/api/v1/tasks/{id}/saved-work")
 	add(work.on(accessRead, "GET", "list-saved-work", "List saved work"), a.listWork, details{
-		more: "Where the work of each attempt is, first attempt first, with the command that gets it.",
+		more:  "Where the work of each attempt is, first attempt first, with the command that gets it.",
+		fails: []int{http.StatusGone},
 	})
 	add(work.on(accessRead, "GET /{attempt}", "get-saved-work", "Download saved work"), a.getWork, details{
 		more: "The patch or git bundle of an attempt; 409 says how to fetch what the repository has, or that it is still being saved.",
@@ -42,8 +43,9 @@ func (a *API) registerWork() {
 	})
 }
 
-func (a *API) listWork(ctx context.Context, in *IDPath) (*pageOut[client.SavedWork], error) {
-	return whole(a.workOf(ctx, in.ID))
+func (a *API) listWork(ctx context.Context, in *listOfIn) (*pageOut[client.SavedWork], error) {
+	all, err := a.workOf(ctx, in.ID)
+	return whole(in.PageRequest, func(w client.SavedWork) string { return strconv.Itoa(w.Attempt) }, all, err)
 }
 
 // workOf lists the work of a task, with the command that gets each.

@@ -71,6 +71,19 @@ func answer[T any](ctx context.Context, c *Client, in call) (out T, err error) {
 	return out, err
 }
 
+// all returns a list as a whole, page by page.
+func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
+	items := []T{}
+	for cursor := ""; ; {
+		page, err := answer[Page[T]](ctx, c, call{path: path, query: query("limit", "500", "cursor", cursor)})
+		items = append(items, page.Items...)
+		if err != nil || page.NextCursor == nil {
+			return items, err
+		}
+		cursor = *page.NextCursor
+	}
+}
+
 // download sends a call and copies the answer to w.
 func (c *Client) download(ctx context.Context, path string, w io.Writer) (int64, error) {
 	res, err := c.send(ctx, call{path: path})

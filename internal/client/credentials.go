@@ -32,8 +32,7 @@ func (c *Client) SetCredential(ctx context.Context, kind string, in SetCredentia
 
 // Credentials lists what the caller can see, without secrets.
 func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
-	page, err := answer[Page[Credential]](ctx, c, call{path: prefix + "/credentials"})
-	return page.Items, err
+	return all[Credential](ctx, c, prefix+"/credentials")
 }
 
 // RemoveCredential deletes one; an empty scope is the caller's own.

@@ -41,8 +41,7 @@ func (c *Client) Sandbox(ctx context.Context, id string) (Sandbox, error) {
 // Hosts lists the machines of sandboxes, those that reported last first. It needs the scope
 // admin, and so does LoseHost.
 func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
-	page, err := answer[Page[Host]](ctx, c, call{path: prefix + "/hosts"})
-	return page.Items, err
+	return all[Host](ctx, c, prefix+"/hosts")
 }
 
 // LoseHost declares a machine lost, with all that is on it; [task.CodeConflict] while it still reports.
@@ -103,8 +102,7 @@ func (c *Client) Tickets(ctx context.Context, projectID, cursor string) (Page[Ti
 // Keys lists the API keys of the caller's organization, revoked ones included. It needs
 // the scope admin, and so do CreateKey and RevokeKey.
 func (c *Client) Keys(ctx context.Context) ([]APIKey, error) {
-	page, err := answer[Page[APIKey]](ctx, c, call{path: prefix + "/auth/api-keys"})
-	return page.Items, err
+	return all[APIKey](ctx, c, prefix+"/auth/api-keys")
 }
 
 // CreateKey makes an API key. Its secret is in this answer and nowhere else.

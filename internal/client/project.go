@@ -145,7 +145,7 @@ type UpdateOrganizationRequest struct {
 
 // Organizations returns the caller's own; all of them for admins of the installation.
 func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
-	return answer[[]Organization](ctx, c, call{path: prefix + "/organizations"})
+	return all[Organization](ctx, c, prefix+"/organizations")
 }
 
 // PatchOrganization changes one; [task.CodeForbidden] but for admins of the installation.

@@ -91,8 +91,7 @@ type SavedWork = savedwork.SavedWork
 
 // Work lists where the work of a task's attempts is, the first attempt first.
 func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {
-	page, err := answer[Page[SavedWork]](ctx, c, call{path: item("tasks", taskID, "saved-work")})
-	return page.Items, err
+	return all[SavedWork](ctx, c, item("tasks", taskID, "saved-work"))
 }
 
 // WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and returns its length.
@@ -108,8 +107,7 @@ type TranscriptMark = transcript.Mark
 
 // Transcripts lists the transcripts of a task's attempts, oldest attempt first.
 func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptInfo, error) {
-	page, err := answer[Page[TranscriptInfo]](ctx, c, call{path: item("tasks", taskID, "transcripts")})
-	return page.Items, err
+	return all[TranscriptInfo](ctx, c, item("tasks", taskID, "transcripts"))
 }
 
 // WriteTranscript writes the transcript of one run to w.

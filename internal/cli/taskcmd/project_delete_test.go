@@ -93,7 +93,7 @@ func TestProjectLimit_WarnsOfZero(t *testing.T) {
 		answer(w, http.StatusOK, client.Project{ID: idA, Name: "app"})
 	})
 	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, []client.Organization{{ID: idB, Name: "org"}})
+		answer(w, http.StatusOK, client.Page[client.Organization]{Items: []client.Organization{{ID: idB, Name: "org"}}})
 	})
 	mux.HandleFunc("PATCH /api/v1/organizations/{id}", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.Organization{ID: idB, Name: "org"})

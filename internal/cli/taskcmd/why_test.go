@@ -157,7 +157,9 @@ func TestOrganizationShowsAndChangesThePlan(t *testing.T) {
 	f := newFake(t)
 	all := []client.Organization{{ID: idA, Name: "default", Plan: "unlimited", RunningTasks: 2}, {ID: idB, Name: "acme", Plan: "free", ConcurrencyLimit: new(1), QueuedTasks: 3}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, all) })
+	mux.HandleFunc("GET /api/v1/organizations", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, client.Page[client.Organization]{Items: all})
+	})
 	mux.HandleFunc("PATCH /api/v1/organizations/"+idB, func(w http.ResponseWriter, r *http.Request) {
 		var in client.UpdateOrganizationRequest
 		_ = json.NewDecoder(r.Body).Decode(&in)
