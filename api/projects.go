@@ -115,7 +115,26 @@ func (a *API) patchProject(
 	if b.Settings, err = checkSettings(b.Settings); err != nil {
 		return nil, err
 	}
+	if err := a.checkSameRepo(ctx, in.ID, b.Repo); err != nil {
+		return nil, err
+	}
 	return body(a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b))
+}
+
+// checkSameRepo refuses another repository than that of the project; nil passes.
+func (a *API) checkSameRepo(ctx context.Context, id string, repo *string) error {
+	if repo == nil {
+		return nil
+	}
+	p, err := a.deps.Projects.Project(ctx, callerOf(ctx).organization, id)
+	if err != nil || p.Repo == *repo || p.Repo == a.deps.Repos.Name(*repo) {
+		return err
+	}
+	return &task.Error{
+		Code: task.CodeConflict, Field: "repo",
+		Message: "Cannot change the repo of a project: the branches and pull requests of its tasks are there. " +
+			"Next: create another project.",
+	}
 }
 
 // checkSettings checks a project's settings, and among them the prices of models.

@@ -43,6 +43,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	require.Equal(t, []any{"make deps", 60, "d"}, []any{changed.Setup, changed.SetupTimeoutS, changed.Description})
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup":"a\u0000"}`).refused(422, "body.setup")
 	w.call(http.MethodPatch, path+"/"+made.ID, `{"setup_timeout_seconds":20000}`).refused(422, "body.setup_timeout_seconds")
+	w.call(http.MethodPatch, path+"/"+made.ID, `{"repo":"/srv/git/other"}`).refused(http.StatusConflict, "body.repo")
 	second := ok[client.Project](w.call(http.MethodPost, path, `{"name":"second","setup":"true"}`), http.StatusCreated)
 	require.Equal(t, "true", second.Setup)
 	require.Equal(t, changed, ok[client.Project](w.call(http.MethodGet, path+"/"+made.ID, nil), http.StatusOK))

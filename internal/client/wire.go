@@ -137,6 +137,7 @@ type CreateProjectRequest struct {
 type UpdateProjectRequest struct {
 	Name               *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
 	Description        *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
+	Repo               *string         `json:"repo,omitempty" maxLength:"1000" doc:"Fixed: 409 unless this is the current repository. Create another project for another repository."`
 	DefaultBranch      *string         `json:"default_branch,omitempty" maxLength:"255" doc:"Branch that work starts from and pull requests target; empty: as the repository says. Absent: unchanged."`
 	MaxSlots           *int            `json:"max_concurrent_tasks,omitempty" minimum:"0" maximum:"10000" doc:"New concurrency limit; 0: no task starts. Absent: unchanged."`
 	Paused             *bool           `json:"paused,omitempty" doc:"true: admit no task; false: admit tasks again, while tasks that pause suspended wait for resume. Absent: unchanged."`
