@@ -15,7 +15,6 @@ type Dispatch interface {
 
 func (a *API) registerDispatch() {
 	projects := a.group(tagProjects, "/api/v1/projects/{id}")
-	tickets := a.group(tagProjects, "/api/v1/tickets/{id}")
 	add(projects.on(accessWrite, "POST /pause", "pause-project", "Pause a project"),
 		a.halt(a.deps.Dispatch.PauseProject), details{
 			more: "The project admits no more tasks, and running ones continue. With now, running tasks are suspended too.",
@@ -23,8 +22,6 @@ func (a *API) registerDispatch() {
 	add(projects.on(accessWrite, "POST /resume", "resume-project", "Resume a project"),
 		a.halt(a.deps.Dispatch.ResumeProject),
 		details{more: "The project admits tasks again, and tasks that pause suspended continue."})
-	add(tickets.on(accessWrite, "PATCH", "update-ticket", "Update a ticket's phase"), a.moveTicket,
-		details{more: "Moves the ticket to another phase; its tasks stay as they are."})
 }
 
 // halt makes the handler of pause and resume.
@@ -53,10 +50,4 @@ func (a *API) halt(
 func (a *API) allPaused(ctx context.Context, organization string) (bool, error) {
 	found, err := a.deps.Organizations.Organizations(ctx, organization)
 	return len(found) > 0 && found[0].Paused, err
-}
-
-func (a *API) moveTicket(
-	ctx context.Context, in *changeIn[client.UpdateTicketRequest],
-) (*bodyOut[client.Ticket], error) {
-	return body(a.deps.Tickets.MoveTicket(ctx, callerOf(ctx).organization, in.ID, in.Body.PhaseID))
 }

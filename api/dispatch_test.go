@@ -45,4 +45,11 @@ func TestATicketMovesFromPhaseToPhase(t *testing.T) {
 	require.Equal(t, ticket.PhaseTesting, moved.PhaseID)
 	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_DONE"}`).refused(http.StatusConflict, "")
 	w.call(http.MethodPatch, path, `{"phase_id":"PHASE_NONE"}`).refused(422, "body.phase_id")
+	changed := ok[client.Ticket](w.call(http.MethodPatch, path,
+		`{"title":"Sums","description":"All of them","ticket_type":"bug","priority":"LOW","context":{"a":1}}`), http.StatusOK)
+	require.Equal(t, []any{"Sums", "All of them", "bug", "LOW", "PHASE_TESTING"},
+		[]any{changed.Title, changed.Description, changed.TicketType, changed.Priority, changed.PhaseID})
+	require.JSONEq(t, `{"a":1}`, string(changed.Context))
+	w.call(http.MethodPatch, path, `{"title":""}`).refused(422, "body.title")
+	w.call(http.MethodPatch, path, `{"task":{"agent":"claude"}}`).refused(http.StatusConflict, "body.task")
 }

@@ -104,6 +104,8 @@ func (a *API) registerProjects() {
 		details{more: "Tickets of the organization, newest first."})
 	add(tickets.on(accessRead, "GET /{id}", "get-ticket", "Get a ticket"), read(a.deps.Tickets.Ticket),
 		details{more: "The ticket with the IDs of its tasks, its status and its newest diagnosis."})
+	add(tickets.on(accessWrite, "PATCH /{id}", "update-ticket", "Update a ticket"), a.patchTicket,
+		details{more: "Changes the fields of the body and leaves all others, and the tasks of the ticket, as they are."})
 }
 
 func (a *API) registerTasks() {

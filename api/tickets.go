@@ -3,17 +3,19 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Tickets reads tickets and moves them between phases; an accepted task creates them.
+// Tickets reads and changes tickets; an accepted task creates them.
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
 	Tickets(ctx context.Context, organizationID string, q client.TicketQuery) (client.Page[client.Ticket], error)
-	MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error)
+	// ChangeTicket is [task.CodeConflict] for a phase that cannot follow the ticket's own.
+	ChangeTicket(ctx context.Context, organizationID, id string, c client.UpdateTicketRequest) (client.Ticket, error)
 }
 
 // createTicket makes a ticket together with its first task.
@@ -43,6 +45,46 @@ func (a *API) draftTicket(ctx context.Context, in client.CreateTicketRequest) (t
 	d.Ticket.TicketType = cmp.Or(in.TicketType, d.Ticket.TicketType)
 	d.Ticket.Context, err = checkObject("context", in.Context)
 	return d, err
+}
+
+func (a *API) patchTicket(
+	ctx context.Context, in *changeIn[client.UpdateTicketRequest],
+) (*bodyOut[client.Ticket], error) {
+	b := in.Body
+	if err := checkTicket(b); err != nil {
+		return nil, err
+	}
+	var err error
+	if b.Context, err = checkObject("context", b.Context); err != nil {
+		return nil, err
+	}
+	return body(a.deps.Tickets.ChangeTicket(ctx, callerOf(ctx).organization, in.ID, b))
+}
+
+// checkTicket refuses texts that a ticket cannot have, and fields that it keeps from its creation on.
+func checkTicket(b client.UpdateTicketRequest) error {
+	const stays = "the ticket stays where it was created"
+	for _, fixed := range []struct {
+		field string
+		value json.RawMessage
+		why   string
+	}{{"project_id", b.ProjectID, stays}, {"repo", b.Repo, stays}, {"task", b.Task, "use PATCH /api/v1/tasks/{id}"}} {
+		if len(fixed.value) > 0 && string(fixed.value) != "null" {
+			return &task.Error{
+				Code: task.CodeConflict, Field: fixed.field,
+				Message: "Cannot change the " + fixed.field + " of a ticket: " + fixed.why + ".",
+			}
+		}
+	}
+	if b.Title != nil {
+		if err := checkTitle("title", *b.Title); err != nil {
+			return err
+		}
+	}
+	if b.Description != nil {
+		return checkText("description", *b.Description, maxDescription)
+	}
+	return nil
 }
 
 func firstTask(in client.CreateTicketRequest) client.CreateTaskRequest {

@@ -150,9 +150,22 @@ type UpdateProjectRequest struct {
 	SetupTimeoutS      *int            `json:"setup_timeout_seconds,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
 }
 
-// UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}.
+// UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}; what is not in it stays.
 type UpdateTicketRequest struct {
-	PhaseID string `json:"phase_id" enum:"PHASE_BACKLOG,PHASE_REQUIREMENTS,PHASE_DESIGN,PHASE_IMPLEMENTATION,PHASE_TESTING,PHASE_DEPLOYMENT,PHASE_DONE,PHASE_BLOCKED" doc:"New phase. 409 names the phases that may follow the current one."`
+	Title       *string         `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Absent: unchanged."`
+	Description *string         `json:"description,omitempty" doc:"What is wanted, in full; at most 64 KiB. Tasks keep their own descriptions. Absent: unchanged."`
+	TicketType  *string         `json:"ticket_type,omitempty" enum:"feature,bug,refactor,docs,test,chore,release" doc:"Kind of change, which decides the prefix of new branches. Absent: unchanged."`
+	PhaseID     *string         `json:"phase_id,omitempty" enum:"PHASE_BACKLOG,PHASE_REQUIREMENTS,PHASE_DESIGN,PHASE_IMPLEMENTATION,PHASE_TESTING,PHASE_DEPLOYMENT,PHASE_DONE,PHASE_BLOCKED" doc:"New phase; 409 names the phases that may follow the current one. Absent: unchanged."`
+	Priority    *string         `json:"priority,omitempty" enum:"CRITICAL,HIGH,MEDIUM,LOW" doc:"Urgency of the ticket; tasks keep their own. Absent: unchanged."`
+	Context     json.RawMessage `json:"context,omitempty" doc:"Object of the user that replaces the current one. Absent: unchanged."`
+	FixedTicketFields
+}
+
+// FixedTicketFields are the fields of [CreateTicketRequest] that PATCH refuses with the reason.
+type FixedTicketFields struct {
+	ProjectID json.RawMessage `json:"project_id,omitempty" doc:"Refused with 409: a ticket stays in its project."`
+	Repo      json.RawMessage `json:"repo,omitempty" doc:"Refused with 409: a ticket stays in its repository."`
+	Task      json.RawMessage `json:"task,omitempty" doc:"Refused with 409: change the task by PATCH /api/v1/tasks/{id}."`
 }
 
 // CreateTicketRequest is the body of POST /api/v1/tickets. Its first task is made with it.

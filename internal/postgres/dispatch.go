@@ -47,21 +47,24 @@ func (s *Store) switchProject(ctx context.Context, p client.ProjectPause, paused
 	return projectOf(row), orEmpty(asked), missing(translate("pause or resume project "+p.ProjectID, err), "There is no project %s.", p.ProjectID)
 }
 
-// MoveTicket brings a ticket into another phase; [task.CodeConflict] names those that may follow its own.
-func (s *Store) MoveTicket(ctx context.Context, organizationID, id, phase string) (client.Ticket, error) {
+// ChangeTicket changes fields of a ticket; [task.CodeConflict] names the phases that may follow its own.
+func (s *Store) ChangeTicket(ctx context.Context, organizationID, id string, c client.UpdateTicketRequest) (client.Ticket, error) {
 	err := s.inTx(ctx, func(q *db.Queries) error {
 		from, err := q.LockTicket(ctx, organizationID, id)
 		if err != nil {
 			return err
 		}
-		if !ticket.CanMove(from, phase) {
+		if to := c.PhaseID; to != nil && !ticket.CanMove(from, *to) {
 			return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.",
-				from, phase, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none")).WithKind(task.KindInvalidState)
+				from, *to, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none")).WithKind(task.KindInvalidState)
 		}
-		return q.SetTicketPhase(ctx, phase, id)
+		return q.UpdateTicket(ctx, db.UpdateTicketParams{
+			Title: c.Title, Description: c.Description, TicketType: c.TicketType, PhaseID: c.PhaseID, Priority: c.Priority,
+			Context: c.Context, ID: id,
+		})
 	})
 	if err != nil {
-		return client.Ticket{}, missing(translate("move ticket "+id, err), "There is no ticket %s.", id)
+		return client.Ticket{}, missing(translate("change ticket "+id, err), "There is no ticket %s.", id)
 	}
 	return s.Ticket(ctx, organizationID, id)
 }

@@ -430,12 +430,12 @@ func TestATicketStandsWhereItsTasksDo(t *testing.T) {
 		require.Equal(t, c.blocked, k.Blocked)
 		require.ElementsMatch(t, []string{a.id, b}, k.TaskIDs)
 	}
-	_, err := store.MoveTicket(t.Context(), w.org, ticketID, ticket.PhaseDone)
+	_, err := store.ChangeTicket(t.Context(), w.org, ticketID, client.UpdateTicketRequest{PhaseID: new(ticket.PhaseDone)})
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
 	require.Contains(t, err.Error(), "PHASE_TESTING, PHASE_BLOCKED")
-	k, err := store.MoveTicket(t.Context(), w.org, ticketID, ticket.PhaseTesting)
+	k, err := store.ChangeTicket(t.Context(), w.org, ticketID, client.UpdateTicketRequest{PhaseID: new(ticket.PhaseTesting)})
 	require.NoError(t, err)
 	require.Equal(t, ticket.PhaseTesting, k.PhaseID)
-	_, err = store.MoveTicket(t.Context(), task.NewID(), ticketID, ticket.PhaseTesting)
+	_, err = store.ChangeTicket(t.Context(), task.NewID(), ticketID, client.UpdateTicketRequest{PhaseID: new(ticket.PhaseTesting)})
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 )
 
 const lockTicket = `-- name: LockTicket :one
@@ -152,11 +153,37 @@ func (q *Queries) SetProjectPaused(ctx context.Context, arg SetProjectPausedPara
 	return i, err
 }
 
-const setTicketPhase = `-- name: SetTicketPhase :exec
-UPDATE tickets SET phase_id = $1, updated_at = now() WHERE id = $2
+const updateTicket = `-- name: UpdateTicket :exec
+UPDATE tickets SET
+    title = coalesce($1, title),
+    description = coalesce($2, description),
+    ticket_type = coalesce($3, ticket_type),
+    phase_id = coalesce($4, phase_id),
+    priority = coalesce($5, priority),
+    context = coalesce($6, context),
+    updated_at = now()
+WHERE id = $7
 `
 
-func (q *Queries) SetTicketPhase(ctx context.Context, phaseID string, iD string) error {
-	_, err := q.db.Exec(ctx, setTicketPhase, phaseID, iD)
+type UpdateTicketParams struct {
+	Title       *string
+	Description *string
+	TicketType  *string
+	PhaseID     *string
+	Priority    *string
+	Context     json.RawMessage
+	ID          string
+}
+
+func (q *Queries) UpdateTicket(ctx context.Context, arg UpdateTicketParams) error {
+	_, err := q.db.Exec(ctx, updateTicket,
+		arg.Title,
+		arg.Description,
+		arg.TicketType,
+		arg.PhaseID,
+		arg.Priority,
+		arg.Context,
+		arg.ID,
+	)
 	return err
 }

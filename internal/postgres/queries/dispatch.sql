@@ -23,8 +23,16 @@ SELECT omoi_add_command(m.id, 'retry', @reason::text, @sender::text)::text AS ta
     ORDER BY t.id
 ) m;
 
--- name: SetTicketPhase :exec
-UPDATE tickets SET phase_id = @phase_id, updated_at = now() WHERE id = @id;
+-- name: UpdateTicket :exec
+UPDATE tickets SET
+    title = coalesce(sqlc.narg('title'), title),
+    description = coalesce(sqlc.narg('description'), description),
+    ticket_type = coalesce(sqlc.narg('ticket_type'), ticket_type),
+    phase_id = coalesce(sqlc.narg('phase_id'), phase_id),
+    priority = coalesce(sqlc.narg('priority'), priority),
+    context = coalesce(sqlc.narg('context'), context),
+    updated_at = now()
+WHERE id = @id;
 
 -- name: LockTicket :one
 SELECT k.phase_id FROM tickets k JOIN projects p ON p.id = k.project_id
