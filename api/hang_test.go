@@ -37,7 +37,7 @@ func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 			body = newTask()
 		}
 		got := hasty.call(c.method, c.path, body)
-		require.Equal(t, task.CodeUnavailable, got.refused(http.StatusServiceUnavailable, "").Code, c.path)
+		require.Equal(t, task.KindTimeout, got.refused(http.StatusServiceUnavailable, "").Code, c.path)
 		require.NotEmpty(t, got.header.Get("Retry-After"), c.path)
 	}
 }

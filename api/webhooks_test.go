@@ -136,7 +136,7 @@ func TestWebhooksThatMatter(t *testing.T) {
 			body := example(t, event, c.blank)
 			noted := ok[feedback.Noted](h.send(event, body), http.StatusAccepted)
 			require.Equal(t, feedback.Noted{State: feedback.StatePending, TaskID: h.task.ID}, noted)
-			require.Equal(t, counter{event + " held": 1}, *h.heard)
+			require.Equal(t, counter{event + " pending": 1}, *h.heard)
 			items := h.story().Items
 			require.Len(t, items, 1)
 			require.Equal(t, []string{c.note, c.url, feedback.StatePending}, []string{items[0].Note, items[0].URL, items[0].State})
