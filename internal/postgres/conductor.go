@@ -83,26 +83,9 @@ func linkDuplicate(ctx context.Context, q *db.Queries, a conductor.Analysis, p c
 	}
 	return q.LinkDuplicate(ctx, db.LinkDuplicateParams{
 		ID: task.NewID(), ConductorAnalysisID: &a.ID, OrganizationID: a.OrganizationID, Task1ID: p.TaskID, Task2ID: p.OtherID,
-		Agent1ID: p.SandboxID, Agent2ID: p.OtherBox, IsDuplicate: p.Same, SpokenBy: storedSource(p.Source), SimilarityScore: p.Similarity,
+		Agent1ID: p.SandboxID, Agent2ID: p.OtherBox, IsDuplicate: p.Same, SpokenBy: sourceNames().stored(p.Source), SimilarityScore: p.Similarity,
 		WorkDescription: storable(p.Work), Resources: objectOr(p.Resources),
 	})
-}
-
-// sourceWords is how the column spoken_by names [conductor.SourceText].
-const sourceWords = "words"
-
-func storedSource(source string) string {
-	if source == conductor.SourceText {
-		return sourceWords
-	}
-	return source
-}
-
-func sourceOf(spokenBy string) string {
-	if spokenBy == sourceWords {
-		return conductor.SourceText
-	}
-	return spokenBy
 }
 
 // tellConducted tells whoever listens on the bus, under the name of the replaced system.
@@ -160,7 +143,7 @@ func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.
 func duplicateOf(r db.DetectedDuplicate) conductor.Duplicate {
 	return conductor.Duplicate{
 		ID: r.ID, AnalysisID: r.ConductorAnalysisID, TaskID: r.Task1ID, OtherID: r.Task2ID, SandboxID: r.Agent1ID, OtherBox: r.Agent2ID,
-		Source: sourceOf(r.SpokenBy), Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: r.Cycles,
+		Source: sourceNames().named(r.SpokenBy), Similarity: r.SimilarityScore, Work: r.WorkDescription, Resources: r.Resources, Cycles: r.Cycles,
 		CreatedAt: r.CreatedAt.UTC(), SeenAt: r.SeenAt.UTC(), Same: r.IsDuplicate,
 	}
 }

@@ -110,7 +110,7 @@ func saveDiagnosis(ctx context.Context, q *db.Queries, d diagnosis.KeptDiagnosis
 	}
 	n, err := q.InsertDiagnosis(ctx, db.InsertDiagnosisParams{
 		ID: d.ID, OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, TaskID: d.TaskID, EndedAt: ended,
-		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(storedForm(d.Diagnosis))))), Notice: storedState(d.Notice),
+		Attempt: d.Attempt, Kind: d.Kind, Said: json.RawMessage(storable(string(jsonOf(storedForm(d.Diagnosis))))), Notice: feedbackNames().stored(d.Notice),
 	})
 	if err != nil || n == 0 {
 		return false, err
@@ -138,12 +138,12 @@ func diagnosisOf(r db.DiagnosesRow) explain.Diagnosis {
 	var stored storedDiagnosis
 	_ = json.Unmarshal(r.Diagnosis.Said, &stored) // ours
 	d := stored.diagnosis()
-	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), namedState(r.Diagnosis.Notice), task.Deref(r.Diagnosis.MessageID)
+	d.ID, d.CreatedAt, d.Notice, d.MessageID = r.Diagnosis.ID, r.Diagnosis.CreatedAt.UTC(), feedbackNames().named(r.Diagnosis.Notice), task.Deref(r.Diagnosis.MessageID)
 	if d.Evidence == nil {
 		d.Evidence = []explain.Evidence{}
 	}
 	if r.DeliveryID != "" {
-		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: deliveryState(r.DeliveryState), Attempts: r.Tries, Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
+		d.Webhook = &explain.Delivery{ID: r.DeliveryID, State: deliveryNames().named(r.DeliveryState), Attempts: r.Tries, Error: r.DeliveryError, DeliveredAt: r.DeliveredAt}
 	}
 	return d
 }
@@ -203,30 +203,12 @@ func (s *Store) TakeDeliveries(ctx context.Context, lease time.Duration, most in
 	}), translate("take webhooks to send", err)
 }
 
-// deliveryStates are the states of webhook deliveries, with their names in the table.
-func deliveryStates() map[string]string {
-	return map[string]string{
-		explain.DeliveryPending: "held", explain.DeliveryDelivered: "done", explain.DeliveryFailed: "given_up",
-	}
-}
-
-func storedDelivery(state string) string { return deliveryStates()[state] }
-
-func deliveryState(stored string) string {
-	for state, name := range deliveryStates() {
-		if name == stored {
-			return state
-		}
-	}
-	return stored
-}
-
 // SettleDelivery records the outcome of a request; a delivery that stays pending is due again after pause.
 func (s *Store) SettleDelivery(ctx context.Context, id, state, problem string, pause time.Duration) error {
-	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: storedDelivery(state), Error: storable(problem), Pause: pause, ID: id}))
+	return translate("settle webhook "+id, s.q.SettleDelivery(ctx, db.SettleDeliveryParams{State: deliveryNames().stored(state), Error: storable(problem), Pause: pause, ID: id}))
 }
 
-// storedDiagnosis is a diagnosis in the form of the column said, whose names stay.
+// storedDiagnosis is a diagnosis in the form of the column said: older builds wrote and read these names of its fields.
 type storedDiagnosis struct {
 	explain.Diagnosis
 

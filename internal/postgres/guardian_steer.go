@@ -71,7 +71,7 @@ func tell(ctx context.Context, q *db.Queries, iv *guardian.Intervention) error {
 	if err != nil {
 		return err
 	}
-	iv.MessageID, iv.MessageState = stored.ID, messageState(stored.State)
+	iv.MessageID, iv.MessageState = stored.ID, messageNames().named(stored.State)
 	if refusal != "" {
 		return ingest.Refused(refusal, message(stored))
 	}
@@ -98,7 +98,7 @@ func (s *Store) settleIntervention(ctx context.Context, q *db.Queries, iv guardi
 		reason = storable(iv.Reason)
 	}
 	n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{
-		ID: iv.ID, State: storedIntervention(iv.State), Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: guardian.InterventionPlanned,
+		ID: iv.ID, State: interventionNames().stored(iv.State), Reason: reason, MessageID: orNull(iv.MessageID), CommandID: orNull(iv.CommandID), Was: guardian.InterventionPlanned,
 	})
 	if err == nil && n > 0 {
 		err = tellSteering(ctx, q, iv)
@@ -128,28 +128,11 @@ func askReplace(ctx context.Context, q *db.Queries, iv guardian.Intervention) (t
 	return asked, err
 }
 
-// interventionRefused is how the table names [guardian.InterventionRejected].
-const interventionRefused = "refused"
-
-func storedIntervention(state string) string {
-	if state == guardian.InterventionRejected {
-		return interventionRefused
-	}
-	return state
-}
-
-func interventionState(stored string) string {
-	if stored == interventionRefused {
-		return guardian.InterventionRejected
-	}
-	return stored
-}
-
 func interventionOf(r db.Intervention) guardian.Intervention {
 	return guardian.Intervention{
 		ID: r.ID, AnalysisID: r.AnalysisID, OrganizationID: r.OrganizationID, TaskID: r.TaskID, SandboxID: r.SandboxID,
 		Attempt: r.Attempt, Level: guardian.Level(r.Level), SteeringType: r.SteeringType, Content: r.Content, Confidence: r.Confidence,
-		Shadow: r.Shadow, State: interventionState(r.State), Reason: r.Reason, MessageID: task.Deref(r.MessageID), CommandID: task.Deref(r.CommandID),
+		Shadow: r.Shadow, State: interventionNames().named(r.State), Reason: r.Reason, MessageID: task.Deref(r.MessageID), CommandID: task.Deref(r.CommandID),
 		PlannedAt: r.PlannedAt.UTC(), SettledAt: r.SettledAt,
 	}
 }

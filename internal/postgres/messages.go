@@ -59,7 +59,7 @@ func putMessage(ctx context.Context, q *db.Queries, m ingest.NewMessage) (stored
 		return stored, "", err
 	}
 	if refusal != "" {
-		row.State = messageRefused
+		row.State = messageNames().stored(ingest.MessageRejected)
 	}
 	stored, err = q.InsertMessage(ctx, row)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -203,27 +203,10 @@ func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) 
 func message(row db.Message) ingest.Message {
 	return ingest.Message{
 		ID: row.ID, SandboxID: row.SandboxID, Kind: row.Kind, Content: row.Content,
-		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: messageState(row.State), Reason: row.Reason,
+		SenderKind: row.SenderKind, SenderID: task.Deref(row.SenderID), State: messageNames().named(row.State), Reason: row.Reason,
 		AcceptedAt: row.AcceptedAt, DeliveredAt: row.DeliveredAt, DeliveryCount: row.Deliveries,
 		Taker: row.Taker, SettledAt: row.SettledAt, AnsweredAt: row.AnsweredAt,
 	}
-}
-
-// Names of message states in the table, where the API has others.
-const (
-	messageTakenUp = "taken_up"
-	messageRefused = "refused"
-)
-
-// messageState returns the delivery status that the table has as stored.
-func messageState(stored string) string {
-	switch stored {
-	case messageTakenUp:
-		return ingest.MessageAcknowledged
-	case messageRefused:
-		return ingest.MessageRejected
-	}
-	return stored
 }
 
 // uuidForm is what the type uuid takes without a data error.

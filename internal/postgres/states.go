@@ -1,39 +1,44 @@
 package postgres
 
 import (
+	"cmp"
+
+	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/explain"
 	"github.com/omoi-dev/omoi/internal/feedback"
+	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// States of feedback and notices in the store, whose values stay. Other states have the same names as in the API.
-const (
-	storedPending      = "held"
-	storedAcknowledged = "heard"
-	storedTaskCreated  = "started"
-)
+// storedNames are the values of a column that the API names otherwise, by their names in the API. All other values have
+// the same name in both. The values are frozen with the schema.
+type storedNames map[string]string
 
-// storedState returns the stored value of a state of feedback or of a notice.
-func storedState(named string) string {
-	switch named {
-	case feedback.StatePending: // that of a notice too
-		return storedPending
-	case feedback.StateAcknowledged:
-		return storedAcknowledged
-	case feedback.StateTaskCreated:
-		return storedTaskCreated
-	}
-	return named
-}
+func (n storedNames) stored(named string) string { return cmp.Or(n[named], named) }
 
-// namedState is the inverse of [storedState].
-func namedState(stored string) string {
-	switch stored {
-	case storedPending:
-		return explain.NoticePending
-	case storedAcknowledged:
-		return feedback.StateAcknowledged
-	case storedTaskCreated:
-		return feedback.StateTaskCreated
+func (n storedNames) named(stored string) string {
+	for named, value := range n {
+		if value == stored {
+			return named
+		}
 	}
 	return stored
 }
+
+// feedbackNames are those of the states of feedback, and of notices.
+func feedbackNames() storedNames {
+	return storedNames{feedback.StatePending: "held", feedback.StateAcknowledged: "heard", feedback.StateTaskCreated: "started"}
+}
+
+func messageNames() storedNames {
+	return storedNames{ingest.MessageAcknowledged: "taken_up", ingest.MessageRejected: "refused"}
+}
+
+func deliveryNames() storedNames {
+	return storedNames{explain.DeliveryPending: "held", explain.DeliveryDelivered: "done", explain.DeliveryFailed: "given_up"}
+}
+
+func interventionNames() storedNames { return storedNames{guardian.InterventionRejected: "refused"} }
+
+// sourceNames are those of the source of a duplicate.
+func sourceNames() storedNames { return storedNames{conductor.SourceText: "words"} }

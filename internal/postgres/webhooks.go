@@ -95,7 +95,7 @@ func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string)
 	out := feedback.Story{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
 	out.Items = mapAll(rows, func(r db.ListFeedbackRow) feedback.Item {
 		return feedback.Item{
-			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: namedState(r.State), Reason: r.Reason,
+			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: feedbackNames().named(r.State), Reason: r.Reason,
 			TaskID: r.TaskID, MessageID: r.MessageID, At: r.CreatedAt,
 		}
 	})

@@ -171,7 +171,7 @@ func (w *settling) start(ctx context.Context) error {
 		return err
 	}
 	w.done.Started = append(w.done.Started, id)
-	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: storedState(feedback.StateTaskCreated), TaskID: &id, Ids: w.ids()})
+	return w.q.SettleFeedback(ctx, db.SettleFeedbackParams{State: feedbackNames().stored(feedback.StateTaskCreated), TaskID: &id, Ids: w.ids()})
 }
 
 // draft asks for the same kind of work by the same agent, for the same user.
