@@ -6,8 +6,8 @@ import "time"
 type APIKey struct {
 	ID             string     `json:"id" doc:"ID of the API key, a UUID."`
 	OrganizationID string     `json:"organization_id" doc:"ID of the organization that the key has access to."`
-	UserID         string     `json:"user_id" doc:"ID of the user for whom the key acts; tasks use the credentials of this user."`
-	User           string     `json:"user" doc:"Name of the user for whom the key acts."`
+	UserID         string     `json:"user_id" doc:"ID of the user that the key belongs to. Tasks use the credentials of this user."`
+	User           string     `json:"user" doc:"Name of the user that the key belongs to."`
 	Name           string     `json:"name" doc:"Label that was chosen when the key was created."`
 	Prefix         string     `json:"prefix" doc:"First 16 characters of the secret; given: the secret was chosen by an operator."`
 	Scopes         []string   `json:"scopes" nullable:"false" enum:"read,write,admin" doc:"What the key permits; each scope includes those before it. More values may be added."`

@@ -7,7 +7,7 @@ type Schedule struct {
 	ID       string     `json:"id" doc:"ID of the schedule in Temporal, for example omoi-guardian."`
 	Exists   bool       `json:"exists" doc:"False until a worker has created the schedule; all other fields are empty then."`
 	Paused   bool       `json:"paused" doc:"True while the schedule starts no runs by itself."`
-	Note     string     `json:"note" doc:"Why the schedule was last paused or resumed, and by whom. Empty: neither has happened."`
+	Note     string     `json:"note" doc:"Reason of the last pause or resume, with the user. Empty: the schedule was never paused."`
 	Interval float64    `json:"interval_seconds" doc:"Time between two due runs."`
 	LastRun  *time.Time `json:"last_run_at" doc:"When the schedule last started a run. Null: never."`
 	NextRun  *time.Time `json:"next_run_at" doc:"When the next run is due. Null while the schedule is paused."`

@@ -208,7 +208,7 @@ type CreateAPIKeyRequest struct {
 	Name      string     `json:"name" minLength:"1" maxLength:"100" doc:"Label that tells keys apart, in one line."`
 	Scopes    []string   `json:"scopes,omitempty" enum:"read,write,admin" doc:"What the key permits; each scope includes those before it. Default: write."`
 	ExpiresAt *time.Time `json:"expires_at,omitempty" doc:"Future time in RFC 3339 from which the key is rejected. Default: never."`
-	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user for whom the key acts, created if missing. Default: the caller."`
+	User      string     `json:"user,omitempty" maxLength:"100" doc:"Name of the user that the key belongs to, created if missing. Default: the caller."`
 }
 
 // CreatedAPIKey is a new API key; Secret is shown this once.

@@ -34,9 +34,9 @@ type Value struct {
 // Models are the names of models that an agent takes; empty: its own choice.
 type Models struct {
 	Model  string `json:"model,omitempty" doc:"Model of tasks that name none. Default: the agent decides."`
-	Haiku  string `json:"haiku_model,omitempty" doc:"Model that stands in for Claude Haiku; kinds anthropic and claude_oauth only. Default: none."`
-	Sonnet string `json:"sonnet_model,omitempty" doc:"Model that stands in for Claude Sonnet; kinds anthropic and claude_oauth only. Default: none."`
-	Opus   string `json:"opus_model,omitempty" doc:"Model that stands in for Claude Opus; kinds anthropic and claude_oauth only. Default: none."`
+	Haiku  string `json:"haiku_model,omitempty" doc:"Model to use instead of Claude Haiku; kinds anthropic and claude_oauth only. Default: none."`
+	Sonnet string `json:"sonnet_model,omitempty" doc:"Model to use instead of Claude Sonnet; kinds anthropic and claude_oauth only. Default: none."`
+	Opus   string `json:"opus_model,omitempty" doc:"Model to use instead of Claude Opus; kinds anthropic and claude_oauth only. Default: none."`
 }
 
 // Bounds of a secret, in bytes.
