@@ -118,6 +118,27 @@ func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	return "", task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), strings.Join(allowed, ", "))
 }
 
+// fixedField is a field of a request that names what cannot be changed, and why.
+type fixedField struct {
+	name  string
+	value json.RawMessage
+	why   string
+}
+
+// checkFixed refuses the first field that has a value: [task.CodeConflict].
+func checkFixed(kind string, fields []fixedField) error {
+	for _, f := range fields {
+		if len(f.value) > 0 && string(f.value) != "null" {
+			return cannotChange(f.name, kind, f.why)
+		}
+	}
+	return nil
+}
+
+func cannotChange(field, kind, why string) error {
+	return &task.Error{Code: task.CodeConflict, Field: field, Message: "Cannot change the " + field + " of a " + kind + ": " + why + "."}
+}
+
 // checkIDs returns ids in the form of UUIDs, each once.
 func checkIDs(field string, ids []string) ([]string, error) {
 	known := make([]string, 0, len(ids))

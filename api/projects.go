@@ -130,11 +130,7 @@ func (a *API) checkSameRepo(ctx context.Context, id string, repo *string) error 
 	if err != nil || p.Repo == *repo || p.Repo == a.deps.Repos.Name(*repo) {
 		return err
 	}
-	return &task.Error{
-		Code: task.CodeConflict, Field: "repo",
-		Message: "Cannot change the repo of a project: the branches and pull requests of its tasks are there. " +
-			"Next: create another project.",
-	}
+	return cannotChange("repo", "project", "the branches and pull requests of its tasks are there. Next: create another project")
 }
 
 // checkSettings checks a project's settings, and among them the prices of models.

@@ -197,7 +197,7 @@ func (a *API) patchTask(ctx context.Context, in *changeIn[client.UpdateTaskReque
 	if err := checkPatch(in.Body); err != nil {
 		return nil, err
 	}
-	if err := checkFixed(in.ID, in.Body.FixedTaskFields); err != nil {
+	if err := checkFixedOfTask(in.ID, in.Body.FixedTaskFields); err != nil {
 		return nil, err
 	}
 	change := client.TaskChange{
@@ -250,14 +250,10 @@ func checkWord(field string, value *string, allowed []string) error {
 	return err
 }
 
-// checkFixed refuses the fields that a task keeps from its creation on, or that have a route of their own.
-func checkFixed(id string, f client.FixedTaskFields) error {
+// checkFixedOfTask refuses the fields that a task keeps from its creation on, or that have a route of their own.
+func checkFixedOfTask(id string, f client.FixedTaskFields) error {
 	const stays, fixed = "the task stays where it was created", "it is fixed at creation. Next: create another task"
-	for _, field := range []struct {
-		name  string
-		value json.RawMessage
-		why   string
-	}{
+	return checkFixed("task", []fixedField{
 		{"ticket_id", f.TicketID, stays},
 		{"project_id", f.ProjectID, stays},
 		{"repo", f.Repo, stays},
@@ -270,14 +266,7 @@ func checkFixed(id string, f client.FixedTaskFields) error {
 		{"execution_config", f.Execution, fixed},
 		{"dependencies", f.DependsOn, "use the routes below /api/v1/tasks/" + id + "/dependencies"},
 		{"budget", f.Budget, "use PUT /api/v1/tasks/" + id + "/budget"},
-	} {
-		if len(field.value) > 0 && string(field.value) != "null" {
-			return &task.Error{
-				Code: task.CodeConflict, Field: field.name, Message: "Cannot change the " + field.name + " of a task: " + field.why + ".",
-			}
-		}
-	}
-	return nil
+	})
 }
 
 type diffOut struct {

@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/omoi-dev/omoi/internal/client"
@@ -64,17 +63,10 @@ func (a *API) patchTicket(
 // checkTicket refuses texts that a ticket cannot have, and fields that it keeps from its creation on.
 func checkTicket(b client.UpdateTicketRequest) error {
 	const stays = "the ticket stays where it was created"
-	for _, fixed := range []struct {
-		field string
-		value json.RawMessage
-		why   string
-	}{{"project_id", b.ProjectID, stays}, {"repo", b.Repo, stays}, {"task", b.Task, "use PATCH /api/v1/tasks/{id}"}} {
-		if len(fixed.value) > 0 && string(fixed.value) != "null" {
-			return &task.Error{
-				Code: task.CodeConflict, Field: fixed.field,
-				Message: "Cannot change the " + fixed.field + " of a ticket: " + fixed.why + ".",
-			}
-		}
+	if err := checkFixed("ticket", []fixedField{
+		{"project_id", b.ProjectID, stays}, {"repo", b.Repo, stays}, {"task", b.Task, "use PATCH /api/v1/tasks/{id}"},
+	}); err != nil {
+		return err
 	}
 	if b.Title != nil {
 		if err := checkTitle("title", *b.Title); err != nil {
