@@ -41,7 +41,7 @@ func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 	t.Parallel()
 	const length = 24 << 20 // more than what a connection holds by itself
 	w := open(t)
-	for _, path := range []string{wire + "b/events", wire + "b/events/batch", "/api/v1/tasks", wire + "b/transcripts/r?offset=0&crc32c=0"} {
+	for _, path := range []string{wire + "b/events", wire + "b/events/batch", "/api/v1/tasks", wire + "b/transcripts/r?offset=0&sum=0"} {
 		method := http.MethodPost
 		if strings.Contains(path, "transcripts") {
 			method = http.MethodPut

@@ -121,7 +121,7 @@ func (g *gate) batch(box string) int {
 }
 
 func (g *gate) transcript(box string, length int) int {
-	return g.status(http.MethodPut, "/gate/"+box+"/transcripts/r?offset=0&crc32c=0", strings.Repeat("y", length-1)+"\n")
+	return g.status(http.MethodPut, "/gate/"+box+"/transcripts/r?offset=0&sum=0", strings.Repeat("y", length-1)+"\n")
 }
 
 const (

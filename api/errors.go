@@ -51,6 +51,9 @@ func newProblem(ctx context.Context, code task.Code, kind task.Kind, detail, loc
 		Type: typeOf(kind), Title: http.StatusText(status), Status: status, Detail: detail, Code: kind,
 		Instance: requestID(ctx),
 	}}
+	if asked := requestOf(ctx); asked != nil && asked.agent {
+		p.Code = task.Kind(code) // all that omoi-agent knows: it divides a batch that is invalid
+	}
 	if location != "" {
 		p.Errors = []client.ProblemDetail{{Location: location, Message: detail}}
 	}

@@ -37,6 +37,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // observe is the middleware of every request: its ID, its headers, its counter, its line in the log.
 func (a *API) observe(c *gin.Context) {
 	started, asked := time.Now(), requestOf(c.Request.Context())
+	asked.agent = c.GetHeader("Omoi-Protocol") != ""
 	if f := a.forms[formKey{c.Request.Method, c.FullPath()}]; f != nil {
 		asked.count = f.count
 	}

@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,4 +37,15 @@ func TestKinds_AreTheCodesOfTheDocument(t *testing.T) {
 		kinds = append(kinds, k.Kind)
 	}
 	require.Equal(t, kinds, doc.Components.Schemas["Problem"].Properties["code"].Enum)
+}
+
+func TestKinds_AgentsGetTheClass(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	const path = "/api/v1/sandboxes/kinds/events"
+	body := `{"event_type":"agent.message","event_data":{"text":"` + strings.Repeat("a", 2<<20) + `"}}`
+	long := w.call(http.MethodPost, path, body).refused(http.StatusRequestEntityTooLarge, "")
+	require.Equal(t, task.KindBodyTooLarge, long.Code)
+	long = w.call(http.MethodPost, path, body, "Omoi-Protocol", "1").refused(http.StatusRequestEntityTooLarge, "")
+	require.Equal(t, task.Kind("invalid"), long.Code)
 }

@@ -29,7 +29,7 @@ func (w *world) take(box, query string, headers ...string) []client.LeasedMessag
 
 func (w *world) win(box, id, taker string, headers ...string) bool {
 	w.t.Helper()
-	return ok[client.AckedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?consumer_id="+taker, nil, headers...),
+	return ok[client.AckedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?taker="+taker, nil, headers...),
 		http.StatusOK).Settled
 }
 

@@ -40,6 +40,7 @@ func (noMeter) Webhook(string, string)                        {}
 type request struct {
 	id    string
 	count func(status int, took time.Duration) // of its route
+	agent bool                                 // omoi-agent sent it
 
 	handed bool // it has become a stream, which is counted as it opens
 }

@@ -35,7 +35,7 @@ func (a *API) registerReaders() {
 	add(sandbox.on(accessInspect, "GET /integrity", "sandbox-integrity", "Check event integrity"), a.integrity,
 		details{more: "Counts in one snapshot whether each number up to the last sequence is stored once. " +
 			"410 after retention removed the events."})
-	add(sandbox.on(accessInspect, "GET /event-counts", "count-events", "Count events by type"), a.eventCounts,
+	add(sandbox.on(accessInspect, "GET /counts", "sandbox-counts", "Count events by type"), a.eventCounts,
 		details{more: "Counts all stored events of the sandbox. 410 after retention removed the events."})
 	add(sandbox.on(accessInspect, "GET /phase-status", "phase-status", "Get spec phase status"), a.phaseStatus,
 		details{more: "Legacy. Progress of a spec execution and activity of its agent; empty for an unknown sandbox."})

@@ -45,7 +45,7 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	made, box := w.expired(retention.Events, retention.Transcripts, retention.Patches)
 	of := "/api/v1/tasks/" + made.ID
 	for _, path := range []string{
-		wire + box + "/events/" + box + ":1", wire + box + "/integrity", wire + box + "/event-counts",
+		wire + box + "/events/" + box + ":1", wire + box + "/integrity", wire + box + "/counts",
 		wire + box + "/stream", wire + box + "/stream?after=1", wire + box + "/transcripts/run", wire + box + "/log",
 		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run",
 		of + "/saved-work/1",

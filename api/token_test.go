@@ -22,7 +22,7 @@ func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
 		"": http.MethodGet, "/events": http.MethodGet, "/trajectory": http.MethodGet, "/task": http.MethodGet,
 		"/stream": http.MethodGet, "/messages": http.MethodGet, "/phase-status": http.MethodGet,
 		"/task-complete": http.MethodPost, "/outbox": http.MethodPost,
-		"/transcripts/run": http.MethodGet, "/transcripts/run?offset=0&crc32c=0": http.MethodPut,
+		"/transcripts/run": http.MethodGet, "/transcripts/run?offset=0&sum=0": http.MethodPut,
 	} {
 		res := w.call(method, wire+"box"+path, nil, authorization, bearer)
 		require.Equal(t, http.StatusGone, res.status, path)

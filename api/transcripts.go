@@ -48,8 +48,8 @@ type putTranscriptIn struct {
 	RunID     string `path:"run_id" maxLength:"255" doc:"Name that omoi-agent gave the run: 1 to 255 letters, digits, dots, hyphens and underscores"`
 	SessionID string `query:"session_id" maxLength:"255" doc:"Session that a later attempt resumes; empty: named as the run"`
 	Offset    int64  `query:"offset" minimum:"0" doc:"Number of bytes that were sent before this piece; 0: none"`
-	Sum       int64  `query:"crc32c" minimum:"0" maximum:"4294967295" doc:"CRC-32C of the bytes that were sent before this piece; 0: none"`
-	Replace   bool   `query:"replace" doc:"true: replace the stored transcript; offset and crc32c must be 0. Default false"`
+	Sum       int64  `query:"sum" minimum:"0" maximum:"4294967295" doc:"CRC-32C of the bytes that were sent before this piece; 0: none"`
+	Replace   bool   `query:"replace" doc:"true: replace the stored transcript; the other numbers must be 0. Default false"`
 	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines, each ending with a line feed"`
 }
 
@@ -64,7 +64,7 @@ func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[
 	case len(in.RawBody) == 0 || !bytes.HasSuffix(in.RawBody, []byte("\n")):
 		return nil, task.Invalid("", "The request body must be whole lines.")
 	case in.Replace && (in.Offset != 0 || in.Sum != 0):
-		return nil, task.Invalid("query.offset", "offset and crc32c must be 0 with replace.")
+		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
 	}
 	return body(a.deps.Transcripts.AppendTranscript(ctx, transcript.Piece{
 		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,

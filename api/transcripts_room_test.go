@@ -17,7 +17,7 @@ func TestASandboxHasTranscriptsOfSoManyRuns(t *testing.T) {
 	for n := range transcript.MaxRuns {
 		w.put(box, fmt.Sprintf("run-%d", n), "", "one\n")
 	}
-	w.call(http.MethodPut, wire+box+"/transcripts/one-more?offset=0&crc32c=0", "one\n").refused(http.StatusConflict, "")
+	w.call(http.MethodPut, wire+box+"/transcripts/one-more?offset=0&sum=0", "one\n").refused(http.StatusConflict, "")
 	w.put(box, "run-7", "one\n", "two\n")
 	w.put(box, "run-8", "", "one\n") // its answer was lost
 	w.call(http.MethodPost, wire+box+"/events",

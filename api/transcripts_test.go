@@ -24,7 +24,7 @@ func sum(text string) int64 {
 // put sends what follows before of a run's transcript.
 func (w *world) put(sandbox, run, before, piece string, headers ...string) client.TranscriptMark {
 	w.t.Helper()
-	path := fmt.Sprintf("%s%s/transcripts/%s?offset=%d&crc32c=%d", wire, sandbox, run, len(before), sum(before))
+	path := fmt.Sprintf("%s%s/transcripts/%s?offset=%d&sum=%d", wire, sandbox, run, len(before), sum(before))
 	return ok[client.TranscriptMark](w.call(http.MethodPut, path, piece, headers...), http.StatusOK)
 }
 
@@ -96,7 +96,7 @@ func TestAPieceThatIsNotStoredBeginsNoTranscript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
-	mark := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run?offset=0&crc32c=7", "a\n"),
+	mark := ok[client.TranscriptMark](w.call(http.MethodPut, wire+box+"/transcripts/run?offset=0&sum=7", "a\n"),
 		http.StatusOK)
 	require.Equal(t, client.TranscriptMark{}, mark)
 	require.Zero(t, w.count(`SELECT count(*) FROM transcripts`))

@@ -114,7 +114,7 @@ func TestOthersAreNotTold(t *testing.T) {
 	box := w.begin(made)
 	stranger := w.foreigner()
 	w.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/why", nil, authorization, stranger).refused(http.StatusNotFound, "")
-	w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/event-counts", nil, authorization, stranger).
+	w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil, authorization, stranger).
 		refused(http.StatusNotFound, "")
 }
 
@@ -123,7 +123,7 @@ func TestEventsAreCountedByType(t *testing.T) {
 	w := open(t)
 	box := w.begin(w.task(newTask()))
 	w.report(box, 1, "agent.started", "agent.heartbeat", "agent.message", "agent.message")
-	got := ok[client.EventCounts](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/event-counts", nil), http.StatusOK)
+	got := ok[client.EventCounts](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/counts", nil), http.StatusOK)
 	require.Equal(t, client.EventCounts{SandboxID: box, Total: 4, Heartbeats: 1, Types: map[string]int64{
 		"agent.started": 1, "agent.heartbeat": 1, "agent.message": 2,
 	}}, got)

@@ -200,12 +200,12 @@ func messageTo(m ingest.Message) client.LeasedMessage {
 type ackMessageIn struct {
 	SandboxPath
 	MessageID string `path:"message_id" doc:"UUID of the leased message"`
-	Consumer  string `query:"consumer_id" doc:"Name of the consumer, at most 100 bytes: the consumer that won the message may repeat the request under its name"`
+	Taker     string `query:"taker" doc:"Name of the consumer, at most 100 bytes: the consumer that won the message may repeat the request under its name"`
 }
 
 // ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
 func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AckedMessage], error) {
-	won, err := a.deps.Messages.AckMessage(ctx, in.SandboxID, in.MessageID, in.Consumer)
+	won, err := a.deps.Messages.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
 	if won {
 		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
 	}

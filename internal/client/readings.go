@@ -96,7 +96,7 @@ type StreamEvent Event
 
 // EventCounts counts the events of a sandbox by type.
 func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {
-	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "event-counts")})
+	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})
 }
 
 // EventFilter selects events of a sandbox. Zero values do not filter.

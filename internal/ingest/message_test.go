@@ -159,7 +159,7 @@ func TestOnlyTheOwnSandboxAcknowledges(t *testing.T) {
 	_, err := b.store.AckMessage(t.Context(), sandbox, "msg-1", "")
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 	_, err = b.store.AckMessage(t.Context(), sandbox, m.ID, strings.Repeat("x", 101))
-	requireInvalid(t, err, "query.consumer_id", "too long")
+	requireInvalid(t, err, "query.taker", "too long")
 	require.Equal(t, ingest.MessageAccepted, b.message(m.ID).State)
 }
 

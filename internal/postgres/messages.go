@@ -183,7 +183,7 @@ func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (wo
 		return false, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
 	}
 	if len(taker) > ingest.MaxTakerName || strings.ContainsRune(taker, 0) {
-		return false, task.Invalid("query.consumer_id", "The consumer_id has %d bytes: at most %d are allowed, and no U+0000.", len(taker), ingest.MaxTakerName)
+		return false, task.Invalid("query.taker", "The taker's name has %d bytes; at most %d are allowed, and no U+0000.", len(taker), ingest.MaxTakerName)
 	}
 	rows, err := s.q.AckMessage(ctx, db.AckMessageParams{SandboxID: sandboxID, ID: id, Taker: taker})
 	return rows > 0, translate("acknowledge the message", err)

@@ -40,7 +40,7 @@ type Piece struct {
 type Mark struct {
 	Stored   bool  `json:"stored" doc:"true: the piece is stored. false: it does not follow the stored transcript; continue at received."`
 	Received int64 `json:"received" doc:"Bytes received so far, cut ones included: the offset of the next piece."`
-	Sum      int64 `json:"crc32c" doc:"CRC-32C of the received bytes: the crc32c of the next piece."`
+	Sum      int64 `json:"sum" doc:"CRC-32C of the received bytes: the checksum parameter of the next piece."`
 	CutBytes int64 `json:"cut_bytes" doc:"Number of the oldest bytes that are no longer kept, because the transcript exceeds its limit."`
 }
 

@@ -50,7 +50,7 @@ type Answer struct {
 	RetryAfter time.Duration // zero if the server named none
 	// Code is that of the problem document with which omoi refuses. It is empty for any other
 	// answer: one that a proxy made, say.
-	Code task.Kind
+	Code task.Code
 	Body []byte // at most 8 MiB
 }
 
@@ -187,13 +187,13 @@ func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
 	}, nil
 }
 
-func codeOf(h http.Header, body []byte) task.Kind {
+func codeOf(h http.Header, body []byte) task.Code {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(media), "application/problem+json") {
 		return ""
 	}
 	var problem struct {
-		Code task.Kind `json:"code"`
+		Code task.Code `json:"code"`
 	}
 	_ = json.Unmarshal(body, &problem) // what cannot be read has no code
 	return problem.Code

@@ -84,7 +84,7 @@ func (c Runtime) prepare(ctx context.Context, env agent.Env, vars map[string]str
 // reported asks the API whether the program has reported an outcome; it asks until it is
 // answered, since a guess could end a task wrongly. Where the API will not tell, the exit code decides.
 func reported(ctx context.Context, env agent.Env) (bool, error) {
-	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return env.Line.Get(ctx, "/event-counts", 0) })
+	answer, err := apiclient.Insist(ctx, func() (apiclient.Answer, error) { return env.Line.Get(ctx, "/counts", 0) })
 	if err != nil || answer.Status != http.StatusOK {
 		return false, err
 	}

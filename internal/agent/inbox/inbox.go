@@ -267,7 +267,7 @@ func (b *Inbox) win(ctx context.Context, m Message) (won bool, err error) {
 func (b *Inbox) ask(ctx context.Context, id string) (won, decided bool) {
 	ctx, cancel := wait.Outlast(ctx, lastWord)
 	defer cancel()
-	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?consumer_id="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
+	answer, err := b.line.Post(ctx, "/messages/"+url.PathEscape(id)+"/ack?taker="+url.QueryEscape(b.used.Taker), []byte("{}"), false)
 	switch {
 	case err != nil, answer.Status >= http.StatusMultipleChoices && answer.Code == "", answer.Later():
 		return false, false

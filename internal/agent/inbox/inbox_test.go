@@ -198,7 +198,7 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	defer a.mu.Unlock()
 	require.Len(t, a.paths, 3)
 	require.Equal(t, a.paths[0], a.paths[2])
-	require.Contains(t, a.paths[0], "/messages/1/ack?consumer_id=")
+	require.Contains(t, a.paths[0], "/messages/1/ack?taker=")
 }
 
 // A process that is killed after it has asked does not know whether it has won: the next

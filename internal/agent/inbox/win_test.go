@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // What something on the way answers settles nothing, while the API is away for instance.
@@ -19,7 +20,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 		{Status: http.StatusForbidden},
 		{Status: http.StatusFound},
 		{Status: http.StatusOK, Body: []byte("<html>")},
-		{Status: http.StatusRequestTimeout, Code: "unavailable"},
+		{Status: http.StatusRequestTimeout, Code: task.CodeUnavailable},
 	}
 	for _, last := range []struct {
 		answer apiclient.Answer
@@ -27,7 +28,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 	}{
 		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":true}`)}, "1"},
 		{apiclient.Answer{Status: http.StatusOK, Body: []byte(`{"settled":false}`)}, "2"},
-		{apiclient.Answer{Status: http.StatusNotFound, Code: "not_found"}, "2"},
+		{apiclient.Answer{Status: http.StatusNotFound, Code: task.CodeNotFound}, "2"},
 	} {
 		a := &answers{say: func(n int) (apiclient.Answer, error) {
 			switch {
@@ -44,7 +45,7 @@ func TestOnlyOmoiSaysWhoHasWon(t *testing.T) {
 		require.Equal(t, last.used, m.ID)
 		stop()
 		for _, path := range a.paths[:len(foreign)+1] {
-			require.Contains(t, path, "/messages/1/ack?consumer_id=")
+			require.Contains(t, path, "/messages/1/ack?taker=")
 		}
 	}
 }

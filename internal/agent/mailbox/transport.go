@@ -145,7 +145,7 @@ func (t *Transport) put(ask Ask) error {
 
 // tooLong is what the API says to a request that it does not take: whoever asked may divide it.
 func tooLong(req *http.Request) *http.Response {
-	body := `{"code":"` + string(task.KindBodyTooLarge) + `","detail":"The request is too long for an outbox."}`
+	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
 	return &http.Response{
 		StatusCode: http.StatusRequestEntityTooLarge, Header: http.Header{"Content-Type": {"application/problem+json"}},
 		ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body)), Request: req,

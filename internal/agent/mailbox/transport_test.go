@@ -136,7 +136,7 @@ func TestARequestThatIsTooLong(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
-	require.Contains(t, string(text), `"code":"body_too_large"`)
+	require.Contains(t, string(text), `"code":"invalid"`)
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	half := strings.NewReader(strings.Repeat("x", mailbox.MaxOutbox/3*2))

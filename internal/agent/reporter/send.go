@@ -11,6 +11,7 @@ import (
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
 	"github.com/omoi-dev/omoi/internal/agent/spool"
+	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -143,7 +144,7 @@ func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Reco
 		s.log.Warn("the API refuses events", slog.Int("status", answer.Status))
 		return slowly
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		if answer.Code != "" { // else it is something on the way that speaks
+		if answer.Code == task.CodeInvalid { // else it is something on the way that speaks
 			return smaller
 		}
 		s.log.Warn("something on the way to the API refuses events", slog.Int("status", answer.Status))

@@ -143,7 +143,7 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.M
 		query.Set("replace", "true")
 	} else {
 		query.Set("offset", strconv.FormatInt(k.place.sent, 10))
-		query.Set("crc32c", strconv.FormatUint(uint64(k.place.sum), 10))
+		query.Set("sum", strconv.FormatUint(uint64(k.place.sum), 10))
 	}
 	var mark transcript.Mark
 	answer, err := k.line.Put(ctx, "/transcripts/"+url.PathEscape(k.cfg.RunID)+"?"+query.Encode(), piece)

@@ -100,7 +100,7 @@ func TestEvents_ThatRetentionRemoved(t *testing.T) {
 	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/events", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, client.SandboxEvents{Events: []client.SandboxEvent{}})
 	})
-	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/event-counts", func(w http.ResponseWriter, _ *http.Request) { problem(w, task.CodeGone, gone) })
+	mux.HandleFunc("GET /api/v1/sandboxes/"+box+"/counts", func(w http.ResponseWriter, _ *http.Request) { problem(w, task.CodeGone, gone) })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL

@@ -113,7 +113,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.batch(w, r)
 	case strings.HasSuffix(r.URL.Path, "/events") && r.Method == http.MethodPost:
 		s.single(w, r)
-	case strings.HasSuffix(r.URL.Path, "/event-counts"):
+	case strings.HasSuffix(r.URL.Path, "/counts"):
 		s.count(w)
 	case strings.HasSuffix(r.URL.Path, "/ack"):
 		parts := strings.Split(r.URL.Path, "/")

@@ -79,14 +79,14 @@ func (s *Server) keep(run string, body []byte, r *http.Request) map[string]any {
 		t.Content = ""
 	}
 	offset, _ := strconv.Atoi(q.Get("offset"))
-	before, _ := strconv.ParseUint(q.Get("crc32c"), 10, 32)
+	before, _ := strconv.ParseUint(q.Get("sum"), 10, 32)
 	stored := offset == len(t.Content) && uint32(before) == transcript.Sum(0, []byte(t.Content))
 	if stored {
 		t.Content += string(body)
 		t.SessionID = q.Get("session_id")
 	}
 	return map[string]any{
-		"stored": stored, "received": len(t.Content), "crc32c": transcript.Sum(0, []byte(t.Content)), "cut_bytes": 0,
+		"stored": stored, "received": len(t.Content), "sum": transcript.Sum(0, []byte(t.Content)), "cut_bytes": 0,
 	}
 }
 
