@@ -28,15 +28,19 @@ type Branches interface {
 func (a *API) registerBranches() {
 	branches := a.group(tagProjects, "/api/v1/branch-workflow")
 	add(branches.on(accessWrite, "POST /start", "start-branch", "Create a branch"), a.startBranch,
-		details{more: "Legacy. Finds the branch of a ticket on GitHub, or creates one from the default branch.",
-			says: client.BranchStart{}})
+		details{
+			more: "Legacy. Finds the branch of a ticket on GitHub, or creates one from the default branch.",
+			says: client.BranchStart{},
+		})
 	add(branches.on(accessWrite, "POST /finish", "finish-branch", "Create a pull request"), a.finishBranch,
 		details{more: "Legacy. Finds the pull request of a branch on GitHub, or opens one.", says: client.BranchFinish{}})
 	add(branches.on(accessWrite, "POST /merge", "merge-branch", "Merge a pull request"), a.mergeBranch,
 		details{more: "Legacy. Merges a pull request on GitHub, and deletes its branch.", says: client.BranchMerge{}})
 	add(branches.on(accessRead, "POST /status", "branch-status", "Compare a branch with its base"), a.branchStatus,
-		details{more: "Legacy. Counts the commits that a branch on GitHub is ahead of the default branch, and behind.",
-			says: client.CompareBranchRequest{}})
+		details{
+			more: "Legacy. Counts the commits that a branch on GitHub is ahead of the default branch, and behind.",
+			says: client.CompareBranchRequest{},
+		})
 }
 
 // rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.

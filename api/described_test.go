@@ -3,6 +3,7 @@ package api_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,9 @@ func descriptionOf(of *openapi3.SchemaRef) string {
 func describes(name, text string) bool {
 	known := " the a an of is in to for and or it its this that with from on by as at be are was " +
 		strings.ReplaceAll(strings.ToLower(name), "_", " ") + " "
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') })
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	left := map[string]bool{}
 	for _, word := range words {
 		if !strings.Contains(known, " "+word+" ") {

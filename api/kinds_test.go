@@ -27,9 +27,11 @@ func TestKinds_AreTheCodesOfTheDocument(t *testing.T) {
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {
-				Properties map[string]struct{ Enum []task.Kind }
-			}
-		}
+				Properties map[string]struct {
+					Enum []task.Kind `json:"enum"`
+				} `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
 	}
 	require.NoError(t, json.Unmarshal(content, &doc))
 	kinds := make([]task.Kind, 0, len(task.Kinds()))
