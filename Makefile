@@ -41,10 +41,10 @@ PACKAGES    ?= ./...
 QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
 # Packages that use package explain, and have tests of their own.
-CODES_PACKAGES ?= ./activities ./api ./internal/cli/... ./internal/client ./internal/postgres ./internal/supervise/... ./workflows
+CODES_PACKAGES ?= ./activities ./api ./internal/cli/... ./api/client ./internal/postgres ./internal/supervise/... ./workflows
 # Packages with goroutines of their own; the race detector is too slow for the rest.
 RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
-	./internal/agent/... ./internal/client ./internal/temporal ./activities ./worker ./api ./workflows
+	./internal/agent/... ./api/client ./internal/temporal ./activities ./worker ./api ./workflows
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // TestAgentID_NamesItsSandbox sends messages to agents, and moves capacity from one, by the ID that the agent reported.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // Dispatch pauses and resumes projects. Both methods return the tasks that were asked to stop, or to go on.

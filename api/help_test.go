@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/omoi-dev/omoi/api"
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/guardian"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/live"

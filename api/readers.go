@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/spec"
 	"github.com/omoi-dev/omoi/internal/task"

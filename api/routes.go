@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // Tags of the document.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // TestWebSocketKnowsTheOldNames goes through all that the bus tells, and holds the names to

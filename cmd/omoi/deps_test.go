@@ -25,7 +25,7 @@ func TestDependencies_KeepOut(t *testing.T) {
 			name: "workflows: drivers and adapters", pkg: ours + "workflows",
 			banned: []string{
 				"github.com/jackc", "github.com/gin-gonic", "github.com/redis", "github.com/docker", "github.com/prometheus",
-				ours + "activities", ours + "api", ours + "config", ours + "internal/agent", ours + "internal/app", ours + "internal/client", ours + "internal/live",
+				ours + "activities", ours + "api", ours + "config", ours + "internal/agent", ours + "internal/app", ours + "api/client", ours + "internal/live",
 				ours + "internal/postgres", ours + "internal/sandbox", ours + "internal/scm", ours + "internal/temporal", ours + "internal/testkit",
 			},
 		},

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/agent/claude"
 	"github.com/omoi-dev/omoi/internal/agent/proc"
-	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/credential"
 	"github.com/omoi-dev/omoi/internal/sandbox/local"
 	"github.com/omoi-dev/omoi/internal/task"

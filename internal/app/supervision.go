@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/config"
-	"github.com/omoi-dev/omoi/internal/client"
 	"github.com/omoi-dev/omoi/internal/conductor"
 	"github.com/omoi-dev/omoi/internal/cost"
 	"github.com/omoi-dev/omoi/internal/credential"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 )
 
 // startAPI starts `omoi api` in a process of its own beside the development server, on the

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/event"
 )
 

@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 )
 
 // speaker reports events of a sandbox in numbered batches, as an agent does.

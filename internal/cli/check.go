@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/config"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/scenario"
 	"github.com/omoi-dev/omoi/internal/cli/taskcmd"
-	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // checkTime is what the whole way from a ticket to its end may take.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
 	"github.com/omoi-dev/omoi/internal/cli/scenario"
-	apiclient "github.com/omoi-dev/omoi/internal/client"
 )
 
 // checklist names the steps of checks that prove each point of the checklist for sandboxes.

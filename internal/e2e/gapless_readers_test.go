@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 )
 
 // sight is an event as a reader has seen it.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
 	githubtest "github.com/omoi-dev/omoi/internal/testkit/github"
 )

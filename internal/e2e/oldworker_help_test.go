@@ -22,7 +22,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 

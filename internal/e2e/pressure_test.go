@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 )
 
 // TestIntakeHoldsBack sends more than an API may keep while its database hangs: it turns

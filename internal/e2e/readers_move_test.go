@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 )
 
 // TestReadersGoOnAtAnotherAPI has readers of both kinds at one API process while another takes

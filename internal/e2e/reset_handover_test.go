@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	apiclient "github.com/omoi-dev/omoi/internal/client"
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/task"
 	daytonatest "github.com/omoi-dev/omoi/internal/testkit/daytona"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/render"
-	"github.com/omoi-dev/omoi/internal/client"
 	records "github.com/omoi-dev/omoi/internal/guardian"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // What the conductor thinks in a run that was under way is not the answer to the check: the sandbox may be missing there.

@@ -3,7 +3,7 @@ package taskcmd
 import (
 	"context"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 const pageLimit = 500

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/cli/exit"
-	"github.com/omoi-dev/omoi/internal/client"
 )
 
 // The server speaks of fields of its body; a person at the command line gave flags.

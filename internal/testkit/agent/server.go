@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // Event is a stored event.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 // judge takes a verdict as the API does: the first one counts.

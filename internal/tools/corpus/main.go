@@ -16,7 +16,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 )
 
 const testdata = "internal/supervise/testdata"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/omoi-dev/omoi/internal/client"
+	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/supervise/corpus"
 )
