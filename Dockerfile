@@ -5,7 +5,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN make release
+RUN make release RELEASE_PLATFORMS="$(go env GOOS)-$(go env GOARCH)" && tar -xzf dist/omoi-*.tar.gz
 
 FROM debian:bookworm-slim
 RUN apt-get update \
@@ -13,7 +13,7 @@ RUN apt-get update \
 	&& rm -rf /var/lib/apt/lists/* \
 	&& useradd --create-home --uid 10001 omoi \
 	&& install -d -o omoi -g omoi /data /repos
-COPY --from=build /src/dist/omoi/bin/omoi /usr/local/bin/omoi
+COPY --from=build /src/omoi/bin/omoi /usr/local/bin/omoi
 USER omoi
 ENV OMOI_HOME=/data
 VOLUME /data

@@ -78,19 +78,11 @@ $(BIN)/omoi-agent:
 	@echo "omoi: building bin/omoi-agent, the program that runs inside a sandbox"
 	@GOOS=linux $(GO) build $(BUILD_FLAGS) -o $@ ./cmd/omoi-agent
 
-# A release has the agents inside, and no Daytona emulator.
-RELEASE_ARCHIVE := dist/omoi-$(HOST).tar.gz
-RELEASE_AGENTS  := $(addprefix internal/app/agents/omoi-agent-linux-,amd64 arm64)
+RELEASE_PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 
 .PHONY: release
-release: ## make dist/omoi-<os>-<arch>.tar.gz: omoi with the agents for linux amd64 and arm64 inside; checks it
-	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(GO) build $(BUILD_FLAGS) \
-		-o internal/app/agents/omoi-agent-linux-$$arch ./cmd/omoi-agent; done
-	@rm -rf dist/omoi $(RELEASE_ARCHIVE); mkdir -p dist/omoi/bin; cp LICENSE README.md dist/omoi/
-	@$(GO) build -tags release,nomsgpack $(BUILD_FLAGS) -o dist/omoi/bin/omoi ./cmd/omoi
-	@tar -C dist --owner=0 --group=0 --numeric-owner --sort=name -c omoi | gzip -9n >$(RELEASE_ARCHIVE)
-	@$(GO) run ./internal/tools/releasecheck $(RELEASE_ARCHIVE) $(RELEASE_AGENTS)
-	@said=$$(dist/omoi/bin/omoi dev --with-daytona-emulator 2>&1) && exit 1; grep -q 'no Daytona emulator' <<<"$$said" || { echo "$$said"; exit 1; }
+release: ## make dist/omoi-<os>-<arch>.tar.gz of RELEASE_PLATFORMS with checksums, check them, and run the one of this machine
+	@time .ci/release $(RELEASE_PLATFORMS)
 
 # --- tools -------------------------------------------------------------------
 
@@ -141,7 +133,7 @@ quick: golangci-lint ## in under a minute: build, lint what changed, test what n
 TEST_ALL_BESIDE := clients-test user-test race sticky-off codes claude-test fuzz release replay compose-check
 .PHONY: test-all
 test-all: verify lint test ## test, and what needs system packages or more time, two targets at once
-	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE)
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(TEST_ALL_BESIDE) RELEASE_PLATFORMS=$(HOST)
 	@echo "test-all: everything passed"
 
 .PHONY: codes

@@ -1,51 +1,63 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/agentconfig"
 )
 
-// Build is what a binary knows of itself.
+// Build describes a binary.
 type Build struct {
-	Version  string `json:"version"`  // of the module, or (devel)
-	Revision string `json:"revision"` // commit; empty outside of version control
-	Modified bool   `json:"modified"` // built from a tree with changes
-	Time     string `json:"time"`     // of the commit
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Protocol int    `json:"agent_protocol"`
+	Version  string    `json:"version"`               // tag of the commit, or a pseudo-version; (devel) outside of version control
+	Commit   string    `json:"commit"`                // empty outside of version control
+	Date     time.Time `json:"committed_at,omitzero"` // of the commit
+	Modified bool      `json:"modified"`              // built from a tree with uncommitted changes
+	Go       string    `json:"go"`
+	Platform string    `json:"platform"`
+	Protocol int       `json:"agent_protocol"`
 }
 
-// String is one short word for it, as v1.2.0 or 1f2e3d4c5b6a.
-func (b Build) String() string {
-	if b.Version == "(devel)" && b.Revision != "" {
-		return fmt.Sprintf("%.12s", b.Revision)
+// String returns the version as one word: v1.2.0, a pseudo-version, or devel.
+func (b Build) String() string { return strings.Trim(b.Version, "()") }
+
+// Describe returns the line that omoi version prints.
+func (b Build) Describe() string {
+	from := ""
+	if b.Commit != "" {
+		from = fmt.Sprintf(" (commit %.12s of %s", b.Commit, b.Date.Format(time.DateOnly))
+		if b.Modified {
+			from += ", modified"
+		}
+		from += ")"
 	}
-	return strings.Trim(b.Version, "()")
+	return fmt.Sprintf("omoi %s%s, %s %s, agent protocol %d", b, from, b.Go, b.Platform, b.Protocol)
 }
 
-// ReadBuild asks the running binary.
+// ReadBuild returns the build information of the running binary.
 func ReadBuild() Build {
+	info, _ := debug.ReadBuildInfo() // nil: a binary without module information
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) Build {
 	b := Build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Protocol: agentconfig.Protocol}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	if info == nil {
 		return b
 	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
-	}
+	b.Version = cmp.Or(info.Main.Version, b.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			b.Revision = s.Value
+			b.Commit = s.Value
 		case "vcs.modified":
 			b.Modified = s.Value == "true"
 		case "vcs.time":
-			b.Time = s.Value
+			b.Date, _ = time.Parse(time.RFC3339, s.Value)
 		}
 	}
 	return b

@@ -18,11 +18,7 @@ func newVersion(g *globals) *cobra.Command {
 			if g.json {
 				return render.JSON(g.stdout, b)
 			}
-			dirty := ""
-			if b.Modified {
-				dirty = " with changes"
-			}
-			_, err := fmt.Fprintf(g.stdout, "omoi %s%s, %s %s, agent protocol %d\n", b, dirty, b.Go, b.Platform, b.Protocol)
+			_, err := fmt.Fprintln(g.stdout, b.Describe())
 			return err
 		},
 	}

@@ -1,5 +1,5 @@
-// Command releasecheck reads a release archive and reports what a release must not be: too large, packed, built with test
-// doubles, or without the agents of both Linux architectures.
+// Command releasecheck reads a release archive, omoi-<os>-<arch>.tar.gz, and fails if the archive is too large, or if its
+// program is packed, built for another platform, built with test doubles, or without the agents of both Linux architectures.
 //
 //	releasecheck ARCHIVE AGENT...
 package main
@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 const (
@@ -52,7 +54,7 @@ func check(archive string, limit int, agents []string) (size int, err error) {
 			errs = append(errs, fmt.Errorf("missing %s", want))
 		}
 	}
-	return len(raw), errors.Join(append(errs, checkProgram(files[program], agents))...)
+	return len(raw), errors.Join(append(errs, checkProgram(files[program], platform(archive), agents))...)
 }
 
 func unpack(raw []byte) (map[string][]byte, error) {
@@ -75,13 +77,15 @@ func unpack(raw []byte) (map[string][]byte, error) {
 	}
 }
 
-// checkProgram looks into a stripped program: names of functions stay in it, and so does its build information unless it
-// is packed.
-func checkProgram(omoi []byte, agents []string) error {
-	var errs []error
-	if _, err := buildinfo.Read(bytes.NewReader(omoi)); err != nil {
-		errs = append(errs, fmt.Errorf("%s is packed or damaged: %w", program, err))
-	}
+// platform returns os-arch of the archive's name.
+func platform(archive string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(archive), "omoi-"), ".tar.gz")
+}
+
+// checkProgram checks a stripped program: the names of its functions stay in it, and so does its build information unless the
+// program is packed.
+func checkProgram(omoi []byte, platform string, agents []string) error {
+	errs := []error{checkPlatform(omoi, platform)}
 	for _, banned := range []string{"omoi/internal/testkit", "omoi/internal/bench"} {
 		if bytes.Contains(omoi, []byte(banned)) {
 			errs = append(errs, fmt.Errorf("%s contains %s", program, banned))
@@ -95,4 +99,19 @@ func checkProgram(omoi []byte, agents []string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func checkPlatform(omoi []byte, platform string) error {
+	info, err := buildinfo.Read(bytes.NewReader(omoi))
+	if err != nil {
+		return fmt.Errorf("%s is packed or damaged: %w", program, err)
+	}
+	built := map[string]string{}
+	for _, s := range info.Settings {
+		built[s.Key] = s.Value
+	}
+	if got := built["GOOS"] + "-" + built["GOARCH"]; got != platform {
+		return fmt.Errorf("%s is built for %s", program, got)
+	}
+	return nil
 }

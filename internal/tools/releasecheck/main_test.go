@@ -3,17 +3,19 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// archive writes a release archive with content as bin/omoi.
-func archive(t *testing.T, content []byte) string {
+// archive writes a release archive of a platform with content as bin/omoi.
+func archive(t *testing.T, platform string, content []byte) string {
 	t.Helper()
 	var out bytes.Buffer
 	plain, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
@@ -26,7 +28,7 @@ func archive(t *testing.T, content []byte) string {
 	}
 	require.NoError(t, w.Close())
 	require.NoError(t, plain.Close())
-	path := filepath.Join(t.TempDir(), "omoi.tar.gz")
+	path := filepath.Join(t.TempDir(), "omoi-"+platform+".tar.gz")
 	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
 	return path
 }
@@ -45,21 +47,23 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, os.WriteFile(agent, program, 0o600))
 	whole := append(bytes.Clone(bare), program...)
 	tests := []struct {
-		name    string
-		content []byte
-		limit   int
-		want    string // empty: nothing is wrong
+		name     string
+		content  []byte
+		limit    int
+		platform string // empty: that of this program
+		want     string // empty: nothing is wrong
 	}{
-		{"good", whole, maxArchive, ""},
-		{"no agent", bare, maxArchive, "does not contain"},
-		{"packed", append([]byte("UPX!"), program...), maxArchive, "is packed or damaged"},
-		{"test doubles", append(bytes.Clone(whole), "github.com/omoi-dev/omoi/internal/"+"testkit/daytona.Start"...), maxArchive, "contains omoi/internal/testkit"},
-		{"too large", whole, 1000, "at most 1000 allowed"},
+		{"good", whole, maxArchive, "", ""},
+		{"no agent", bare, maxArchive, "", "does not contain"},
+		{"packed", append([]byte("UPX!"), program...), maxArchive, "", "is packed or damaged"},
+		{"test doubles", append(bytes.Clone(whole), "github.com/omoi-dev/omoi/internal/"+"testkit/daytona.Start"...), maxArchive, "", "contains omoi/internal/testkit"},
+		{"another platform", whole, maxArchive, "plan9-mips", "is built for"},
+		{"too large", whole, 1000, "", "at most 1000 allowed"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := check(archive(t, test.content), test.limit, []string{agent})
+			_, err := check(archive(t, cmp.Or(test.platform, runtime.GOOS+"-"+runtime.GOARCH), test.content), test.limit, []string{agent})
 			if test.want == "" {
 				require.NoError(t, err)
 				return
