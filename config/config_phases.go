@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Phases say who works in each phase of a ticket, with which tools, and what the agent is told besides the task.
+// Phases say who works in each phase of a ticket, with which tools, and what the prompt of the agent holds in addition to the task.
 type Phases struct {
 	Backlog        Phase `key:"backlog"`
 	Requirements   Phase `key:"requirements" hidden:"true"`

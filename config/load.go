@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Source is where settings are looked for. The zero value finds nothing but defaults.
+// Source is where settings are looked for. The zero value finds only defaults.
 type Source struct {
 	Params  map[string]string // by key; parameters of the command
 	Environ []string          // as os.Environ gives it

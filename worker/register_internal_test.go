@@ -115,7 +115,7 @@ func requireTypes(t *testing.T, want, got map[string]any) {
 	}
 }
 
-// Every name that a history can hold has somebody behind it, also one that is added later.
+// Each name that a history can hold is registered, also a name that is added later.
 func TestEveryNameOfTheContractIsRegistered(t *testing.T) {
 	t.Parallel()
 	b := registered()

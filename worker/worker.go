@@ -39,7 +39,7 @@ const (
 // HostHeartbeat is how often a worker reports that its host is online. A host that misses three gets no sandboxes.
 const HostHeartbeat = 10 * time.Second
 
-// Config is what a worker is told once. Zero values mean the defaults named here.
+// Config holds the settings of a worker. Zero values mean the defaults named here.
 type Config struct {
 	// HostID names this host; its queue holds the work on its own sandboxes.
 	HostID string
@@ -52,7 +52,7 @@ type Config struct {
 
 	StopTimeout time.Duration // for activities under way when the process ends
 	HostBeat    time.Duration // between heartbeats of the host; default [HostHeartbeat]
-	Restore     time.Duration // between looks whether somebody has deleted a schedule; default 1 min
+	Restore     time.Duration // between checks for a deleted schedule; default 1 min
 
 	// StickyCache is how many workflows are kept in memory, in the whole process; 0: every workflow task replays.
 	StickyCache int
@@ -128,8 +128,7 @@ func ending(ctx context.Context) error {
 	return nil
 }
 
-// schedule makes the schedules, wakes the reaper, and makes again until ctx ends what somebody
-// deletes of them.
+// schedule creates the schedules, resumes the reaper, and recreates deleted schedules until ctx ends.
 func (w *Worker) schedule(ctx context.Context) {
 	// A server that has just started may refuse for a while, which stops no task.
 	ensure := func() error { return w.deps.Schedules.EnsureSchedules(ctx) }

@@ -25,7 +25,7 @@ import (
 	"github.com/omoi-dev/omoi/worker"
 )
 
-// hosts and schedules count what they are told.
+// hosts and schedules count their calls.
 type hosts struct {
 	seen chan string
 	back atomic.Bool
@@ -98,7 +98,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 
-	for range 3 { // it beats on, also while the store is down
+	for range 3 { // heartbeats continue while the store is down
 		require.Equal(t, "h1", <-h.seen)
 	}
 	for queue, kind := range map[string]enums.TaskQueueType{
@@ -113,7 +113,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	require.Equal(t, int32(3), s.ensured.Load(), "until they are made")
 	require.Eventually(t, func() bool { return s.restored.Load() >= 2 }, 20*time.Second, 20*time.Millisecond, "for as long as it works")
 	h.back.Store(true) // lost sandboxes do not keep the reaper awake
-	require.Eventually(t, func() bool { return s.woken.Load() >= 3 }, 20*time.Second, 20*time.Millisecond, "at each beat until it is awake")
+	require.Eventually(t, func() bool { return s.woken.Load() >= 3 }, 20*time.Second, 20*time.Millisecond, "at each heartbeat until it is awake")
 
 	stop()
 	require.NoError(t, <-done)

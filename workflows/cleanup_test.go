@@ -91,7 +91,7 @@ func TestCancelDoesNotStopACleanup(t *testing.T) {
 // nobody is how an activity ends that no worker takes up.
 func nobody() error { return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil) }
 
-// The sandbox is found on another host, or its host comes back: the ledger is read anew.
+// The sandbox is found on another host, or its host comes back: the ledger is read again.
 func TestCleanupLooksAgainWhereTheSandboxIs(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

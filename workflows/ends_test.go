@@ -129,7 +129,7 @@ func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
 	require.Equal(t, 1, again.count(contract.OpenPullRequest))
 }
 
-// Whatever kept done work from its branch, the attempt tells that it was done: a retry goes on from there.
+// An attempt records that its work was done, also if publish failed: a retry continues from there.
 func TestCredentialsThatFailAtPublishLeaveTheWorkDone(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{contract.CollectWork, contract.OpenPullRequest} {

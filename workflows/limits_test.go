@@ -138,7 +138,7 @@ func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
 	require.Equal(t, task.StatusCompleted, result.Status)
 	require.Len(t, s.begun, 1)
 	require.Equal(t, "retry", s.begun[0].Kind)
-	require.Equal(t, "error-9", s.begun[0].FeedbackID, "the agent is told why")
+	require.Equal(t, "error-9", s.begun[0].FeedbackID, "the agent gets the reason")
 	require.Equal(t, 1, s.count(contract.EnsureBranch), "a person may have deleted it")
 	require.Equal(t, []int{1, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }

@@ -271,7 +271,7 @@ func playFrozen(tr *troupe) {
 	require.Len(tr.t, tr.begun, 1)
 }
 
-// The agent dies without a word, and whoever sees it asks for a look.
+// The agent dies without an event, and its host asks for a check.
 func playAgentEnded(tr *troupe) {
 	tr.endsWithoutAWord()
 	require.NoError(tr.t, tr.play())
@@ -330,7 +330,7 @@ func playClosedBeforeSecondLook(tr *troupe) {
 	require.Equal(tr.t, 1, tr.count("settle verified"))
 }
 
-// onQueue is a sandbox whose work is to be taken up soon.
+// onQueue is a sandbox whose next activity must start soon.
 func onQueue(queue string) contract.LoadedSandbox {
 	return contract.LoadedSandbox{Provider: "local", Queue: queue, Verify: true, SalvageWindow: 5 * time.Minute, Pickup: time.Second}
 }

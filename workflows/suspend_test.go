@@ -9,10 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// playPaused is stopped with its project while the agent works, and goes on when a person resumes it.
+// playPaused is suspended with its project while the agent works, and continues when a user resumes the project.
 func playPaused(tr *troupe) { playSuspended(tr, contract.CommandPause, task.BlockedPaused) }
 
-// playBudget spends its budget, and goes on when that is raised.
+// playBudget spends its budget, and continues when a user raises the budget.
 func playBudget(tr *troupe) { playSuspended(tr, contract.CommandBudget, task.BlockedBudget) }
 
 func playSuspended(tr *troupe, kind string, why task.BlockedReason) {

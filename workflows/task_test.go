@@ -133,7 +133,7 @@ func TestRetryThenSuccess(t *testing.T) {
 	require.Equal(t, "retry", s.begun[1].Kind)
 	require.Equal(t, "error-1", s.begun[1].FeedbackID)
 	require.Equal(t, []string{"box1", "box2"}, s.cleaned)
-	require.Equal(t, 1, s.count(contract.EnsureBranch), "a retry goes on with its branch")
+	require.Equal(t, 1, s.count(contract.EnsureBranch), "a retry continues on its branch")
 }
 
 func TestLastFailureClosesAsFailed(t *testing.T) {
@@ -153,7 +153,7 @@ func TestLastFailureClosesAsFailed(t *testing.T) {
 	require.Equal(t, []string{"box1"}, s.cleaned)
 }
 
-// What failed without a word is told in a sentence, and success as it was.
+// A failure without a reason gets a sentence of its own, and success keeps its text.
 func TestAnEndWithoutAReasonIsToldInASentence(t *testing.T) {
 	t.Parallel()
 	for want, end := range map[string]contract.Milestone{

@@ -39,8 +39,7 @@ const (
 	verdictWait = 10 * time.Second
 )
 
-// verdictDue reports whether the store has accepted a verdict that has not arrived here, or does not answer. The attempt then waits
-// once more.
+// verdictDue reports whether the store holds a verdict that has not arrived here, or does not answer. The attempt then waits again.
 func (r *taskRun) verdictDue(ctx workflow.Context) bool {
 	var d contract.Digest
 	in := contract.LoadEventsInput{SandboxID: r.attempt.SandboxID, After: r.watch.Seen}

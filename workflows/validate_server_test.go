@@ -84,7 +84,7 @@ func playValidationContinued(tr *troupe) {
 	require.NotEqual(tr.t, tr.firstRun, tr.currentRun())
 }
 
-// The run is reset while the validator is at work: it goes on with that.
+// The run is reset while the validator runs: the new run continues with the same validator.
 func playValidationReset(tr *troupe) {
 	validated(tr.stage, func(_ int, box string) {
 		go func() {

@@ -267,7 +267,7 @@ func judgedEarly(s *stage) {
 		assert.Eventually(s.t, func() bool {
 			activity.RecordHeartbeat(ctx)
 			return ctx.Err() != nil
-		}, 30*time.Second, 10*time.Millisecond, "the start goes on")
+		}, 30*time.Second, 10*time.Millisecond, "the start continues")
 	}
 	s.spawned = func(n int, box string) {
 		if n > 1 {
@@ -447,7 +447,7 @@ func TestWorkThatWasSuspendedWhileHandedInIsDoneAgain(t *testing.T) {
 	require.Equal(t, 2, s.count(contract.CollectWork))
 }
 
-// A run that is loaded while its work waits for a verdict goes on there.
+// A run that is loaded while its work waits for a verdict continues there.
 func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

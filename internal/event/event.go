@@ -42,7 +42,7 @@ type Trait uint32
 const (
 	// Work resets the no-work clock.
 	Work Trait = 1 << iota
-	// Beat is of heartbeats.
+	// Beat marks heartbeats.
 	Beat
 	// MustArrive is of events that are kept even when the spool is full.
 	MustArrive

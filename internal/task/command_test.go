@@ -24,7 +24,7 @@ func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
 		"retry of the running":   {running, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
 		"retry of the failed":    {task.State{Status: task.StatusFailed}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptAccepted, ""},
 		"retry of the done":      {task.State{Status: task.StatusCompleted}, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
-		"retry of the parked":    {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
+		"retry of a suspended task":    {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
 		"completion":             {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
 		"completion of before":   {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
 		"failed completion":      {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},

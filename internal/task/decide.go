@@ -23,7 +23,7 @@ const (
 	FactFail     FactKind = "fail"     // a person or the guardian declares it failed
 	FactComplete FactKind = "complete" // task-complete; OK is its success
 	FactVerdict  FactKind = "verdict"  // validation-result; OK is passed
-	FactRetry    FactKind = "retry"    // a person wants a parked task to go on
+	FactRetry    FactKind = "retry"    // a user resumes a suspended task
 	FactReplace  FactKind = "replace"  // the guardian or a person wants another attempt in the place of this one
 )
 
@@ -86,7 +86,7 @@ const (
 	ActionFinish   Action = "finish"   // the task ends
 )
 
-// Receipt is what becomes of a command.
+// Receipt is the outcome of a command.
 type Receipt string
 
 // The receipts of commands.
@@ -274,7 +274,7 @@ func ignore(s State, r Receipt) Effects {
 	return Effects{Action: ActionIgnore, Status: s.Status, Leads: leads(s), Receipt: r}
 }
 
-// leads is where a task stands in the end if nothing more happens to it.
+// leads returns the final state of a task to which nothing more happens.
 func leads(s State) Status {
 	switch s.Stage {
 	case StagePublish:
@@ -312,7 +312,7 @@ func finish(s State, status Status, class FailureClass) (State, Effects) {
 
 // Facts that park a task which holds a slot, with its work saved.
 const (
-	FactPause  FactKind = "pause"  // a person stops all that is at work in a project
+	FactPause  FactKind = "pause"  // a user pauses a project and suspends its running tasks
 	FactBudget FactKind = "budget" // a budget is spent
 )
 

@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 		{"a passed verdict publishes", running(), person(task.FactVerdict, true), task.ActionPublish, task.StatusRunning, task.StatusCompleted, ""},
 		{"retry of a running task is refused", running(), person(task.FactRetry, true), task.ActionIgnore, task.StatusRunning, task.StatusRunning, ""},
 		{
-			"retry of a parked task begins",
+			"retry of a suspended task begins",
 			task.State{Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong, Attempts: 1},
 			person(task.FactRetry, true), task.ActionBegin, task.StatusPending, task.StatusPending, "",
 		},

@@ -22,7 +22,7 @@ const (
 	ClassReported       FailureClass = "reported"       // a person or the agent declared the task failed; final
 )
 
-// Retryable reports whether a further attempt may mend a failure of this class.
+// Retryable reports whether another attempt can succeed after a failure of this class.
 func (c FailureClass) Retryable() bool {
 	switch c {
 	case ClassInfrastructure, ClassProviderLimit, ClassAgentError, ClassResources:

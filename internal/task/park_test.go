@@ -23,7 +23,7 @@ func TestParkingSavesAndWaits(t *testing.T) {
 		require.Equal(t, c.class, eff.Class)
 
 		same, eff := task.Decide(parked, task.Fact{Kind: c.kind})
-		require.Equal(t, parked, same, "it is parked once")
+		require.Equal(t, parked, same, "a task is suspended once")
 		require.Equal(t, task.ReceiptRefused, eff.Receipt)
 
 		again, eff := task.Decide(parked, task.Fact{Kind: task.FactRetry})

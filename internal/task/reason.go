@@ -13,10 +13,10 @@ type ReasonCode string
 const (
 	ReasonSlot               ReasonCode = "slot"                     // all slots are in use
 	ReasonProjectLimit       ReasonCode = "project_limit"            // Used and Limit count slots; a limit of 0 admits nothing
-	ReasonOrganizationLimit  ReasonCode = "organization_limit"       // likewise
+	ReasonOrganizationLimit  ReasonCode = "organization_limit"       // the same for the organization
 	ReasonBudgetReserved     ReasonCode = "budget_reserved"          // running tasks reserve what is left of the project's budget
 	ReasonTaskBudget         ReasonCode = "task_budget"              // Used and Limit are in Unit
-	ReasonProjectBudget      ReasonCode = "project_budget"           // likewise
+	ReasonProjectBudget      ReasonCode = "project_budget"           // Used and Limit are in Unit
 	ReasonDependency         ReasonCode = "dependency"               // Tasks are not completed yet
 	ReasonDependencyFailed   ReasonCode = "dependency_failed"        // a dependency failed or was cancelled
 	ReasonProjectPaused      ReasonCode = "project_paused"           // by a user
@@ -26,7 +26,7 @@ const (
 	ReasonCooldownProbe      ReasonCode = "credential_probe"         // another task tries the credential
 	ReasonCooldownOver       ReasonCode = "credential_available"     // tasks resume one after the other
 	ReasonLimitReset         ReasonCode = "limit_reset"              // the task itself reached the limit, which resets at Until
-	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // likewise; the provider named no time, so omoi tries again at Until
+	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // the provider named no time: omoi tries again at Until
 )
 
 // What an admitted task waits for.
@@ -47,7 +47,7 @@ const (
 	ReasonOutOfMemory    ReasonCode = "out_of_memory"   // the agent
 	ReasonDiskFull       ReasonCode = "disk_full"       // the agent filled the disk of its sandbox
 	ReasonKilled         ReasonCode = "killed"          // the agent, from outside
-	ReasonStopped        ReasonCode = "stopped"         // likewise, in an orderly way
+	ReasonStopped        ReasonCode = "stopped"         // the agent, by a request to end
 	ReasonExited         ReasonCode = "exited"          // the agent, with ExitCode and without a report
 	ReasonNotStarted     ReasonCode = "not_started"     // the agent did not report its start
 	ReasonNoWork         ReasonCode = "no_work"         // the agent sends heartbeats and does no work

@@ -183,7 +183,7 @@ type Pulse struct {
 	Started  time.Duration // age of agent.started
 	Beat     time.Duration // age of the newest event of any kind
 	Work     time.Duration // age of the newest event that counts as work
-	Waiting  time.Duration // age of agent.waiting if nothing but heartbeats came after it
+	Waiting  time.Duration // age of agent.waiting if only heartbeats came after it
 	Tool     string        // tool call in progress, as the newest heartbeat names it
 	ToolAge  time.Duration // its age at that heartbeat, plus the heartbeat's age
 	LastType string
@@ -191,7 +191,7 @@ type Pulse struct {
 	Interrupted   bool
 	InterruptedBy string
 	IntakeOut     time.Duration // how long intake was down within the window asked about
-	RelayOut      time.Duration // likewise the relay
+	RelayOut      time.Duration // how long the relay was down within that window
 	// VerdictDue says that a verdict of its agent is accepted and not settled.
 	VerdictDue bool
 }

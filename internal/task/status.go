@@ -63,7 +63,7 @@ var successors = map[Status][]Status{
 // BlockedReason says why a pending task is not being worked on, beyond waiting for its turn.
 type BlockedReason string
 
-// The reasons for which a pending task is parked. None means that it waits for its turn.
+// The reasons for which a pending task is suspended. None means that the task is queued.
 const (
 	BlockedNone             BlockedReason = ""
 	BlockedDependency       BlockedReason = "dependency"

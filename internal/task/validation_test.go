@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// validated is a task at work whose work is to be validated, and judged one whose validator is at work.
+// validated is a running task whose work awaits validation; judged is one whose validator runs.
 func validated() task.State { return with(running(), func(s *task.State) { s.Rounds = 3 }) }
 
 func judged() task.State {
