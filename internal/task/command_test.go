@@ -18,21 +18,21 @@ func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
 		receipt task.Receipt
 		code    task.Code
 	}{
-		"cancel":                 {running, task.CommandRequest{Kind: task.CommandCancel}, task.StatusCancelled, task.ReceiptCarriedOut, ""},
-		"fail":                   {running, task.CommandRequest{Kind: task.CommandFail}, task.StatusFailed, task.ReceiptCarriedOut, ""},
-		"cancel of the end":      {task.State{Status: task.StatusFailed}, task.CommandRequest{Kind: task.CommandCancel}, "", "", task.CodeConflict},
-		"retry of the running":   {running, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
-		"retry of the failed":    {task.State{Status: task.StatusFailed}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptAccepted, ""},
-		"retry of the done":      {task.State{Status: task.StatusCompleted}, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
-		"retry of a suspended task":    {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
-		"completion":             {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
-		"completion of before":   {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
-		"failed completion":      {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},
-		"verdict from outside":   {running, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
-		"verdict while starting": {task.State{Status: task.StatusPending, SandboxID: "s"}, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
-		"verdict before all":     {task.State{Status: task.StatusPending}, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, "", "", task.CodeConflict},
-		"verdict after the end":  {task.State{Status: task.StatusCancelled}, task.CommandRequest{Kind: task.CommandVerdict, OK: true, Wire: true}, task.StatusCancelled, task.ReceiptTooLate, ""},
-		"unknown":                {running, task.CommandRequest{Kind: "sing"}, "", "", task.CodeConflict},
+		"cancel":                    {running, task.CommandRequest{Kind: task.CommandCancel}, task.StatusCancelled, task.ReceiptCarriedOut, ""},
+		"fail":                      {running, task.CommandRequest{Kind: task.CommandFail}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"cancel of the end":         {task.State{Status: task.StatusFailed}, task.CommandRequest{Kind: task.CommandCancel}, "", "", task.CodeConflict},
+		"retry of the running":      {running, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
+		"retry of the failed":       {task.State{Status: task.StatusFailed}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptAccepted, ""},
+		"retry of the done":         {task.State{Status: task.StatusCompleted}, task.CommandRequest{Kind: task.CommandRetry}, "", "", task.CodeConflict},
+		"retry of a suspended task": {task.State{Status: task.StatusPending, Blocked: task.BlockedBudget}, task.CommandRequest{Kind: task.CommandRetry}, task.StatusPending, task.ReceiptCarriedOut, ""},
+		"completion":                {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", OK: true, Wire: true}, task.StatusCompleted, task.ReceiptCarriedOut, ""},
+		"completion of before":      {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "old", OK: true, Wire: true}, task.StatusRunning, task.ReceiptTooLate, ""},
+		"failed completion":         {running, task.CommandRequest{Kind: task.CommandComplete, SandboxID: "s", Wire: true}, task.StatusFailed, task.ReceiptCarriedOut, ""},
+		"verdict from outside":      {running, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
+		"verdict while starting":    {task.State{Status: task.StatusPending, SandboxID: "s"}, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, task.StatusNeedsRevision, task.ReceiptCarriedOut, ""},
+		"verdict before all":        {task.State{Status: task.StatusPending}, task.CommandRequest{Kind: task.CommandVerdict, SandboxID: "v", Wire: true}, "", "", task.CodeConflict},
+		"verdict after the end":     {task.State{Status: task.StatusCancelled}, task.CommandRequest{Kind: task.CommandVerdict, OK: true, Wire: true}, task.StatusCancelled, task.ReceiptTooLate, ""},
+		"unknown":                   {running, task.CommandRequest{Kind: "sing"}, "", "", task.CodeConflict},
 	} {
 		effects, err := task.Judge(c.state, c.ask)
 		require.Equal(t, c.code, task.CodeOf(err), name)
