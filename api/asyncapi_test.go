@@ -95,6 +95,11 @@ func readAsyncAPI() (*asyncAPI, error) {
 	}
 	d.paths, _ = all["paths"].(map[string]any)
 	schemas, _ := all["components"].(map[string]any)["schemas"].(map[string]any)
+	for name, schema := range schemas {
+		if !strings.HasSuffix(name, "Base") { // a part of a whole
+			closeObjects(schema)
+		}
+	}
 	for name, schema := range d.Components.Schemas {
 		if schemas[name] != nil {
 			return nil, fmt.Errorf("openapi.json has a schema %s too", name)
@@ -120,8 +125,10 @@ func closeObjects(node any) {
 		if _, open := node["additionalProperties"]; node["properties"] != nil && node["type"] == "object" && !open {
 			node["additionalProperties"] = false
 		}
-		for _, inner := range node {
-			closeObjects(inner)
+		for name, inner := range node {
+			if name != "allOf" { // parts of a whole
+				closeObjects(inner)
+			}
 		}
 	case []any:
 		for _, inner := range node {

@@ -138,6 +138,7 @@ func (a *API) finishDocument() {
 			}
 		}
 	}
+	openAnswers(a.huma.OpenAPI())
 }
 
 // describeBody says what a body holds that a route reads by hand.

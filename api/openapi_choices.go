@@ -75,36 +75,6 @@ func describeChoices(document *huma.OpenAPI) {
 	}
 }
 
-// requestSchemas returns the names of the schemas that bodies of requests have.
-func requestSchemas(document *huma.OpenAPI) map[string]bool {
-	found, schemas := map[string]bool{}, document.Components.Schemas.Map()
-	var visit func(s *huma.Schema)
-	visit = func(s *huma.Schema) {
-		if s == nil {
-			return
-		}
-		if name := strings.TrimPrefix(s.Ref, schemaPrefix); s.Ref != "" && !found[name] {
-			found[name] = true
-			visit(schemas[name])
-		}
-		visit(s.Items)
-		for _, p := range s.Properties {
-			visit(p)
-		}
-	}
-	for _, item := range document.Paths {
-		for _, op := range []*huma.Operation{item.Post, item.Put, item.Patch} {
-			if op == nil || op.RequestBody == nil {
-				continue
-			}
-			for _, content := range op.RequestBody.Content {
-				visit(content.Schema)
-			}
-		}
-	}
-	return found
-}
-
 // fieldsOf returns the types of the fields of a struct by their JSON names.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	found := map[string]reflect.Type{}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -8,34 +10,89 @@ import (
 	"github.com/omoi-dev/omoi/internal/event/catalog"
 )
 
-// describeEvents adds a schema for each event type, and says at each event_data which of them it has.
+// describeEvents makes each form of an event one of its types: AgentStartedEvent, whose event_data is an AgentStartedData, for
+// agent.started.
 func describeEvents(schemas map[string]*huma.Schema) {
-	known := map[string]any{}
-	for eventType, e := range catalog.Events() {
-		name := schemaName(eventType)
-		known[eventType] = "#/components/schemas/" + name
-		schemas[name] = eventSchema(e)
+	events := catalog.Events()
+	for eventType, e := range events {
+		schemas[typeName(eventType)+"Data"] = eventSchema(e)
 	}
-	for _, name := range []string{"BatchEvent", "SandboxEvent", "Event", "StreamEvent"} {
-		if schema := schemas[name]; schema != nil && schema.Properties["event_data"] != nil {
-			schema.Properties["event_data"] = &huma.Schema{
-				Description: "An object, by event_type as x-event-types says. Other types and fields are kept.",
-				Extensions:  map[string]any{"x-event-types": known},
-			}
+	schemas["DroppedFields"] = droppedFields()
+	types := slices.Sorted(maps.Keys(events))
+	for _, form := range []string{"Event", "SandboxEvent", "BatchEvent"} {
+		describeTypes(schemas, form, types)
+	}
+}
+
+// describeTypes makes a form of an event one of a schema for each type and one for all other events. The common properties
+// stay in the form too, for generators that know no other.
+func describeTypes(schemas map[string]*huma.Schema, form string, types []string) {
+	event := schemas[form]
+	event.Properties["event_data"] = otherData()
+	schemas[form+"Base"] = baseOf(event)
+	for _, eventType := range types {
+		name := typeName(eventType) + form
+		schemas[name] = typedEvent(form, &huma.Schema{Type: huma.TypeString, Enum: []any{eventType}, Description: "Always this event type."},
+			&huma.Schema{Ref: schemaPrefix + typeName(eventType) + "Data"})
+		event.OneOf = append(event.OneOf, &huma.Schema{Ref: schemaPrefix + name})
+	}
+	other := typedEvent(form, event.Properties["event_type"], otherData())
+	other.Description = "An event of a type, or with a field of a type, that this document does not know."
+	other.Not = &huma.Schema{AnyOf: event.OneOf}
+	schemas["Other"+form] = other
+	event.OneOf = append(slices.Clone(event.OneOf), &huma.Schema{Ref: schemaPrefix + "Other" + form})
+}
+
+// baseOf returns a schema of the properties that do not depend on the type of an event.
+func baseOf(event *huma.Schema) *huma.Schema {
+	base := &huma.Schema{Type: huma.TypeObject, Description: "What events of all types have.", Properties: maps.Clone(event.Properties)}
+	for _, name := range event.Required {
+		if base.Properties[name] != nil && !ofType(name) {
+			base.Required = append(base.Required, name)
 		}
+	}
+	maps.DeleteFunc(base.Properties, func(name string, _ *huma.Schema) bool { return ofType(name) })
+	return base
+}
+
+func ofType(property string) bool { return property == "event_type" || property == "event_data" }
+
+func typedEvent(form string, eventType, data *huma.Schema) *huma.Schema {
+	typed := &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"event_type"},
+		Properties: map[string]*huma.Schema{"event_type": eventType, "event_data": data},
+	}
+	if form != "BatchEvent" {
+		typed.Required = append(typed.Required, "event_data")
+	}
+	return &huma.Schema{AllOf: []*huma.Schema{{Ref: schemaPrefix + form + "Base"}, typed}}
+}
+
+func otherData() *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "Fields of the event, as its sender gave them. docs/EVENTS.md lists the fields of each type.",
+	}
+}
+
+func droppedFields() *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true, Description: "What omoi-agent left out of an event that the API rejected.",
+		Properties: map[string]*huma.Schema{
+			"reason": {Type: huma.TypeString, Description: "Why the API rejected the whole event."},
+			"bytes":  {Type: huma.TypeInteger, Description: "Length of the fields that were left out."},
+			"fields": {
+				Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString},
+				Description: "Names of the fields that were left out.",
+			},
+		},
 	}
 }
 
 func eventSchema(e catalog.Event) *huma.Schema {
 	fields := make(map[string]*huma.Schema, len(e.Fields))
 	for name, f := range e.Fields {
-		fields[name] = &huma.Schema{Type: f.Type, Nullable: f.Nullable, Description: f.Doc}
-		switch f.Type {
-		case "any":
-			fields[name].Type = ""
-		case huma.TypeArray:
-			fields[name].Items = &huma.Schema{}
-		}
+		fields[name] = fieldSchema(name, f)
 	}
 	return &huma.Schema{
 		Type: huma.TypeObject, Description: strings.TrimSpace(e.Summary + " " + e.Effect), Properties: fields,
@@ -43,10 +100,25 @@ func eventSchema(e catalog.Event) *huma.Schema {
 	}
 }
 
-// schemaName is EventAgentStarted for agent.started.
-func schemaName(eventType string) string {
+func fieldSchema(name string, f catalog.Field) *huma.Schema {
+	field := &huma.Schema{Type: f.Type, Nullable: f.Nullable, Description: f.Doc}
+	switch {
+	case name == "dropped":
+		return &huma.Schema{Ref: schemaPrefix + "DroppedFields", Description: f.Doc}
+	case f.Type == "any":
+		field.Type = ""
+	case f.Type == huma.TypeArray:
+		field.Items = &huma.Schema{}
+	case f.Type == huma.TypeObject:
+		field.AdditionalProperties = true
+	}
+	return field
+}
+
+// typeName is AgentStarted for agent.started.
+func typeName(eventType string) string {
 	var name strings.Builder
-	for part := range strings.FieldsFuncSeq("event."+eventType, func(r rune) bool { return r == '.' || r == '_' }) {
+	for part := range strings.FieldsFuncSeq(eventType, func(r rune) bool { return r == '.' || r == '_' }) {
 		name.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	return name.String()

@@ -38,7 +38,7 @@ func (a *API) responses(r route) map[string]*huma.Response {
 func (a *API) textOf(contentType string) *huma.MediaType {
 	m := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	if contentType == eventStream {
-		m.Extensions = map[string]any{"x-itemSchema": schemaOf[client.StreamEvent](a.huma.OpenAPI().Components.Schemas)}
+		m.Extensions = map[string]any{"x-itemSchema": schemaOf[client.Event](a.huma.OpenAPI().Components.Schemas)}
 	}
 	return m
 }

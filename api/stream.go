@@ -14,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
-	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/event"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
@@ -190,7 +189,7 @@ func (o *eventWriter) events(events []ingest.StoredEvent) error {
 	}
 	var text bytes.Buffer
 	for _, e := range events {
-		content, err := json.Marshal(client.StreamEvent(e))
+		content, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}

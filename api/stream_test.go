@@ -24,7 +24,7 @@ import (
 // frame is one server-sent event, or a comment.
 type frame struct {
 	id, event, comment string
-	data               client.StreamEvent
+	data               client.Event
 }
 
 // follower reads a stream.

@@ -91,9 +91,6 @@ type ClearResult struct {
 	Message string `json:"message" doc:"Sentence for users that says why nothing was cleared."`
 }
 
-// StreamEvent is the data of one server-sent event of .../stream.
-type StreamEvent Event
-
 // EventCounts counts the events of a sandbox by type.
 func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {
 	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})

@@ -170,7 +170,7 @@ func (r *reader) dispatch(id, kind, data string) {
 	case kind == "end":
 		r.done = true
 	case data != "":
-		var e apiclient.StreamEvent
+		var e apiclient.Event
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			r.p.t.Errorf("%s: event %s is no JSON: %v", r.name(), id, err)
 		}

@@ -144,7 +144,7 @@ func (m *mover) stream(ctx context.Context) {
 	}
 	defer res.Body.Close()
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-		var e apiclient.StreamEvent
+		var e apiclient.Event
 		if data, is := strings.CutPrefix(lines.Text(), "data: "); is && json.Unmarshal([]byte(data), &e) == nil && e.Sequence > 0 {
 			m.mu.Lock()
 			m.seen = append(m.seen, e.Sequence)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,13 @@ const (
 	batch   = "/api/v1/sandboxes/b/events/batch"
 	event   = `{"id":"b:1","sandbox_id":"b","attempt":0,"sequence":1,"event_type":"x","source":"agent","event_data":{},"late":false,"created_at":"2026-01-02T03:04:05Z"}`
 )
+
+const oneEvent = "/api/v1/sandboxes/b/events/b:1"
+
+// typed is an event of a type that the document knows.
+func typed(data string) string {
+	return strings.NewReplacer(`"x"`, `"agent.started"`, `{}`, data).Replace(event)
+}
 
 func TestAnswersAreHeldAgainstTheDocument(t *testing.T) {
 	t.Parallel()
@@ -39,6 +47,10 @@ func TestAnswersAreHeldAgainstTheDocument(t *testing.T) {
 		"a route nobody knows":     {"GET", "/api/v1/secret", "application/json", "{}", 200, "", false},
 		"no such route":            {"GET", "/api/v1/secret", "application/problem+json", problem, 404, "", true},
 		"stream":                   {"GET", "/api/v1/sandboxes/b/stream", "text/event-stream", ": hello\n\nid: 1\ndata: " + event + "\n\nevent: end\ndata: {}\n\nid: 2\ndata: {\"cu", 200, "", true},
+		"an unnamed property":      {"POST", batch, "application/json", `{"acknowledged":1,"duplicates":0,"more":1}`, 200, "", false},
+		"an event of a known type": {"GET", oneEvent, "application/json", typed(`{"attempt":1,"unknown":[]}`), 200, "", true},
+		"a field of another type":  {"GET", oneEvent, "application/json", typed(`{"attempt":"1"}`), 200, "", false},
+		"an unnamed part of one":   {"GET", oneEvent, "application/json", strings.Replace(typed(`{}`), "{", `{"more":1,`, 1), 200, "", false},
 		"stream of something else": {"GET", "/api/v1/sandboxes/b/stream", "text/event-stream", "id: 1\ndata: {}\n\n", 200, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,32 @@ func load(file string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("route by the OpenAPI document: %w", err)
 	}
-	return &Document{router: router, lines: doc.Components.Schemas["StreamEvent"]}, nil
+	closeAnswers(doc.Components.Schemas)
+	return &Document{router: router, lines: doc.Components.Schemas["Event"]}, nil
+}
+
+// closeAnswers makes a fault of what the document permits, and omoi does not do: an answer with properties that the document does not
+// name, and an event of a known type whose fields are of other types.
+func closeAnswers(schemas openapi3.Schemas) {
+	for name, schema := range schemas {
+		part := strings.HasSuffix(name, "Base") // closed by the whole
+		if s := schema.Value; len(s.Properties) > 0 && !part && s.AdditionalProperties == (openapi3.AdditionalProperties{}) {
+			s.AdditionalProperties = openapi3.AdditionalProperties{Has: new(false)}
+		}
+		if not := schema.Value.Not; not != nil && not.Value != nil {
+			not.Value.AnyOf = typesOnly(not.Value.AnyOf)
+		}
+	}
+}
+
+// typesOnly returns the schemas of the property event_type of events.
+func typesOnly(events openapi3.SchemaRefs) (types openapi3.SchemaRefs) {
+	for _, event := range events {
+		typed := event.Value.AllOf[len(event.Value.AllOf)-1].Value
+		only := openapi3.NewObjectSchema().WithPropertyRef("event_type", typed.Properties["event_type"])
+		types = append(types, openapi3.NewSchemaRef("", only.WithRequired([]string{"event_type"})))
+	}
+	return types
 }
 
 // Answer says what is wrong with an answer of an omoi server; body is all of it.

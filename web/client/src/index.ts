@@ -58,7 +58,7 @@ export async function* items<T>(
 /** An event of a task's stream, with the cursor behind it. */
 export interface StreamedEvent {
   cursor: string;
-  event: Schemas["StreamEvent"];
+  event: Schemas["Event"];
 }
 
 /**
@@ -80,7 +80,7 @@ export async function* taskEvents(
           after = "";
         } else if (frame.id !== undefined) {
           after = frame.id;
-          yield { cursor: after, event: JSON.parse(frame.data) as Schemas["StreamEvent"] };
+          yield { cursor: after, event: JSON.parse(frame.data) as Schemas["Event"] };
         }
       }
     } catch (error) {
