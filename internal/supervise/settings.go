@@ -2,7 +2,7 @@ package supervise
 
 import "time"
 
-// Settings are the numbers of the rules. docs/SUPERVISION.md says of each where it comes from.
+// Settings are the numbers of the rules. docs/GUARDIAN-RULES.md says of each where it comes from.
 type Settings struct {
 	// Confidence is the least one with which a finding or an opinion calls for steering.
 	Confidence float64
@@ -37,7 +37,7 @@ type Settings struct {
 // KeepAnalyses is how long analyses are kept that led to nothing.
 const KeepAnalyses = 14 * 24 * time.Hour
 
-// DefaultSettings are the numbers of docs/SUPERVISION.md.
+// DefaultSettings are the numbers of docs/GUARDIAN-RULES.md.
 func DefaultSettings() Settings {
 	return Settings{
 		Confidence:  0.6,

@@ -79,7 +79,7 @@ func below(s, old *corpus.Score) []string {
 	return worse
 }
 
-const document = "../../../docs/SUPERVISION.md"
+const document = "../../../docs/GUARDIAN-RULES.md"
 
 func record(t *testing.T, now *corpus.Score) {
 	t.Helper()

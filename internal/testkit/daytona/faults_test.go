@@ -208,7 +208,7 @@ func TestSwitchesOverHTTP(t *testing.T) {
 
 func TestEverySwitchIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/DAYTONA-EMULATOR.md")
+	text, err := os.ReadFile("../../../docs/DAYTONA.md")
 	require.NoError(t, err)
 	for _, name := range daytonatest.Switches() {
 		require.Contains(t, string(text), "\n| `"+string(name)+"` | ")
