@@ -309,7 +309,7 @@ func (s *fakeStore) Overdue(context.Context, time.Duration) (int, time.Duration,
 	return s.overdue, time.Hour, nil
 }
 
-func (s *fakeStore) SetAlarm(_ context.Context, source, text string) error {
+func (s *fakeStore) SetAlert(_ context.Context, source, text string) error {
 	if s.alarms == nil {
 		s.alarms = map[string]string{}
 	}

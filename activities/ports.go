@@ -95,8 +95,8 @@ type Fleet interface {
 	CountReappeared(ctx context.Context) (n int, id string, err error)
 	// Overdue counts the rows that have been unverified for longer than age after their end.
 	Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error)
-	// SetAlarm raises an alert; an empty text takes it back.
-	SetAlarm(ctx context.Context, source, text string) error
+	// SetAlert raises an alert; an empty text takes it back.
+	SetAlert(ctx context.Context, source, text string) error
 }
 
 // Reconciler is the part of the store that reconciles tasks with Temporal, and pauses the reaper.

@@ -96,20 +96,17 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf("sandboxes that are not verified gone long after their end: %d, the oldest for %s; see omoi sandbox list and omoi host list",
+		text = fmt.Sprintf("deletion not verified for %d sandboxes, the oldest ended %s ago. Next: omoi sandbox list, omoi host list",
 			n, oldest.Round(time.Second))
 	}
 	a.alarm(ctx, "unverified", text)
 	return contract.Orphans{Orphans: orphans}, nil
 }
 
-// alarm tells people, or takes back what was told. That it cannot is no reason to end a round.
+// alarm raises or clears an alert. A pass continues if that fails.
 func (a *Activities) alarm(ctx context.Context, source, text string) {
-	if text != "" {
-		a.log.ErrorContext(ctx, "the reaper needs a person", slog.String("about", source), slog.String("alarm", text))
-	}
-	if err := a.deps.Fleet.SetAlarm(ctx, source, text); err != nil {
-		a.log.WarnContext(ctx, "alarm not noted", slog.String("about", source), slog.String("error", a.brief(err.Error())))
+	if err := a.deps.Fleet.SetAlert(ctx, source, text); err != nil {
+		a.log.WarnContext(ctx, "record alert failed", slog.String("source", source), slog.String("alert", text), slog.String("error", a.brief(err.Error())))
 	}
 }
 
@@ -322,7 +319,7 @@ func (a *Activities) takeUp(ctx context.Context, provider string, labels sandbox
 		err = a.deps.Fleet.MarkReappeared(ctx, labels.SandboxID, seen.ProviderID, seen.CreatedAt)
 	}
 	if err != nil {
-		a.log.WarnContext(ctx, "not told whether a sandbox is there again", slog.String("sandbox_id", labels.SandboxID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "check for reappeared sandbox failed", slog.String("sandbox_id", labels.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return there && err == nil
 }

@@ -83,7 +83,7 @@ func TestFindOrphansOfTheLedger(t *testing.T) {
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
 	require.NoError(t, err)
 	require.Len(t, out.Orphans, 6, "an alarm is no reason to leave them")
-	require.Contains(t, b.store.alarms["unverified"], "3, the oldest for 1h0m0s")
+	require.Contains(t, b.store.alarms["unverified"], "3 sandboxes, the oldest ended 1h0m0s ago")
 	require.Empty(t, b.provider.calls)
 }
 

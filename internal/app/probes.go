@@ -20,7 +20,7 @@ func (c *core) probes() []api.Probe {
 		{Name: "workers", Check: c.workersPoll, Tell: c.workersOnline},
 		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
 		{Name: "redis", Check: c.redisCheck()},
-		{Name: "sandboxes", Check: c.store.NoAlarm}, // what the reaper cannot settle without a person
+		{Name: "sandboxes", Check: c.store.NoAlert},
 	}
 	if c.cfg.Monitoring.Enabled {
 		probes = append(probes, api.Probe{Name: "guardian", Check: c.cycles("guardian", c.cfg.Monitoring.GuardianInterval)},

@@ -89,14 +89,11 @@ func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 		text += ". Next: " + next
 		missed++
 	}
-	if missed == 2 { //nolint:mnd // told once
-		c.log.ErrorContext(ctx, "task queue without a worker", slog.String("alert", text))
-	}
 	if missed == 1 {
 		return missed
 	}
-	if err := c.store.SetAlarm(ctx, source, text); err != nil && ctx.Err() == nil {
-		c.log.WarnContext(ctx, "alarm not noted", slog.String("about", source), slog.String("error", err.Error()))
+	if err := c.store.SetAlert(ctx, source, text); err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "record alert failed", slog.String("source", source), slog.String("alert", text), slog.String("error", err.Error()))
 	}
 	return missed
 }

@@ -2,32 +2,41 @@ package postgres
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Overdue counts the sandboxes whose attempt has been over for longer than age and that nobody
-// has seen to be gone twice; oldest is the longest of these times.
+// Overdue counts the sandboxes whose attempt ended longer than age ago and whose deletion is not verified; oldest is the
+// longest of these times.
 func (s *Store) Overdue(ctx context.Context, age time.Duration) (n int, oldest time.Duration, err error) {
 	row, err := s.q.OverdueSandboxes(ctx, age)
 	return int(row.Overdue), time.Duration(row.Oldest * float64(time.Second)), translate("count overdue sandboxes", err)
 }
 
-// SetAlarm notes what a person has to look at; an empty text takes it back.
-func (s *Store) SetAlarm(ctx context.Context, source, text string) error {
+// SetAlert raises or repeats the alert of source, and logs it when it is new; an empty text clears it.
+func (s *Store) SetAlert(ctx context.Context, source, text string) error {
 	if text == "" {
-		return translate("take back an alarm", s.q.ClearAlarm(ctx, source))
+		cleared, err := s.q.ClearAlert(ctx, source)
+		if cleared > 0 {
+			s.cfg.Log.InfoContext(ctx, "alert cleared", slog.String("source", source))
+		}
+		return translate("clear alert", err)
 	}
-	return translate("note an alarm", s.q.SetAlarm(ctx, source, storable(text)))
+	raised, err := s.q.RaiseAlert(ctx, source, storable(text))
+	if raised {
+		s.cfg.Log.ErrorContext(ctx, "alert raised: operator action required", slog.String("source", source), slog.String("alert", text))
+	}
+	return translate("raise alert", err)
 }
 
-// NoAlarm is nil if the reaper found nothing that a person has to look at.
-func (s *Store) NoAlarm(ctx context.Context) error {
-	texts, err := s.q.Alarms(ctx)
+// NoAlert is nil while no alert is raised.
+func (s *Store) NoAlert(ctx context.Context) error {
+	texts, err := s.q.Alerts(ctx)
 	if err != nil {
-		return translate("read alarms", err)
+		return translate("read alerts", err)
 	}
 	if len(texts) == 0 {
 		return nil

@@ -1,6 +1,9 @@
 package postgres_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,16 +32,20 @@ func TestOverdueAreThoseThatNobodySawGone(t *testing.T) {
 	require.InDelta(t, 2*time.Hour, oldest, float64(time.Minute))
 }
 
-func TestAlarmsStandUntilTheyAreTakenBack(t *testing.T) {
+func TestAlert_IsLoggedWhenRaisedAndCleared(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, postgres.Config{})
+	var log bytes.Buffer
+	w := newWorld(t, postgres.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx := t.Context()
-	require.NoError(t, w.store.NoAlarm(ctx))
-	require.NoError(t, w.store.SetAlarm(ctx, "unverified", "three are left"))
-	require.NoError(t, w.store.SetAlarm(ctx, "local h1", "most look orphaned"))
-	require.NoError(t, w.store.SetAlarm(ctx, "unverified", "four are left"))
-	require.ErrorContains(t, w.store.NoAlarm(ctx), "four are left; most look orphaned")
-	require.NoError(t, w.store.SetAlarm(ctx, "unverified", ""))
+	require.NoError(t, w.store.NoAlert(ctx))
+	require.NoError(t, w.store.SetAlert(ctx, "unverified", "three are left"))
+	require.NoError(t, w.store.SetAlert(ctx, "local h1", "most look orphaned"))
+	require.NoError(t, w.store.SetAlert(ctx, "unverified", "four are left"))
+	require.ErrorContains(t, w.store.NoAlert(ctx), "four are left; most look orphaned")
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"), "new alerts alone: %s", log.String())
+	require.NoError(t, w.store.SetAlert(ctx, "unverified", ""))
+	require.NoError(t, w.store.SetAlert(ctx, "unverified", ""))
+	require.Equal(t, 1, strings.Count(log.String(), `level=INFO msg="alert cleared" source=unverified`))
 	w.exec(`UPDATE alerts SET at = now() - interval '2 hours'`)
-	require.NoError(t, w.store.NoAlarm(ctx), "nobody says it again")
+	require.NoError(t, w.store.NoAlert(ctx), "nobody says it again")
 }

@@ -26,7 +26,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	}
 	_, err := s.pool.Exec(ctx, `CREATE TEMPORARY TABLE omoi_room ON COMMIT DROP AS SELECT repeat('x', 1000) AS text`)
 	if err == nil && s.disk.note(nil) {
-		s.cfg.Log.InfoContext(ctx, "disk of the database has room again")
+		s.cfg.Log.InfoContext(ctx, "alert cleared", slog.String("source", "database disk"))
 	}
 	return translate("write to the database", s.wrote(ctx, err))
 }
@@ -34,7 +34,8 @@ func (s *Store) Writable(ctx context.Context) error {
 // wrote looks whether a write found the disk full, and returns its error.
 func (s *Store) wrote(ctx context.Context, err error) error {
 	if sqlState(err) == diskFull && s.disk.note(translate("write to the database", err)) {
-		s.cfg.Log.ErrorContext(ctx, "disk of the database is full: nothing can be stored; free disk space there", slog.Any("error", err))
+		s.cfg.Log.ErrorContext(ctx, "alert raised: operator action required", slog.String("source", "database disk"),
+			slog.String("alert", "disk of the database is full. Next: free disk space"), slog.Any("error", err))
 	}
 	return err
 }

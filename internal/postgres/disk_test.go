@@ -30,7 +30,7 @@ func TestWritable_RemembersAFullDisk(t *testing.T) {
 	s.AgeDisk(time.Hour)
 	require.NoError(t, s.Writable(t.Context()))
 	require.False(t, s.PoolUse().DiskFull)
-	require.Contains(t, log.String(), "has room again")
+	require.Contains(t, log.String(), "alert cleared")
 }
 
 // The probe writes at most every 30 seconds.

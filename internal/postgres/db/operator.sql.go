@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-const alarms = `-- name: Alarms :many
+const alerts = `-- name: Alerts :many
 SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source
 `
 
-// One that was not said again is that of a machine that is gone.
-func (q *Queries) Alarms(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, alarms)
+// An alert that was not repeated for an hour belongs to a host that no longer runs.
+func (q *Queries) Alerts(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, alerts)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +74,16 @@ func (q *Queries) BeginVisit(ctx context.Context, arg BeginVisitParams) (AccessS
 	return i, err
 }
 
-const clearAlarm = `-- name: ClearAlarm :exec
+const clearAlert = `-- name: ClearAlert :execrows
 DELETE FROM alerts WHERE source = $1
 `
 
-func (q *Queries) ClearAlarm(ctx context.Context, source string) error {
-	_, err := q.db.Exec(ctx, clearAlarm, source)
-	return err
+func (q *Queries) ClearAlert(ctx context.Context, source string) (int64, error) {
+	result, err := q.db.Exec(ctx, clearAlert, source)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const dropLogParts = `-- name: DropLogParts :exec
@@ -266,6 +269,20 @@ func (q *Queries) OverdueSandboxes(ctx context.Context, age time.Duration) (Over
 	return i, err
 }
 
+const raiseAlert = `-- name: RaiseAlert :one
+INSERT INTO alerts (source, text) VALUES ($1, $2)
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
+RETURNING (xmax = 0)::boolean AS raised
+`
+
+// Reports whether the alert is new.
+func (q *Queries) RaiseAlert(ctx context.Context, source string, text string) (bool, error) {
+	row := q.db.QueryRow(ctx, raiseAlert, source, text)
+	var raised bool
+	err := row.Scan(&raised)
+	return raised, err
+}
+
 const receiptSandboxes = `-- name: ReceiptSandboxes :many
 SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
 FROM sandboxes s WHERE s.task_id = $1 ORDER BY s.attempt, s.created_at, s.id
@@ -337,16 +354,6 @@ func (q *Queries) ReceiptSandboxes(ctx context.Context, taskID *string) ([]Recei
 		return nil, err
 	}
 	return items, nil
-}
-
-const setAlarm = `-- name: SetAlarm :exec
-INSERT INTO alerts (source, text) VALUES ($1, $2)
-ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
-`
-
-func (q *Queries) SetAlarm(ctx context.Context, source string, text string) error {
-	_, err := q.db.Exec(ctx, setAlarm, source, text)
-	return err
 }
 
 const visitsOfTask = `-- name: VisitsOfTask :many

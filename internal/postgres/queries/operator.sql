@@ -65,15 +65,17 @@ SELECT count(*)::bigint AS overdue, coalesce(extract(epoch FROM now() - min(ende
 FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost'
     AND ended_at < now() - @age::interval;
 
--- name: SetAlarm :exec
+-- name: RaiseAlert :one
+-- Reports whether the alert is new.
 INSERT INTO alerts (source, text) VALUES (@source, @text)
-ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now();
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
+RETURNING (xmax = 0)::boolean AS raised;
 
--- name: ClearAlarm :exec
+-- name: ClearAlert :execrows
 DELETE FROM alerts WHERE source = @source;
 
--- name: Alarms :many
--- One that was not said again is that of a machine that is gone.
+-- name: Alerts :many
+-- An alert that was not repeated for an hour belongs to a host that no longer runs.
 SELECT text FROM alerts WHERE at > now() - interval '1 hour' ORDER BY since, source;
 
 -- name: LogEnd :one
