@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -39,6 +40,8 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := a.deps.Ledger.SandboxRunning(ctx, in.SandboxID, made); err != nil {
 		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
 	}
+	a.log.InfoContext(ctx, "sandbox created", slog.String("sandbox_id", p.row.ID), slog.String("task_id", p.row.TaskID),
+		slog.Int("attempt", p.row.Attempt), slog.String("provider", p.row.Provider))
 	return contract.SpawnedSandbox{
 		ProviderID: made.ProviderID, Adopted: made.Adopted, Isolation: made.Isolation, Pulled: a.pulled(p.row),
 	}, nil

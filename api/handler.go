@@ -81,15 +81,11 @@ func (a *API) finish(c *gin.Context, asked *request, started time.Time, cause an
 	a.logAccess(c, asked, started)
 }
 
-// logAccess writes one line a request. The hot routes of sandboxes are logged only if
-// they fail, or at level debug.
+// logAccess writes one line for each request.
 func (a *API) logAccess(c *gin.Context, asked *request, started time.Time) {
-	r, status, level := c.Request, c.Writer.Status(), slog.LevelInfo
-	if status == statusGone || status < http.StatusBadRequest && (r.Method == http.MethodGet || isIntake(r.URL.Path)) {
-		level = slog.LevelDebug
-	}
-	a.log.LogAttrs(r.Context(), level, "request", slog.String("request_id", asked.id),
-		slog.String("method", r.Method), slog.String("path", token.HideIn(r.URL.Path)), slog.Int("status", status),
+	r := c.Request
+	a.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("request_id", asked.id),
+		slog.String("method", r.Method), slog.String("path", token.HideIn(r.URL.Path)), slog.Int("status", c.Writer.Status()),
 		slog.Int("bytes", max(c.Writer.Size(), 0)), slog.Duration("took", time.Since(started)))
 }
 

@@ -69,10 +69,10 @@ func (c *core) guarded(ctx context.Context) error {
 		return err
 	}
 	if !c.cfg.Orchestrator.Enabled {
-		c.log.WarnContext(ctx, "paused: new tasks are accepted and wait, running ones go on", slog.String("setting", "orchestrator.enabled"))
+		c.log.WarnContext(ctx, "admission paused by orchestrator.enabled")
 	}
 	if c.cfg.API.AuthDisabled {
-		c.log.WarnContext(ctx, "the api asks for no login; it serves this machine only")
+		c.log.InfoContext(ctx, "authentication disabled, serving loopback only")
 		return nil
 	}
 	keys, err := c.store.CountKeys(ctx)
@@ -204,7 +204,7 @@ func (c *core) attend(ctx context.Context) error {
 		}
 		err = errors.Join(err, c.store.CheckCooldowns(ctx))
 		if err != nil && !failed && ctx.Err() == nil { // an outage is told once
-			c.log.WarnContext(ctx, "cannot look for tasks whose time or budget has run out; looking on", slog.Any("error", err))
+			c.log.WarnContext(ctx, "enforce budgets and cooldowns failed", slog.Any("error", err))
 		}
 		failed = err != nil
 	}

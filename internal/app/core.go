@@ -23,6 +23,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/live"
 	"github.com/omoi-dev/omoi/internal/metrics"
 	"github.com/omoi-dev/omoi/internal/postgres"
+	"github.com/omoi-dev/omoi/internal/redact"
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
 	"github.com/omoi-dev/omoi/internal/sandboxwatch"
 	"github.com/omoi-dev/omoi/internal/scm"
@@ -54,11 +55,26 @@ func (o Options) log(cfg *config.Loaded) *slog.Logger {
 	}
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(cfg.Log.Level)) // config has checked it
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: logAttr(cfg.Secrets())}
 	if cfg.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(o.Stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(o.Stderr, options))
+}
+
+// logAttr returns the form of attributes in the log: texts and errors without secrets, durations with a unit.
+func logAttr(secrets []string) func([]string, slog.Attr) slog.Attr {
+	return func(_ []string, attr slog.Attr) slog.Attr {
+		switch value := attr.Value.Any().(type) {
+		case string:
+			attr.Value = slog.StringValue(redact.Scrub(value, secrets))
+		case error:
+			attr.Value = slog.StringValue(redact.Scrub(value.Error(), secrets))
+		case time.Duration:
+			attr.Value = slog.StringValue(value.String())
+		}
+		return attr
+	}
 }
 
 func (o Options) ready(info devstack.Info) {
@@ -189,7 +205,7 @@ func (c *core) openBus(context.Context) error {
 type redisLog struct{ log *slog.Logger }
 
 func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
-	l.log.DebugContext(ctx, "redis says", slog.String("text", fmt.Sprintf(format, v...)))
+	l.log.DebugContext(ctx, "redis client message", slog.String("text", fmt.Sprintf(format, v...)))
 }
 
 func (c *core) close() error {

@@ -135,7 +135,7 @@ func (d *dev) use(info devstack.Info) {
 }
 
 func (d *dev) run(ctx context.Context) (err error) {
-	d.say("bringing the database's schema up to date")
+	d.say("migrating the database schema")
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
@@ -153,9 +153,8 @@ func (d *dev) run(ctx context.Context) (err error) {
 		}
 	}
 	if open, err := c.store.OpenTasks(ctx, 0); err == nil && len(open) > 0 {
-		d.say("taking up " + tasksOpen(len(open)) + " of the last time")
+		d.say("continuing " + tasksOpen(len(open)))
 	}
-	d.say(retentionWords(retentionRules(d.cfg)))
 	d.say("starting API and worker")
 	c.inlet = newInlet()
 	w, err := c.newWorker()

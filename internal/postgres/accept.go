@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,6 +34,9 @@ func (s *Store) AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, 
 	made, err := txResult(ctx, s, func(q *db.Queries) (task.Accepted, error) { return acceptTask(ctx, q, d) })
 	if errors.Is(err, errKeyTaken) {
 		return s.repeated(ctx, d)
+	}
+	if err == nil {
+		s.cfg.Log.InfoContext(ctx, "task created", slog.String("task_id", made.TaskID))
 	}
 	return made, translate("accept a task", err)
 }

@@ -151,7 +151,7 @@ func (s *Store) writeOff(ctx context.Context, taskID string, off writeOff) error
 		return err
 	})
 	if err == nil && ended {
-		s.cfg.Counter.TaskEnded(task.StatusFailed, off.class)
+		s.cfg.taskEnded(ctx, taskID, task.StatusFailed, off.class)
 	}
 	return translate("write off task "+taskID, err)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -87,6 +88,9 @@ func (s *Store) RecordSandboxState(ctx context.Context, in contract.RecordSandbo
 	}
 	if err := oneRow(step(ctx, in.SandboxID)); err != nil {
 		return translate("settle sandbox "+in.SandboxID+" as "+in.Event, err)
+	}
+	if in.Event == "verified" {
+		s.cfg.Log.InfoContext(ctx, "sandbox deleted", slog.String("sandbox_id", in.SandboxID))
 	}
 	return translate("count what was used in sandbox "+in.SandboxID, meter(ctx, s.q, []string{in.SandboxID}, nil)) // its agent may have spoken after its attempt
 }

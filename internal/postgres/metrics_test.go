@@ -1,7 +1,10 @@
 package postgres_test
 
 import (
+	"bytes"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,10 +32,11 @@ func (c *counts) taken() []string {
 	return said
 }
 
-func TestEndsAreCountedOnce(t *testing.T) {
+func TestEndsAreCountedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	c := &counts{}
-	w := newWorld(t, postgres.Config{Counter: c})
+	var log bytes.Buffer
+	w := newWorld(t, postgres.Config{Counter: c, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	a := w.task(w.project(5), "")
 	live := w.running(a)
 	require.Equal(t, live.SandboxID, w.begin(a, 1).SandboxID, "a repeat is the same attempt")
@@ -56,6 +60,12 @@ func TestEndsAreCountedOnce(t *testing.T) {
 	require.NoError(t, w.store.Abandon(t.Context(), b.id, "terminated"))
 	require.NoError(t, w.store.Abandon(t.Context(), b.id, "terminated"))
 	require.Equal(t, []string{"task failed terminated"}, c.taken())
+	for _, line := range []string{
+		`msg="task finished" task_id=` + a.id + ` status=failed failure_class=publish`,
+		`msg="task finished" task_id=` + b.id + ` status=failed failure_class=terminated`,
+	} {
+		require.Equal(t, 1, strings.Count(log.String(), line+"\n"), "%s\n%s", line, log.String())
+	}
 }
 
 func TestStateCountsWhatIsOpen(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/omoi-dev/omoi/internal/contract"
@@ -69,19 +70,37 @@ func (s *Store) project(ctx context.Context, p contract.Projection, runID, conqu
 		return w.project(ctx)
 	})
 	if err == nil && w.wrote {
-		w.count(s.cfg.Counter)
+		w.report(ctx)
 	}
 	return out, err
 }
 
-// count tells of ends, once each: what repeats a projection has not written.
-func (w *projecting) count(counter Counter) {
+// report counts and logs the end of a task and of an attempt, once each: a repeated projection has written nothing.
+func (w *projecting) report(ctx context.Context) {
 	if w.p.Status.Final() && !task.Status(w.row.Status).Final() {
-		counter.TaskEnded(w.p.Status, task.FailureClass(w.failureClass()))
+		w.cfg.taskEnded(ctx, w.p.TaskID, w.p.Status, task.FailureClass(w.failureClass()))
 	}
-	if w.p.Ended != nil {
-		counter.AttemptEnded(w.p.Ended.Outcome, w.p.Ended.Class)
+	if end := w.p.Ended; end != nil {
+		w.cfg.Counter.AttemptEnded(end.Outcome, end.Class)
+		if !w.p.Status.Final() {
+			w.cfg.Log.InfoContext(ctx, "attempt finished", slog.String("task_id", w.p.TaskID), slog.Int("attempt", end.Number),
+				slog.String("outcome", end.Outcome), classAttr(end.Class))
+		}
 	}
+}
+
+// taskEnded counts and logs the end of a task.
+func (c Config) taskEnded(ctx context.Context, id string, status task.Status, class task.FailureClass) {
+	c.Counter.TaskEnded(status, class)
+	c.Log.InfoContext(ctx, "task finished", slog.String("task_id", id), slog.String("status", string(status)), classAttr(class))
+}
+
+// classAttr is empty, so that the log leaves it out, where nothing failed.
+func classAttr(class task.FailureClass) (attr slog.Attr) {
+	if class != "" {
+		attr = slog.String("failure_class", string(class))
+	}
+	return attr
 }
 
 func (w *projecting) project(ctx context.Context) (contract.Projected, error) {

@@ -63,14 +63,20 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	return New(cfg, sdk, logger), nil
 }
 
-// quiet keeps the SDK's own chatter to what an operator must see.
+// quiet logs at level debug what the SDK logs at level info.
 type quiet struct{ log.Logger }
 
-// Debug implements [log.Logger].
-func (quiet) Debug(string, ...any) {}
-
 // Info implements [log.Logger].
-func (quiet) Info(string, ...any) {}
+func (q quiet) Info(message string, keyvals ...any) { q.Debug(message, keyvals...) }
+
+// Error implements [log.Logger]. The activities log their own failures, which Temporal retries.
+func (q quiet) Error(message string, keyvals ...any) {
+	if message == "Activity error." {
+		q.Debug(message, keyvals...)
+		return
+	}
+	q.Logger.Error(message, keyvals...)
+}
 
 // New makes a client on a connection that exists; [Client.Close] closes it.
 func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
