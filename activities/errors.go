@@ -224,7 +224,7 @@ func (a *Activities) keep(ctx context.Context, taskID, text string) string {
 	defer cancel()
 	id, err := a.deps.Texts.SaveText(ctx, taskID, "error", cutRunes(text, maxErrorRunes))
 	if err != nil {
-		a.log.WarnContext(ctx, "error text not stored", slog.String("task_id", taskID), slog.String("error", err.Error()))
+		a.log.WarnContext(ctx, "store error text failed", slog.String("task_id", taskID), slog.String("error", err.Error()))
 		return ""
 	}
 	return id
@@ -281,7 +281,7 @@ func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	if err := a.deps.Texts.NoteTrouble(ctx, taskID, reason); err != nil { // people see less, no more
-		a.log.WarnContext(ctx, "trouble not noted", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record retry reason failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

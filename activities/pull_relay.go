@@ -51,7 +51,7 @@ func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (
 func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 	err := a.deps.Runs.SignalCheck(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
 	if err != nil && task.CodeOf(err) != task.CodeGone {
-		a.log.WarnContext(ctx, "end of a sandbox not told", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "signal end of sandbox failed", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
@@ -244,9 +244,9 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	if err == nil {
 		return
 	}
-	a.log.WarnContext(ctx, "an agent could not send all that it said", slog.String("sandbox_id", p.row.ID), slog.Int64("events", unsent), slog.String("error", a.brief(err.Error())))
+	a.log.WarnContext(ctx, "flush spool failed", slog.String("sandbox_id", p.row.ID), slog.Int64("unsent_events", unsent), slog.String("error", a.brief(err.Error())))
 	if err := a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: p.row.ID, Event: settleUnsent}); err != nil {
-		a.log.WarnContext(ctx, "not written that a spool is lost", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record unsent events failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

@@ -50,7 +50,7 @@ func (a *Activities) SaveTaskState(ctx context.Context, in contract.Projection) 
 // tryCleanAfter hands over what a task has left. What it cannot the reaper does later.
 func (a *Activities) tryCleanAfter(ctx context.Context, taskID string) {
 	if err := a.cleanAfter(ctx, taskID); err != nil {
-		a.log.WarnContext(ctx, "sandboxes of earlier attempts not handed over", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "start cleanup of earlier attempts failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

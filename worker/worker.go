@@ -136,11 +136,11 @@ func (w *Worker) schedule(ctx context.Context) {
 		return
 	}
 	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {
-		w.deps.Log.WarnContext(ctx, "reaper not woken", slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "resume reaper schedule failed", slog.String("error", err.Error()))
 	}
 	for wait.For(ctx, w.cfg.Restore) == nil {
 		if err := w.deps.Schedules.RestoreSchedules(ctx); err != nil {
-			w.deps.Log.WarnContext(ctx, "schedules not looked at, tried again", slog.String("error", err.Error()))
+			w.deps.Log.WarnContext(ctx, "update schedules failed, retrying", slog.String("error", err.Error()))
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (w *Worker) insist(ctx context.Context, step string, passes func(error) boo
 		if err == nil || !passes(err) {
 			return err
 		}
-		w.deps.Log.WarnContext(ctx, "step failed, tried again", slog.String("step", step), slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "start worker failed, retrying", slog.String("step", step), slog.String("error", err.Error()))
 		if wait.For(ctx, pause) != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (w *Worker) seen(ctx context.Context) {
 	defer cancel()
 	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Agents, w.cfg.Capacity)
 	if err != nil && ctx.Err() == nil {
-		w.deps.Log.WarnContext(ctx, "host not reported", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "report host heartbeat failed", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
 	}
 	if w.back = w.back || back; w.back { // the reaper may rest: lost sandboxes do not keep it awake
 		w.back = w.deps.Schedules.WakeReaper(within) != nil

@@ -186,7 +186,7 @@ func (c *cleanup) notifyTask(ctx workflow.Context) {
 	signal := workflow.SignalExternalWorkflow(ctx, c.notify, "", contract.SignalSandboxDeleted, contract.SandboxDeletedSignal{SandboxID: c.ref.SandboxID})
 	c.notify = ""
 	if err := signal.Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Info("signal sandbox deleted failed", "sandbox_id", c.ref.SandboxID, "error", err)
+		workflow.GetLogger(ctx).Debug("signal sandbox deleted failed", "sandbox_id", c.ref.SandboxID, "error", err)
 	}
 }
 

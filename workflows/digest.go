@@ -40,7 +40,7 @@ func (r *taskRun) loadEvents(ctx workflow.Context) {
 	var d contract.Digest
 	in := contract.LoadEventsInput{SandboxID: sandboxID, After: r.watch.Seen}
 	if err := (call{name: contract.LoadEvents, summary: "read missed events"}).get(ctx, in, &d); err != nil {
-		workflow.GetLogger(ctx).Warn("events not read", "sandbox_id", sandboxID, "error", err)
+		workflow.GetLogger(ctx).Warn("load events failed", "sandbox_id", sandboxID, "error", err)
 		return
 	}
 	if r.attempt == nil || r.attempt.SandboxID != sandboxID || d.To <= r.watch.Seen {

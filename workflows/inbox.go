@@ -124,7 +124,7 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 	var taken contract.LoadedCommand
 	in := contract.LoadCommandInput{TaskID: r.id, Command: cmd, Ordinal: int64(b.signals)}
 	if err := (call{name: contract.LoadCommand, summary: cmd.Kind}).get(ctx, in, &taken); err != nil {
-		workflow.GetLogger(ctx).Warn("command dropped", "kind", cmd.Kind, "error", err)
+		workflow.GetLogger(ctx).Warn("load command failed", "kind", cmd.Kind, "error", err)
 		return
 	}
 	if !taken.Settled {

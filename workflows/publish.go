@@ -51,7 +51,7 @@ func (r *taskRun) pushWork(ctx workflow.Context) (stage, error) {
 func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 	if !r.loaded.HasRepo || r.attempt.Validates {
 		if err := r.step(ctx, r.sandboxCall(contract.StopAgent), r.ref(), nil); err != nil {
-			workflow.GetLogger(ctx).Info("stop agent failed", "error", err)
+			workflow.GetLogger(ctx).Debug("stop agent failed", "error", err)
 		}
 		return stay, nil
 	}

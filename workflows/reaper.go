@@ -23,7 +23,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	for _, o := range orphans {
 		c := call{name: contract.StartCleanup, summary: o.SandboxID}
 		if err := c.get(ctx, o.CleanupInput, nil); err != nil {
-			workflow.GetLogger(ctx).Error("cleanup not started", "sandbox_id", o.SandboxID, "error", err)
+			workflow.GetLogger(ctx).Warn("start cleanup failed", "sandbox_id", o.SandboxID, "error", err)
 		}
 	}
 	if err := (call{name: contract.AdmitTasks}).get(ctx, nil, nil); err != nil {
@@ -55,7 +55,7 @@ func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contrac
 	for _, f := range pending {
 		var found contract.Orphans
 		if err := f.Get(ctx, &found); err != nil {
-			workflow.GetLogger(ctx).Warn("not looked for orphans", "error", err)
+			workflow.GetLogger(ctx).Warn("find orphans failed", "error", err)
 			continue
 		}
 		report.Alive += found.Alive

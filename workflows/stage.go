@@ -116,7 +116,7 @@ func (r *taskRun) step(ctx workflow.Context, c call, in, out any) error {
 
 // failed judges the error of a step and returns the stage that it leads to.
 func (r *taskRun) failed(ctx workflow.Context, err error) stage {
-	workflow.GetLogger(ctx).Info("step failed", "error", err)
+	workflow.GetLogger(ctx).Debug("step failed", "error", err)
 	details := detailsOf(err)
 	return stageAfter(r.decide(fact{
 		Fact:   task.Fact{Kind: task.FactStepFailed, Class: classOf(err)},

@@ -140,13 +140,13 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 	defer stop()
 	log := slog.New(slog.NewTextHandler(errs, nil))
 	if err := proc.Adopt(); err != nil {
-		log.Warn("orphans of commands may escape", slog.Any("error", err))
+		log.Warn("become subreaper failed", slog.Any("error", err))
 	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
 		Runtimes: runtimes(), Procs: &proc.Runner{}, Log: log, Version: version(), Output: errs,
 	})
 	if err != nil {
-		log.Error("the agent cannot run", slog.Any("error", err))
+		log.Error("run agent failed", slog.Any("error", err))
 	}
 	return code
 }

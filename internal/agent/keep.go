@@ -45,7 +45,7 @@ func (s *session) keepTranscript(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(keepWait, s.cfg.Grace/4))
 	defer cancel()
 	if err := s.keep.Finish(ctx); err != nil {
-		s.deps.Log.WarnContext(ctx, "the end of the transcript was not sent", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "send end of transcript failed", slog.Any("error", err))
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *session) keepTranscript(ctx context.Context) {
 func (e Env) Recall(path string, see func(line []byte)) {
 	if _, err := os.Stat(path); e.Resume != nil && errors.Is(err, os.ErrNotExist) {
 		if err := transcript.Recall(e.Resume.Path, path, see); err != nil {
-			e.Log.Warn("earlier transcript not taken over", slog.Any("error", err))
+			e.Log.Warn("restore earlier transcript failed", slog.Any("error", err))
 		}
 	}
 	e.Keep(path, e.SessionID)

@@ -238,7 +238,7 @@ func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 	}
 	shadow, err := openShadow(ctx, s.cfg, made && s.cfg.Setup == "")
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "changes of commands will not be seen", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "track file changes failed", slog.Any("error", err))
 		return nil, ctx.Err()
 	}
 	return shadow, nil

@@ -46,10 +46,10 @@ func (c *core) showCredentials(ctx context.Context) {
 	found, err := c.credentials.Health(ctx)
 	switch {
 	case err != nil:
-		c.log.WarnContext(ctx, "it is not known whether this process can read the credentials of users", slog.Any("error", err))
+		c.log.WarnContext(ctx, "check stored credentials failed", slog.Any("error", err))
 	case found.Unreadable > 0:
-		c.log.WarnContext(ctx, "this process cannot read all credentials of users: "+otherKeys,
-			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.Any("of_keys", found.Keys), slog.String("own_key", found.KeyID))
+		c.log.WarnContext(ctx, "decrypt stored credentials failed",
+			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.Any("sealed_by", found.Keys), slog.String("key_id", found.KeyID), slog.String("next", otherKeys))
 	}
 }
 

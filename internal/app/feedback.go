@@ -32,7 +32,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 	for ctx.Err() == nil {
 		step, err := c.store.SettleFeedback(ctx, how)
 		if err != nil && ctx.Err() == nil {
-			c.log.ErrorContext(ctx, "feedback not settled", slog.String("error", err.Error()))
+			c.log.WarnContext(ctx, "process feedback failed", slog.String("error", err.Error()))
 		}
 		c.toldFeedback(ctx, step)
 		_ = wait.For(ctx, pollInterval(c.cfg)) // fails when ctx ends
@@ -43,14 +43,14 @@ func (c *core) tellFeedback(ctx context.Context) error {
 // toldFeedback wakes who waits for what a step did.
 func (c *core) toldFeedback(ctx context.Context, step feedback.Step) {
 	for _, id := range step.Sandboxes {
-		c.log.InfoContext(ctx, "an agent is told of feedback", slog.String("sandbox_id", id))
+		c.log.InfoContext(ctx, "feedback sent to agent", slog.String("sandbox_id", id))
 		c.bus.Wake(live.Messages(id))
 	}
 	for _, id := range step.Started {
-		c.log.InfoContext(ctx, "feedback started a task", slog.String("task_id", id))
+		c.log.InfoContext(ctx, "task created from feedback", slog.String("task_id", id))
 		c.bus.Wake(live.Relay)
 	}
 	for _, id := range step.Dropped {
-		c.log.InfoContext(ctx, "feedback was dropped", slog.String("task_id", id))
+		c.log.InfoContext(ctx, "feedback dropped", slog.String("task_id", id))
 	}
 }

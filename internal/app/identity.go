@@ -62,7 +62,7 @@ type keyStore interface {
 func (c *core) agree(ctx context.Context) error {
 	lost, err := agreeOn(ctx, c.store, c.ring, !c.cfg.Given("database.url"))
 	if lost {
-		c.log.WarnContext(ctx, "the key of sandbox tokens is a new one: sandboxes that were made before cannot report any more")
+		c.log.WarnContext(ctx, "sandbox token key replaced, running sandboxes can no longer report")
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (c *core) closeObservers() {
 		err = errors.Join(err, c.metrics.Close(ctx))
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "observers not closed", slog.String("error", err.Error()))
+		c.log.WarnContext(ctx, "flush metrics and traces failed", slog.String("error", err.Error()))
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *core) metricsServices(ctx context.Context) ([]service, error) {
 	if err != nil {
 		return nil, task.Errorf(task.CodeConflict, "metrics cannot be shown on %s; choose another metrics.address", address).WithCause(err)
 	}
-	c.log.InfoContext(ctx, "metrics are shown", slog.String("address", listener.Addr().String()))
+	c.log.InfoContext(ctx, "metrics server started", slog.String("address", listener.Addr().String()))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", c.metrics.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute}

@@ -60,7 +60,7 @@ func (c *core) runnableAgents() []string {
 		if err == nil {
 			agents = append(agents, r.agent)
 		} else if path != "" {
-			c.log.Warn("agent program not offered", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))
+			c.log.Warn("agent program not usable", slog.String("agent", r.agent), slog.Any("error", err), slog.String("next", "omoi doctor"))
 		}
 	}
 	return agents

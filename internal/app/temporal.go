@@ -74,7 +74,7 @@ func (c *core) claim(ctx context.Context) error {
 			return err
 		}
 		if !said {
-			c.log.WarnContext(ctx, "waiting for temporal", slog.String("address", c.cfg.Temporal.Address), slog.String("error", err.Error()))
+			c.log.WarnContext(ctx, "connect to temporal failed, retrying", slog.String("address", c.cfg.Temporal.Address), slog.String("error", err.Error()))
 			said = true
 		}
 		if err := wait.For(ctx, time.Second); err != nil {

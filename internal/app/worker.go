@@ -52,12 +52,12 @@ func (c *core) settleCallback(ctx context.Context) {
 		return
 	}
 	c.cfg.API.CallbackURL = apiURL(c.cfg)
-	address := slog.String("url", c.cfg.API.CallbackURL)
+	address := slog.String("callback_url", c.cfg.API.CallbackURL)
 	if c.cfg.Sandbox.Network == "none" || isReady(ctx, c.cfg.API.CallbackURL) { // without network there is a socket
-		c.log.InfoContext(ctx, "agents are told the default address of the api", address)
+		c.log.DebugContext(ctx, "default callback url used", address)
 		return
 	}
-	c.log.WarnContext(ctx, "agents are told the default address of the api, where none answers now; set CALLBACK_URL if it runs on another machine", address)
+	c.log.WarnContext(ctx, "default callback url does not answer", address, slog.String("next", "if the API runs on another machine, set CALLBACK_URL"))
 }
 
 // runWorker forgets what a start-up complains about that was cut short by a stop.
@@ -70,7 +70,7 @@ func (c *core) runWorker(ctx context.Context, w *worker.Worker) error {
 	stop()
 	watcher.Wait()
 	if err != nil && ctx.Err() != nil {
-		c.log.DebugContext(ctx, "worker stopped early", slog.String("error", err.Error()))
+		c.log.DebugContext(ctx, "start worker interrupted", slog.String("error", err.Error()))
 		err = nil
 	}
 	return err

@@ -36,12 +36,12 @@ func (p part) attend(life context.Context, c *child) (reason string) {
 		case <-tick.C:
 		}
 		if err := boundLog(c.log, p.cfg.LogLimit); err != nil {
-			p.cfg.Log.WarnContext(life, "bound log failed", slog.String("part", p.name), slog.String("error", err.Error()))
+			p.cfg.Log.WarnContext(life, "rotate log failed", slog.String("component", p.name), slog.String("error", err.Error()))
 		}
 		if silent = p.silence(life, silent); silent >= p.cfg.Wedged {
-			p.cfg.Log.ErrorContext(life, "part does not answer and is stopped", slog.String("part", p.name), slog.Duration("silent", silent))
+			p.cfg.Log.WarnContext(life, "component not responding, restarting", slog.String("component", p.name), slog.Duration("silent_for", silent))
 			if err := c.stop(life, askLimit); err != nil {
-				p.cfg.Log.ErrorContext(life, "stop part failed", slog.String("part", p.name), slog.String("error", err.Error()))
+				p.cfg.Log.ErrorContext(life, "stop component failed", slog.String("component", p.name), slog.String("error", err.Error()))
 			}
 			return "omoi stopped the part: no answer for " + silent.Round(time.Second).String()
 		}
@@ -60,11 +60,11 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 		return 0
 	}
 	if refused(err) {
-		p.cfg.Log.WarnContext(life, "part answers with an error", slog.String("part", p.name), slog.String("error", err.Error()))
+		p.cfg.Log.WarnContext(life, "component health check failed", slog.String("component", p.name), slog.String("error", err.Error()))
 		return 0
 	}
 	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk as it answers a lock
-		p.cfg.Log.WarnContext(life, "part does not answer: its disk refuses writes", slog.String("part", p.name), slog.String("error", fault.Error()))
+		p.cfg.Log.WarnContext(life, "component not responding, disk not writable", slog.String("component", p.name), slog.String("error", fault.Error()))
 		return 0
 	}
 	return before + attendPeriod + min(time.Since(began), askLimit)

@@ -49,10 +49,10 @@ func requireRestart(t *testing.T, python, script string) {
 	go func() {
 		defer func() { _, _ = io.Copy(io.Discard, said) }()
 		for lines := bufio.NewScanner(said); lines.Scan(); {
-			if strings.Contains(lines.Text(), "part does not answer and is stopped") {
+			if strings.Contains(lines.Text(), "component not responding, restarting") {
 				close(stopped)
 			}
-			if strings.Contains(lines.Text(), "part ended and is restarted") {
+			if strings.Contains(lines.Text(), "component exited, restarting") {
 				reason <- lines.Text()
 				return
 			}

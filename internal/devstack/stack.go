@@ -312,7 +312,7 @@ func (s *Stack) watch(life context.Context, p part, c *child) {
 		if life.Err() != nil {
 			return
 		}
-		p.cfg.Log.ErrorContext(life, "part ended and is restarted", slog.String("part", p.name), slog.String("reason", reason))
+		p.cfg.Log.WarnContext(life, "component exited, restarting", slog.String("component", p.name), slog.String("reason", reason))
 		next := p.again(life)
 		if next == nil {
 			return
@@ -331,7 +331,7 @@ func (p part) again(life context.Context) *child {
 		if err == nil {
 			return c
 		}
-		p.cfg.Log.ErrorContext(life, "a part does not start", slog.String("part", p.name), slog.String("error", err.Error()))
+		p.cfg.Log.ErrorContext(life, "start component failed, retrying", slog.String("component", p.name), slog.String("error", err.Error()))
 		if wait.For(life, time.Second) != nil {
 			return nil
 		}

@@ -98,7 +98,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) every(ctx context.Context, doing string, step func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.ErrorContext(ctx, "diagnosis step failed", slog.String("step", doing), slog.String("error", err.Error()))
+			s.deps.Log.WarnContext(ctx, "diagnosis step failed", slog.String("step", doing), slog.String("error", err.Error()))
 		}
 		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}
@@ -182,8 +182,8 @@ func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []exp
 	saved, err := s.deps.Store.SaveDiagnoses(ctx, l, all)
 	for _, d := range all {
 		if slices.Contains(saved, d.ID) {
-			s.deps.Log.InfoContext(ctx, "diagnosis", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
-				slog.String("kind", d.Kind), slog.String("class", string(d.FailureClass)), slog.String("source", d.Source))
+			s.deps.Log.InfoContext(ctx, "failure diagnosed", slog.String("diagnosis_id", d.ID), slog.String("task_id", d.TaskID),
+				slog.String("kind", d.Kind), slog.String("failure_class", string(d.FailureClass)), slog.String("source", d.Source))
 		}
 	}
 	return err

@@ -78,7 +78,7 @@ func (s *Service) Send(ctx context.Context) error {
 		state, said := explain.DeliveryDelivered, ""
 		if problem != nil {
 			state, said = explain.DeliveryPending, problem.Error()
-			s.deps.Log.WarnContext(ctx, "webhook not taken", slog.String("delivery_id", d.ID), slog.Int("tries", d.Tries), slog.String("error", said))
+			s.deps.Log.WarnContext(ctx, "send webhook failed", slog.String("delivery_id", d.ID), slog.Int("attempts", d.Tries), slog.String("error", said))
 			if d.Age > DeliveryWindow {
 				state = explain.DeliveryFailed
 			}

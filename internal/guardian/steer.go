@@ -47,7 +47,7 @@ func (g *Guardian) carryOut(ctx context.Context, s contract.Range) (acted int, e
 		if err != nil {
 			return acted, fmt.Errorf("carry out intervention %s: %w", iv.ID, err)
 		}
-		g.log.InfoContext(ctx, "intervention", slog.String("intervention_id", done.ID), slog.String("task_id", done.TaskID),
+		g.log.InfoContext(ctx, "intervention executed", slog.String("intervention_id", done.ID), slog.String("task_id", done.TaskID),
 			slog.String("level", string(done.Level)), slog.String("state", done.State))
 		if done.State == InterventionSent {
 			acted++

@@ -105,7 +105,7 @@ func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "wake-ups lost", slog.Int("topics", len(topics)), slog.Any("error", err))
+		r.log.WarnContext(ctx, "publish notifications failed", slog.Int("topics", len(topics)), slog.Any("error", err))
 	}
 }
 
@@ -114,7 +114,7 @@ func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
 func (r *Redis) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.receive(ctx); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "live bus interrupted", slog.Any("error", err))
+			r.log.WarnContext(ctx, "redis subscription failed, retrying", slog.Any("error", err))
 			r.WakeAll() // since when is not known
 		}
 		select {

@@ -46,7 +46,7 @@ func (m *Metrics) openSDK() error {
 	m.provider = metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(seconds))
 	m.sdk = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter: m.provider.Meter("temporal-sdk-go"), UseMonotonicCounters: true,
-		OnError: func(err error) { m.log.Warn("metric of the temporal sdk not made", slog.String("error", err.Error())) },
+		OnError: func(err error) { m.log.Warn("register temporal sdk metric failed", slog.String("error", err.Error())) },
 	})
 	return nil
 }

@@ -70,7 +70,7 @@ func (c *stateCollector) state() (postgres.State, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest) // a scrape gives collectors no context
 	defer cancel()
 	if c.last, c.err = c.read(ctx); c.err != nil {
-		c.log.WarnContext(ctx, "state for metrics not read", slog.String("error", c.err.Error()))
+		c.log.WarnContext(ctx, "collect metrics failed", slog.String("error", c.err.Error()))
 	}
 	c.at = time.Now()
 	return c.last, c.err

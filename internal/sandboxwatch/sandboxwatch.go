@@ -89,7 +89,7 @@ func (w *Watcher) keepDisks(ctx context.Context, keeper sandbox.DiskKeeper) {
 	for wait.For(ctx, time.Second) == nil {
 		err := w.keepOnce(ctx, keeper, &installation)
 		if err != nil && !failed && ctx.Err() == nil {
-			w.log.WarnContext(ctx, "measure disks of sandboxes failed; retrying", slog.String("error", err.Error()))
+			w.log.WarnContext(ctx, "measure sandbox disks failed, retrying", slog.String("error", err.Error()))
 		}
 		failed = err != nil
 	}
@@ -238,8 +238,8 @@ func (w *watch) over(ctx context.Context, labels sandbox.Labels) bool {
 
 func (w *watch) tell(ctx context.Context, box Box) {
 	id := slog.String("sandbox_id", box.Labels.SandboxID)
-	w.log.DebugContext(ctx, "sandbox or agent has ended; its task is told to check", id)
+	w.log.DebugContext(ctx, "end of agent detected", id)
 	if err := w.cfg.Tell(ctx, box.TaskID, box.Labels.SandboxID); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeGone {
-		w.log.WarnContext(ctx, "tell the end of a sandbox failed", id, slog.String("error", err.Error()))
+		w.log.WarnContext(ctx, "signal end of sandbox failed", id, slog.String("error", err.Error()))
 	}
 }

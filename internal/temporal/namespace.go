@@ -33,8 +33,8 @@ func (c *Client) EnsureSearchAttributes(ctx context.Context) bool {
 	defer cancel()
 	err := c.registerAttributes(ctx)
 	if err != nil {
-		c.log.WarnContext(ctx, "search attributes not registered, tasks carry none",
-			slog.Any("error", err), slog.String("command", c.attributeCommand()))
+		c.log.WarnContext(ctx, "register search attributes failed",
+			slog.Any("error", err), slog.String("next", c.attributeCommand()))
 	}
 	c.attributes.Store(err == nil)
 	return err == nil
@@ -114,7 +114,7 @@ func (c *Client) markNamespace(ctx context.Context, installation string) error {
 	var denied *serviceerror.PermissionDenied
 	var missing *serviceerror.Unimplemented
 	if errors.As(err, &denied) || errors.As(err, &missing) {
-		c.log.WarnContext(ctx, "namespace not marked, make sure that it is of this installation only", slog.Any("error", err))
+		c.log.WarnContext(ctx, "mark namespace failed, use it for one installation only", slog.Any("error", err))
 		return nil
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry boo
 	in.SearchAttributes = c.attributes.Load()
 	err := c.startTask(ctx, in, retry)
 	if in.SearchAttributes && aboutAttributes(err) {
-		c.log.WarnContext(ctx, "search attributes refused, task started without", slog.Any("error", err))
+		c.log.WarnContext(ctx, "set search attributes failed, task started without them", slog.Any("error", err))
 		in.SearchAttributes = false
 		err = c.startTask(ctx, in, retry)
 	}

@@ -85,5 +85,5 @@ func TestACollectorThatRefusesIsNoError(t *testing.T) {
 	_, span := on.Provider().Tracer("test").Start(t.Context(), "a step")
 	span.End()
 	require.NoError(t, on.Close(t.Context()))
-	require.Contains(t, log.String(), "traces not sent")
+	require.Contains(t, log.String(), "send traces failed")
 }

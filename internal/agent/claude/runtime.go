@@ -42,7 +42,7 @@ func (Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 	if unknown != nil {
 		t.forgotten(unknown)
 	}
-	env.Log.InfoContext(ctx, "claude code", slog.String("path", path), slog.String("version", version))
+	env.Log.InfoContext(ctx, "claude code found", slog.String("path", path), slog.String("version", version))
 	t.rec = newRecorder(ctx, env, place)
 	res, err := t.Run(ctx)
 	t.halt()

@@ -129,7 +129,7 @@ func (t *talk) say(text string, of inbox.Message) {
 		t.rec.asked.Store(id, of.ID)
 	}
 	if err := t.prog.say(id, text); err != nil {
-		t.Env.Log.Warn("the agent cannot be told", slog.Any("error", err))
+		t.Env.Log.Warn("write message to agent failed", slog.Any("error", err))
 	}
 }
 

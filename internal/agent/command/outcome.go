@@ -22,7 +22,7 @@ func (r *run) Reported(ctx context.Context) (*agent.Result, error) {
 	case err != nil:
 		return nil, err
 	case posted:
-		r.Env.Log.InfoContext(ctx, "the program reported its outcome itself", slog.Int("exit_code", r.end.ExitCode))
+		r.Env.Log.InfoContext(ctx, "outcome reported by program", slog.Int("exit_code", r.end.ExitCode))
 		return &agent.Result{Failed: !r.end.well()}, nil
 	case said != nil && fails(said):
 		return r.gaveUp(said), nil

@@ -236,7 +236,7 @@ func (b *Inbox) next(wanted func(Message) bool) (m Message, changed <-chan struc
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 		b.asked[m.ID] = true
 		if err := b.used.claim(m); err != nil {
-			b.log.Warn("message that is asked for not noted on disk", slog.Any("error", err))
+			b.log.Warn("save message claim failed", slog.Any("error", err))
 		}
 		return m, b.changed, true
 	}
@@ -295,7 +295,7 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 		b.handOut(m)
 	default:
 		if err := b.used.drop(m.ID); err != nil {
-			b.log.Warn("message of another taker not noted on disk", slog.Any("error", err))
+			b.log.Warn("drop message claim failed", slog.Any("error", err))
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (b *Inbox) Used(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.used.add(id); err != nil {
-		b.log.Warn("used message not noted on disk", slog.Any("error", err))
+		b.log.Warn("save used message failed", slog.Any("error", err))
 	}
 }
 
@@ -323,7 +323,7 @@ func (b *Inbox) Answered() []string {
 // comes the numbered receipt.
 func (b *Inbox) handOut(m Message) {
 	if err := b.used.win(m.ID); err != nil {
-		b.log.Warn("won message not noted on disk", slog.Any("error", err))
+		b.log.Warn("save claimed message failed", slog.Any("error", err))
 	}
 	b.taken++
 	turn := 0

@@ -140,7 +140,7 @@ func (f *Forwarder) carry(ctx context.Context, ask Ask, b *pendingRequest) {
 // warn says nothing of what nobody waits for any more.
 func (f *Forwarder) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		f.route.Log.WarnContext(ctx, "the post of a sandbox waits", slog.String("route", f.route.Own), slog.Any("error", err))
+		f.route.Log.WarnContext(ctx, "forward request failed", slog.String("route", f.route.Own), slog.Any("error", err))
 	}
 }
 

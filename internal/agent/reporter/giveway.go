@@ -85,7 +85,7 @@ func (s *sender) passes(ctx context.Context, n int64) bool {
 // giveWay puts less in the place of an event, since a number may not stay empty: what is short
 // of it, else a note that it was there. Where both are refused, everything is.
 func (s *sender) giveWay(ctx context.Context, r spool.Record, reason string) error {
-	s.log.ErrorContext(ctx, "event refused, less of it is sent", slog.String("reason", reason), slog.Int("bytes", len(r.Body)))
+	s.log.WarnContext(ctx, "event rejected, sending a shorter one", slog.String("reason", reason), slog.Int("bytes", len(r.Body)))
 	for _, less := range []json.RawMessage{reduced(r.Body, reason), s.note(r.Body, reason)} {
 		if v, _ := s.send(ctx, []spool.Record{{N: r.N, Body: less}}); v == taken {
 			s.failures = 0

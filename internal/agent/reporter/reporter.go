@@ -86,7 +86,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 	defer r.mu.Unlock()
 	body, err := r.encode(eventType, data)
 	if err != nil {
-		r.log.Error("event cannot be encoded", slog.String("event_type", eventType), slog.Any("error", err))
+		r.log.Error("encode event failed", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}
 	if dropped, _ := r.spool.Dropped(); dropped > 0 && r.spool.Room(len(body)+1024) {
@@ -100,7 +100,7 @@ func (r *Reporter) append(eventType string, body []byte) {
 	needed := event.Is(eventType, event.MustArrive)
 	if _, err := r.spool.Append(body, needed); err != nil {
 		r.spool.Drop(r.cfg.Now())
-		r.log.Warn("event left out", slog.String("event_type", eventType), slog.Any("error", err))
+		r.log.Warn("event dropped", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}
 	r.count++
@@ -110,15 +110,14 @@ func (r *Reporter) append(eventType string, body []byte) {
 	}
 }
 
-// watchDisk says once that the disk refuses writes.
+// watchDisk logs and reports once that writes to the spool fail, and again when they fail after a time in which they succeeded.
 func (r *Reporter) watchDisk() {
-	err := r.spool.DiskError()
-	if err == nil || r.degraded {
-		r.degraded = r.degraded && err != nil
+	err, logged := r.spool.DiskError(), r.degraded
+	r.degraded = err != nil
+	if err == nil || logged {
 		return
 	}
-	r.degraded = true
-	r.log.Error("the spool's disk refuses writes, events are kept in memory", slog.Any("error", err))
+	r.log.Error("write spool failed, keeping events in memory", slog.Any("error", err))
 	if body, encErr := r.encode(event.AgentSpoolDegraded, map[string]any{"error": err.Error()}); encErr == nil {
 		r.append(event.AgentSpoolDegraded, body)
 	}

@@ -81,7 +81,7 @@ func (p *Provider) afterRefusal(ctx context.Context, spec sandbox.Spec, order ap
 		}
 		why = cut(err.Error()) // fallen back from, whatever it was
 	}
-	p.log.WarnContext(ctx, "daytona snapshot not usable, image used instead",
+	p.log.WarnContext(ctx, "daytona snapshot not usable, using image",
 		slog.String("snapshot", p.cfg.Snapshot), slog.String("image", p.cfg.Image), slog.String("reason", why))
 	return p.fromImage(order, spec), nil
 }

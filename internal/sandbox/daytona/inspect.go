@@ -78,7 +78,7 @@ func (p *Provider) inspectAgent(ctx context.Context, box *apiclient.Sandbox) san
 	}
 	// For Daytona an agent at work is idle. The next look does it again.
 	if err := p.client.keepAlive(ctx, box.Id); err != nil {
-		p.log.DebugContext(ctx, "daytona sandbox not kept alive", slog.String("daytona_id", box.Id), slog.String("error", err.Error()))
+		p.log.DebugContext(ctx, "keep daytona sandbox alive failed", slog.String("daytona_id", box.Id), slog.String("error", err.Error()))
 	}
 	return seen
 }

@@ -157,7 +157,7 @@ func (p *Provider) full(ctx context.Context, one holding) error {
 			return err
 		}
 		f.Full = fmt.Sprintf("it holds %d MB, more than its disk of %d MB", one.bytes/1e6, one.limit/1e6)
-		p.log.WarnContext(ctx, "a sandbox is ended", slog.String("sandbox", one.labels.SandboxID), slog.String("reason", f.Full))
+		p.log.WarnContext(ctx, "sandbox stopped: disk limit exceeded", slog.String("sandbox_id", one.labels.SandboxID), slog.String("reason", f.Full))
 		if err := f.Write(); err != nil {
 			return err
 		}

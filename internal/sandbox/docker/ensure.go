@@ -165,7 +165,7 @@ func (p *Provider) discard(ctx context.Context, id string) {
 	defer cancel()
 	err := p.engine.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && !gone(err) {
-		p.log.WarnContext(ctx, "a container that is done with is left; it goes with its sandbox", slog.String("container", id), slog.Any("error", err))
+		p.log.WarnContext(ctx, "remove container failed", slog.String("container_id", id), slog.Any("error", err))
 	}
 }
 
@@ -208,8 +208,8 @@ func (p *Provider) create(ctx context.Context, f *fence.Fence, b blank) (sandbox
 		return sandbox.Sandbox{}, createError(err)
 	}
 	for _, warning := range made.Warnings {
-		p.log.WarnContext(ctx, "the docker engine cannot do all that was asked of a sandbox",
-			slog.String("sandbox", b.spec.Labels.SandboxID), slog.String("warning", warning))
+		p.log.WarnContext(ctx, "docker engine warning",
+			slog.String("sandbox_id", b.spec.Labels.SandboxID), slog.String("warning", warning))
 	}
 	box, err := p.adopt(ctx, f, b.spec.Labels)
 	box.Adopted = false

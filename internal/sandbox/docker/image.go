@@ -41,7 +41,7 @@ func (p *Provider) pull(ctx context.Context) error {
 	if p.cfg.NoPull {
 		return missing("docker.pull is never", nil)
 	}
-	p.log.InfoContext(ctx, "the docker engine fetches the image of sandboxes; this may take minutes", slog.String("image", p.cfg.Image))
+	p.log.InfoContext(ctx, "sandbox image pull started", slog.String("image", p.cfg.Image))
 	err := p.fetch(ctx)
 	switch {
 	case err == nil:

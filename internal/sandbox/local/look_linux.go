@@ -119,7 +119,7 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 			return nil
 		}
 		if delay > 10*time.Millisecond {
-			log.WarnContext(ctx, "processes of a sandbox are slow to die", slog.Int("processes", len(left)), slog.Int("first_pid", left[0].PID))
+			log.WarnContext(ctx, "sandbox processes still running after kill", slog.Int("processes", len(left)), slog.Int("first_pid", left[0].PID))
 		}
 		killAll(left)
 		if err := wait.For(ctx, delay); err != nil {

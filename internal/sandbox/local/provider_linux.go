@@ -131,7 +131,7 @@ func (p *Provider) probe() error {
 	if p.cfg.Isolation == IsolationRequire {
 		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", p.bare)
 	}
-	p.log.Warn("local sandboxes are NOT isolated: an agent can read and change what its user can",
+	p.log.Warn("local sandboxes not isolated",
 		slog.String("reason", p.bare))
 	return nil
 }
@@ -152,7 +152,7 @@ func (p *Provider) warn() {
 		missing = append(missing, "seccomp")
 	}
 	if len(missing) > 0 {
-		p.log.Warn("local sandboxes lack walls: see omoi doctor and docs/SECURITY.md", slog.String("missing", strings.Join(missing, ", ")))
+		p.log.Warn("local sandboxes lack isolation features", slog.String("missing", strings.Join(missing, ", ")))
 	}
 }
 
