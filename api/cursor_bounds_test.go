@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // A page that is empty says that there is nothing new: of a place that nobody was given here, that
@@ -17,13 +18,12 @@ func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
 	made := w.task(newTask())
 	box := w.begin(made)
 	w.report(box, 1, "agent.started", "heartbeat", "agent.tool_use")
-	events := "/api/v1/tasks/" + made.ID + "/events?after="
+	events := "/api/v1/tasks/" + made.ID + "/events?cursor="
 	for _, place := range []string{"1:4", "2:1", "2:1,1:3", "1:3,2:1"} {
-		said := w.call(http.MethodGet, events+place, nil).refused(http.StatusUnprocessableEntity, "query.after")
-		require.Contains(t, said.Detail, place)
-		require.Contains(t, said.Detail, "beyond all that is stored here")
+		said := w.call(http.MethodGet, events+place, nil).refused(http.StatusUnprocessableEntity, "query.cursor")
+		require.Equal(t, task.KindInvalidCursor, said.Code)
 	}
-	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Events,
+	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Items,
 		"the newest place is a good one")
 	for _, direction := range []string{"newer", "older"} {
 		require.Len(t, w.trajectory(box, "?direction="+direction+"&cursor="+box+":4").Events, 2, "an unknown cursor is none")

@@ -59,12 +59,11 @@ func whole[T any](in client.PageRequest, key func(T) string, items []T, err erro
 	}
 	if in.Cursor != "" {
 		if !cursorForm.MatchString(in.Cursor) {
-			return nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.").
-				WithKind(task.KindInvalidCursor)
+			return nil, task.InvalidCursor("cursor")
 		}
 		last := slices.IndexFunc(items, func(item T) bool { return cursorOf(key(item)) == in.Cursor })
 		if last < 0 {
-			return nil, task.Errorf(task.CodeGone, "The cursor has expired: the item that it names was removed. Begin again without one.").
+			return nil, task.Errorf(task.CodeGone, "Expired cursor: its item was removed. Next: repeat the request without a cursor.").
 				WithKind(task.KindDataRemoved)
 		}
 		items = items[last+1:]

@@ -1,13 +1,47 @@
 package api_test
 
 import (
+	"encoding/base64"
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/task"
 )
+
+// A bad cursor is 422 at each operation with a cursor, except those of the legacy API, and an expired one 410.
+func TestPages_BadAndExpiredCursors(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	require.NoError(t, err)
+	w := openAsUser(t)
+	made, tried := w.task(newTask()), 0
+	forged := base64.RawURLEncoding.EncodeToString([]byte("2026-03-02T09:00:00Z "))
+	for path, item := range doc.Paths.Map() {
+		if item.Get == nil || item.Get.Parameters.GetByInAndName("query", "cursor") == nil || item.Get.Tags[len(item.Get.Tags)-1] == "legacy" {
+			continue
+		}
+		at := strings.ReplaceAll(path, "{id}", made.ID) + "?cursor="
+		bad := []string{"mine", forged + "eA", forged}
+		if item.Get.OperationID == "list-sandboxes" { // whose IDs have any form
+			bad = bad[:1]
+		}
+		for _, cursor := range bad {
+			p := w.call(http.MethodGet, at+cursor, nil).refused(http.StatusUnprocessableEntity, "query.cursor")
+			require.Equal(t, task.KindInvalidCursor, p.Code, at+cursor)
+		}
+		if item.Get.Responses.Value("410") != nil && item.Get.OperationID != "list-task-events" { // see TestRetention
+			p := w.call(http.MethodGet, at+strings.Repeat("0", 32), nil).refused(http.StatusGone, "")
+			require.Equal(t, task.KindDataRemoved, p.Code, at)
+		}
+		tried++
+	}
+	require.Greater(t, tried, 15)
+}
 
 // Lists that are read as a whole are paged as all others.
 func TestPages_OfAWholeList(t *testing.T) {

@@ -47,7 +47,7 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	for _, path := range []string{
 		wire + box + "/events/" + box + ":1", wire + box + "/integrity", wire + box + "/counts",
 		wire + box + "/stream", wire + box + "/stream?after=1", wire + box + "/transcripts/run", wire + box + "/log",
-		of + "/events", of + "/events?after=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run",
+		of + "/events", of + "/events?cursor=1:2", of + "/stream", of + "/stream?after=1:2", of + "/transcripts/run",
 		of + "/saved-work/1",
 	} {
 		res := w.call(http.MethodGet, path, nil)
@@ -61,8 +61,8 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	ok[map[string]any](w.call(http.MethodGet, wire+box+"/phase-status", nil), http.StatusOK)
 	ok[client.Task](w.call(http.MethodGet, of, nil), http.StatusOK)
 	ok[map[string]any](w.call(http.MethodGet, of+"/receipt", nil), http.StatusOK)
-	end := ok[client.EventPage](w.call(http.MethodGet, of+"/events?after=1:3", nil), http.StatusOK)
-	require.True(t, end.Done, "who has read all is at the end")
+	end := ok[client.EventPage](w.call(http.MethodGet, of+"/events?cursor=1:3", nil), http.StatusOK)
+	require.Nil(t, end.NextCursor, "who has read all is at the end")
 }
 
 // A branch without commits is gone after retention; a missing branch that had commits was removed by somebody else.

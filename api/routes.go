@@ -127,7 +127,7 @@ func (a *API) registerTasks() {
 	add(tasks.on(accessWrite, "POST /{id}/verdict", "review-task", "Submit a review"), a.judgeTask,
 		details{more: "Replaces the verdict of a validator. " + settledOrNot, also: accepted})
 	add(tasks.on(accessRead, "GET /{id}/events", "list-task-events", "List a task's events"), a.taskEvents,
-		details{more: "Events of all attempts, oldest first; repeat with next until done.", fails: []int{http.StatusGone}})
+		details{more: "Events of all attempts, oldest first. next_cursor is null once the task has ended and all events were read.", fails: []int{http.StatusGone}})
 	add(tasks.on(accessRead, "GET /{id}/diff", "get-task-diff", "Get a task's diff"), a.diffTask,
 		details{more: "Changes on the branch since base_commit as a unified diff; 404 without a branch, 429 if the diff is too long.", text: "text/plain", fails: []int{http.StatusGone, http.StatusTooManyRequests}})
 	add(commands.on(accessRead, "GET /{id}", "get-command", "Get a command"), read(a.deps.Commands.Command),

@@ -47,9 +47,9 @@ func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
 	again := w.follow(t, path+"/stream", "Last-Event-ID", "1:2,2:1")
 	defer again.close()
 	require.Equal(t, "2:2,1:2", again.event().id, "nothing twice, nothing missed")
-	page := ok[client.EventPage](w.call(http.MethodGet, path+"/events?after="+seen.Next, nil), http.StatusOK)
-	require.Len(t, page.Events, 2, "whoever pages gets it too")
-	require.Equal(t, "2:2,1:2", page.Next)
+	page := ok[client.EventPage](w.call(http.MethodGet, path+"/events?cursor="+*seen.NextCursor, nil), http.StatusOK)
+	require.Len(t, page.Items, 2, "whoever pages gets it too")
+	require.Equal(t, "2:2,1:2", *page.NextCursor)
 }
 
 // TestReadersOfATaskSeeEachEventOnce has three attempts that speak at random, and a reader that

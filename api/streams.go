@@ -63,7 +63,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	if text := in.place(); text != "" {
 		var ok bool
 		if after, ok = ingest.ParseEventID(in.SandboxID, text); !ok {
-			return nil, task.Invalid("after", "The place after %q is no event number.", clip(text))
+			return nil, task.InvalidCursor("after")
 		}
 	}
 	organization, taskID, err := a.deps.Identities.SandboxOwner(ctx, in.SandboxID)
@@ -136,7 +136,7 @@ type taskStreamIn struct {
 }
 
 func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamResponse, error) {
-	after, err := ingest.ParseCursor(in.place())
+	after, err := ingest.ParseCursor("after", in.place())
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +194,12 @@ func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor
 	return err == nil && !after.Within(heads), err
 }
 
-// reached refuses a cursor beyond all that is stored. Streams say event: reset instead.
+// reached returns [task.KindInvalidCursor] for a cursor beyond the last event: of another server, or of a database that
+// was restored from a backup. Streams send the frame reset instead.
 func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
 	far, err := a.beyondTask(ctx, in.ID, after)
 	if far {
-		return task.Invalid("after", "The place after %q lies beyond all that is stored here: it is of another server, or "+
-			"the database was restored since. Ask without after, and forget what you have.",
-			clip(in.After))
+		return task.InvalidCursor("cursor")
 	}
 	return err
 }

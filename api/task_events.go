@@ -11,15 +11,15 @@ import (
 
 type taskEventsIn struct {
 	IDPath
-	After string `query:"after" doc:"The next of the previous page, or <attempt>:<sequence>, which counts earlier attempts as read; empty: from the beginning. A cursor beyond the last event is 422"`
-	Wait  string `query:"wait" doc:"Long poll: maximum time to wait for an event or a change of status, for example 25s or 25; default 0"`
-	Limit int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"Maximum number of events; a page ends earlier once its events have 8 MiB of data"`
+	Cursor string `query:"cursor" maxLength:"2000" doc:"next_cursor of the previous page, or <attempt>:<sequence>, which counts earlier attempts as read. Empty: from the beginning."`
+	Wait   string `query:"wait" doc:"Long poll: maximum time to wait for an event or a change of status, for example 25s or 25; default 0"`
+	Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"Maximum number of events; a page ends earlier once its events have 8 MiB of data"`
 }
 
-// taskEvents returns what a task's sandboxes reported, oldest first. While there is nothing
-// new it waits, also for a change of the task's status.
+// taskEvents returns the events of a task, oldest first. Without a new event it waits, also for a change of the task's
+// status.
 func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.EventPage], error) {
-	after, err := ingest.ParseCursor(in.After)
+	after, err := ingest.ParseCursor("cursor", in.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -36,22 +36,21 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client
 		}
 		changed := was != "" && was != page.TaskStatus
 		was = page.TaskStatus
-		return len(page.Events) > 0 || page.Done || changed, err
+		return len(page.Items) > 0 || page.NextCursor == nil || changed, err
 	})
 	return body(page, err)
 }
 
-// eventPage reads the standing before the events: what is stored before a task is done is
-// seen before the page says so.
+// eventPage reads the status before the events, so that the last page has every event that was stored before the end.
 func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.EventPage, error) {
 	standing, err := a.deps.Tasks.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {
 		return client.EventPage{}, err
 	}
 	stored, err := a.deps.EventLog.TaskEventsAfter(ctx, in.ID, after, in.Limit)
-	page := client.EventPage{
-		Events: append([]client.Event{}, stored.Events...), Next: stored.Next().String(), TaskStatus: standing.Status,
-		Done: standing.Status.Final() && standing.Ended && !stored.More,
+	page := client.EventPage{Items: append([]client.Event{}, stored.Events...), TaskStatus: standing.Status}
+	if !standing.Status.Final() || !standing.Ended || stored.More {
+		page.NextCursor = new(stored.Next().String())
 	}
 	return page, err
 }

@@ -39,7 +39,22 @@ func (a *API) registerWebhooks() {
 		fails: []int{http.StatusUnauthorized},
 	})
 	add(tasks.on(accessRead, "GET /{id}/feedback", "list-task-feedback", "List pull request feedback"),
-		read(a.deps.Feedback.TaskFeedback), details{more: "Checks, reviews and comments of the pull request, with what omoi did about each."})
+		a.taskFeedback, details{
+			more:  "Checks, reviews and comments of the pull request, oldest first, with what omoi did about each.",
+			fails: []int{http.StatusGone},
+		})
+}
+
+func (a *API) taskFeedback(ctx context.Context, in *listOfIn) (*bodyOut[feedback.Story], error) {
+	story, err := a.deps.Feedback.TaskFeedback(ctx, callerOf(ctx).organization, in.ID)
+	page, err := whole(in.PageRequest, func(i feedback.Item) string {
+		return strings.Join([]string{string(i.Kind), i.URL, i.Note, i.At.String()}, "\n")
+	}, story.Items, err)
+	if err != nil {
+		return nil, err
+	}
+	story.Items, story.NextCursor = page.Body.Items, page.Body.NextCursor
+	return body(story, nil)
 }
 
 type webhookIn struct {

@@ -214,27 +214,26 @@ func TestTaskEventsFollowOverAttempts(t *testing.T) {
 	made := w.task(newTask())
 	path := "/api/v1/tasks/" + made.ID + "/events"
 	first := ok[client.EventPage](w.call(http.MethodGet, path, nil), http.StatusOK)
-	require.Equal(t, client.EventPage{Events: []client.Event{}, Next: "0:0", TaskStatus: task.StatusPending}, first)
+	require.Equal(t, client.EventPage{Items: []client.Event{}, NextCursor: new("0:0"), TaskStatus: task.StatusPending}, first)
 	box := w.begin(made)
 	pages := make(chan client.EventPage, 1)
 	go func() {
 		var page client.EventPage
 		defer func() { pages <- page }()
-		page = ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&after="+first.Next, nil), http.StatusOK)
+		page = ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&cursor="+*first.NextCursor, nil), http.StatusOK)
 	}()
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"agent.started"}`), http.StatusOK)
 	page := <-pages
-	require.Len(t, page.Events, 1)
+	require.Len(t, page.Items, 1)
 	require.Equal(t, []any{1, int64(1), box + ":1", "agent.started"},
-		[]any{page.Events[0].Attempt, page.Events[0].Sequence, page.Events[0].ID, page.Events[0].Type})
-	require.Equal(t, "1:1", page.Next)
-	require.False(t, page.Done)
+		[]any{page.Items[0].Attempt, page.Items[0].Sequence, page.Items[0].ID, page.Items[0].Type})
+	require.Equal(t, "1:1", *page.NextCursor)
 	w.end(made, task.StatusCompleted)
 	w.bus.Wake(live.Task(made.ID))
-	last := ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&after="+page.Next, nil), http.StatusOK)
-	require.True(t, last.Done)
+	last := ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&cursor="+*page.NextCursor, nil), http.StatusOK)
+	require.Nil(t, last.NextCursor)
 	require.Equal(t, task.StatusCompleted, last.TaskStatus)
-	w.call(http.MethodGet, path+"?after=x", nil).refused(422, "query.after")
+	w.call(http.MethodGet, path+"?cursor=x", nil).refused(422, "query.cursor")
 }
 
 func TestTaskOfASandbox(t *testing.T) {

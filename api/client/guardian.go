@@ -52,7 +52,7 @@ type Authorship struct {
 // RevertAction is the body of POST /api/v1/guardian/actions/{action_id}/revert.
 type RevertAction struct {
 	Reason string `json:"reason" doc:"Why the action is reverted, 1 to 2000 bytes; kept with the action."`
-	By     string `json:"initiated_by,omitempty" doc:"Legacy field, ignored: reverted_by is the authenticated caller."`
+	By     string `json:"initiated_by,omitempty" doc:"Claimed author, up to 2000 bytes; kept in audit_log.revert_claimed_to_be beside reverted_by, the authenticated caller. Default: none."`
 }
 
 // RevertedAction is the result of a revert.

@@ -64,11 +64,10 @@ func (c *Client) ask(ctx context.Context, id, what, reason string) (CommandResul
 	return asked, status == http.StatusOK, err
 }
 
-// Events returns what a task's sandboxes reported behind the cursor after, oldest first;
-// an empty cursor begins at the beginning. While there is nothing it waits, at most wait
-// and at most 30 s; zero does not wait.
-func (c *Client) Events(ctx context.Context, id, after string, wait time.Duration) (EventPage, error) {
-	q := query("after", after, "wait", patience(wait))
+// Events returns the page of a task's events after the cursor, oldest first. An empty cursor is the beginning.
+// Without an event it waits, at most wait and at most 30 s; zero does not wait.
+func (c *Client) Events(ctx context.Context, id, cursor string, wait time.Duration) (EventPage, error) {
+	q := query("cursor", cursor, "wait", patience(wait))
 	return answer[EventPage](ctx, c, call{path: item("tasks", id, "events"), query: q})
 }
 
@@ -121,9 +120,17 @@ type Webhook struct {
 	Action string `json:"action,omitempty" doc:"What happened to the subject of the event, for example completed or submitted. Other fields depend on the event, as GitHub documents them."`
 }
 
-// TaskFeedback returns what was said from outside of the pull request of a task, and what was done about it.
+// TaskFeedback returns all feedback on the pull request of a task, and what omoi did about it.
 func (c *Client) TaskFeedback(ctx context.Context, id string) (feedback.Story, error) {
-	return answer[feedback.Story](ctx, c, call{path: item("tasks", id, "feedback")})
+	var story feedback.Story
+	for cursor := ""; ; cursor = *story.NextCursor {
+		path, q := item("tasks", id, "feedback"), query("limit", "500", "cursor", cursor)
+		page, err := answer[feedback.Story](ctx, c, call{path: path, query: q})
+		page.Items = append(story.Items, page.Items...)
+		if story = page; err != nil || story.NextCursor == nil {
+			return story, err
+		}
+	}
 }
 
 // TypeCheck is the task_type of what `omoi check` gives to agents. Lists for people leave such tasks out unless they

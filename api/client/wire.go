@@ -111,12 +111,11 @@ type CommandResult struct {
 	CommandURL string  `json:"command_url" doc:"Path that returns the command, to poll while its state is accepted."`
 }
 
-// EventPage is a stretch of a task's events over all its attempts, oldest first.
+// EventPage is one page of a task's events over all its attempts, oldest first.
 type EventPage struct {
-	Events     []Event     `json:"events" nullable:"false" doc:"Events of all attempts behind the cursor, oldest first; empty: none yet."`
-	Next       string      `json:"next" doc:"Value of after for the next request: a position in every attempt."`
+	Items      []Event     `json:"items" nullable:"false" doc:"Events of all attempts after the cursor, oldest first. Empty: none yet."`
+	NextCursor *string     `json:"next_cursor" doc:"Pass as cursor to get the next page: a position in every attempt. null: the task and all attempts have ended, and this is the last page."`
 	TaskStatus task.Status `json:"task_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Status of the task, read before the events. More values may be added."`
-	Done       bool        `json:"done" doc:"true: the task is final, every attempt has ended, and no stored event follows next."`
 }
 
 // CreateProjectRequest is the body of POST /api/v1/projects.

@@ -186,14 +186,16 @@ func (r *reader) see(box string, s sight) {
 // longPoll asks once for what comes next.
 func (r *reader) longPoll() {
 	var page apiclient.EventPage
-	path := fmt.Sprintf("/api/v1/tasks/%s/events?wait=5s&limit=%d&after=%s", r.task, 1+r.rng.IntN(60), r.place)
+	path := fmt.Sprintf("/api/v1/tasks/%s/events?wait=5s&limit=%d&cursor=%s", r.task, 1+r.rng.IntN(60), r.place)
 	if !r.get(path, &page) {
 		return
 	}
-	for _, e := range page.Events {
+	for _, e := range page.Items {
 		r.see(e.SandboxID, sightOf(e.Sequence, e.Type, e.Data))
 	}
-	r.place, r.done = page.Next, page.Done
+	if r.done = page.NextCursor == nil; !r.done {
+		r.place = *page.NextCursor
+	}
 }
 
 // page asks once for the next page towards the newest.

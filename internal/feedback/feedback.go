@@ -109,5 +109,7 @@ type Story struct {
 	Follows   string   `json:"follows" doc:"Task whose work this one continues. Empty: none."`
 	Followers []string `json:"followers" nullable:"false" doc:"Tasks that feedback on the pull request created, oldest first."`
 	PullState string   `json:"pull_request_state" enum:",open,closed,merged" doc:"open, closed or merged, as the Git host reported last. Empty: no report."`
-	Items     []Item   `json:"items" nullable:"false" doc:"All feedback on the pull request, oldest first."`
+
+	Items      []Item  `json:"items" nullable:"false" doc:"Feedback on the pull request, oldest first."`
+	NextCursor *string `json:"next_cursor" doc:"Pass as cursor to get the next page. null: this is the last page."`
 }

@@ -29,15 +29,14 @@ func placeText(attempt int, sequence int64) string {
 	return strconv.Itoa(attempt) + ":" + strconv.FormatInt(sequence, 10)
 }
 
-// ParseCursor reads the wire form; empty is the beginning. Anything else is [task.CodeInvalid]
-// on the field "after".
-func ParseCursor(s string) (Cursor, error) {
+// ParseCursor reads the wire form; empty is the beginning. Anything else is [task.KindInvalidCursor] on the field.
+func ParseCursor(field, s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil
 	}
 	newest, places, ok := parsePlaces(s)
 	if !ok || len(places) > maxCursorPlaces {
-		return Cursor{}, task.Invalid("after", "The cursor must look like 1:42: an attempt, a colon, an event number; other attempts follow behind commas.").WithKind(task.KindInvalidCursor)
+		return Cursor{}, task.InvalidCursor(field)
 	}
 	return cursorOf(newest, places), nil
 }

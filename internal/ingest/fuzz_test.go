@@ -57,8 +57,8 @@ func FuzzPlaces(f *testing.F) {
 		f.Add("b", text)
 	}
 	f.Fuzz(func(t *testing.T, sandbox, text string) {
-		if c, err := ingest.ParseCursor(text); err == nil {
-			again, err := ingest.ParseCursor(c.String())
+		if c, err := ingest.ParseCursor("cursor", text); err == nil {
+			again, err := ingest.ParseCursor("cursor", c.String())
 			require.NoError(t, err)
 			require.Equal(t, c, again)
 			require.GreaterOrEqual(t, c.Attempt, 0)

@@ -448,7 +448,7 @@ func TestATasksEventsAreReadOverItsAttempts(t *testing.T) {
 		for _, e := range page.Events {
 			seen = append(seen, fmt.Sprintf("%d:%d", e.Attempt, e.Sequence))
 		}
-		cursor, err = ingest.ParseCursor(page.Next().String())
+		cursor, err = ingest.ParseCursor("cursor", page.Next().String())
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"1:1", "2:1", "2:2", "3:1", "3:2", "3:3"}, seen)
@@ -456,7 +456,7 @@ func TestATasksEventsAreReadOverItsAttempts(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, page.Events, "behind attempts that the task does not have")
 	for _, bad := range []string{"1", "a:1", "1:b", "-1:2", "1:2:3", "1:2,", "1:2,1:3"} {
-		_, err := ingest.ParseCursor(bad)
+		_, err := ingest.ParseCursor("cursor", bad)
 		requireInvalid(t, err, "after", bad)
 	}
 }
@@ -468,9 +468,9 @@ func foreignPlaces(t *testing.T) ingest.Cursor {
 	for n := range 100 {
 		places = append(places, fmt.Sprintf("%d:0", 200-n))
 	}
-	_, err := ingest.ParseCursor(strings.Join(append(places, "1000:0"), ","))
+	_, err := ingest.ParseCursor("cursor", strings.Join(append(places, "1000:0"), ","))
 	requireInvalid(t, err, "after", "one more")
-	cursor, err := ingest.ParseCursor(strings.Join(places, ","))
+	cursor, err := ingest.ParseCursor("cursor", strings.Join(places, ","))
 	require.NoError(t, err)
 	return cursor
 }

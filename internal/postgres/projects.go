@@ -143,13 +143,20 @@ type place struct {
 	rows int
 }
 
+// defaultLimit is the number of items of a page whose request names none.
+const defaultLimit = 100
+
 // pageOf reads a page of a list; key returns by what the list is ordered.
 func pageOf[R, T any](p client.PageRequest, read func(place) ([]R, error), record func(R) T, key func(T) (time.Time, string)) (client.Page[T], error) {
+	p.Limit = cmp.Or(p.Limit, defaultLimit)
 	at, id, err := decodeCursor(p.Cursor)
 	if err != nil {
 		return client.Page[T]{}, err
 	}
 	rows, err := read(place{at, id, p.Limit + 1})
+	if p.Cursor != "" && task.CodeOf(translate("read a page", err)) == task.CodeInvalid { // the ID in it is not one of the list
+		err = task.InvalidCursor("cursor")
+	}
 	page := client.Page[T]{Items: mapAll(rows[:min(len(rows), p.Limit)], record)}
 	if len(rows) > p.Limit {
 		page.NextCursor = new(encodeCursor(key(page.Items[p.Limit-1])))
@@ -170,7 +177,7 @@ func decodeCursor(cursor string) (*time.Time, *string, error) {
 	when, id, ok := strings.Cut(string(raw), " ")
 	at, err2 := time.Parse(time.RFC3339Nano, when)
 	if err != nil || err2 != nil || !ok {
-		return nil, nil, task.Invalid("cursor", "The cursor is not one that this server gave; begin again without one.").WithKind(task.KindInvalidCursor)
+		return nil, nil, task.InvalidCursor("cursor")
 	}
 	return &at, &id, nil
 }

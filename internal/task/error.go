@@ -47,6 +47,12 @@ func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// InvalidCursor returns the error of a cursor that this server did not issue.
+func InvalidCursor(field string) *Error {
+	return Invalid(field, "Invalid cursor: this server did not issue it. Next: repeat the request without a cursor.").
+		WithKind(KindInvalidCursor)
+}
+
 // WithCause returns a copy of e that carries a private cause.
 func (e *Error) WithCause(cause error) *Error {
 	c := *e

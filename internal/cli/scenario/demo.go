@@ -91,16 +91,16 @@ func (d *demo) works(ctx context.Context) (string, error) {
 		if err != nil {
 			return false, err
 		}
-		for _, e := range page.Events {
+		for _, e := range page.Items {
 			for _, line := range d.Lines.Event(e) {
 				d.Show(line)
 			}
 		}
-		all, cursor = append(all, page.Events...), page.Next
+		all, cursor = append(all, page.Items...), *cmp.Or(page.NextCursor, &cursor)
 		if poll = 0; page.TaskStatus == task.StatusRunning { // only then is there an agent that reports
 			poll = pollTime
 		}
-		return page.Done, nil
+		return page.NextCursor == nil, nil
 	})
 	if err != nil {
 		return "", err

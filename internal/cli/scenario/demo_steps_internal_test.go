@@ -76,9 +76,9 @@ func (w *world) demo(t *testing.T) map[string]Verdict {
 	get("/api/v1/tasks/{id}", func(*http.Request) any { return w.task })
 	get("/api/v1/tasks/{id}/why", func(*http.Request) any { return client.Explanation{} })
 	get("/api/v1/tasks/{id}/events", func(r *http.Request) any {
-		page := client.EventPage{Next: "end", TaskStatus: w.task.Status, Done: true}
-		if r.FormValue("after") == "" {
-			page.Events = w.events
+		page := client.EventPage{TaskStatus: w.task.Status}
+		if r.FormValue("cursor") == "" {
+			page.Items = w.events
 		}
 		return page
 	})

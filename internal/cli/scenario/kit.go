@@ -198,25 +198,25 @@ func (k *kit) atWork(ctx context.Context) (client.Task, error) {
 
 // heard waits for an event of the newest task; nil fits all of the type.
 func (k *kit) heard(ctx context.Context, kind string, fits func(client.Event) bool) (found client.Event, err error) {
-	after := ""
+	cursor := ""
 	err = waitUntil(ctx, func() (bool, error) {
-		page, err := k.API.Events(ctx, k.newest(), after, pollTime)
+		page, err := k.API.Events(ctx, k.newest(), cursor, pollTime)
 		if err != nil {
 			return false, err
 		}
-		for _, e := range page.Events {
+		for _, e := range page.Items {
 			if e.Type == kind && (fits == nil || fits(e)) {
 				found = e
 				return true, nil
 			}
 		}
-		if page.Done {
+		if page.NextCursor == nil {
 			return false, k.wrong("There is no event %s. %s", kind, k.why(ctx))
 		}
 		if t, err := k.API.Task(ctx, k.newest()); err == nil && k.hopeless(t) {
 			return false, k.unplaced(t)
 		}
-		after = page.Next
+		cursor = *page.NextCursor
 		return false, nil
 	})
 	return found, err

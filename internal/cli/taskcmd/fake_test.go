@@ -213,7 +213,7 @@ func (f *fakeAPI) get(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	after := r.URL.Query().Get("after")
+	after := r.URL.Query().Get("cursor")
 	f.afters = append(f.afters, after)
 	if f.outages > 0 && len(f.afters) > 1 {
 		f.outages--
@@ -223,13 +223,15 @@ func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
 	if f.onEvents != nil {
 		f.onEvents(f, len(f.afters))
 	}
-	page := client.EventPage{Next: cmp.Or(after, "0:0"), TaskStatus: f.tasks[0].Status}
+	page := client.EventPage{NextCursor: new(cmp.Or(after, "0:0")), TaskStatus: f.tasks[0].Status}
 	for _, e := range f.events {
 		if cursor := strconv.Itoa(e.Attempt) + ":" + strconv.FormatInt(e.Sequence, 10); cursor > after {
-			page.Events, page.Next = append(page.Events, e), cursor
+			page.Items, page.NextCursor = append(page.Items, e), &cursor
 		}
 	}
-	page.Done = f.done
+	if f.done {
+		page.NextCursor = nil
+	}
 	answer(w, http.StatusOK, page)
 }
 

@@ -48,7 +48,7 @@ func (f *follower) follow(ctx context.Context) error {
 			continue
 		}
 		f.down = time.Time{}
-		if err := f.print(page); err != nil || page.Done {
+		if err := f.print(page); err != nil || page.NextCursor == nil {
 			return err
 		}
 		if delay, err = f.pace(ctx, page); err != nil || delay == 0 {
@@ -59,7 +59,7 @@ func (f *follower) follow(ctx context.Context) error {
 
 // pace says how long the next question may wait; zero: nothing more will come without a person.
 func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Duration, error) {
-	if len(page.Events) > 0 || page.TaskStatus == task.StatusRunning {
+	if len(page.Items) > 0 || page.TaskStatus == task.StatusRunning {
 		return waitWorking, nil
 	}
 	t, err := f.api.Task(ctx, f.id)
@@ -122,7 +122,7 @@ func parked(t client.Task) bool {
 }
 
 func (f *follower) print(page client.EventPage) error {
-	for _, e := range page.Events {
+	for _, e := range page.Items {
 		f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
 		switch {
 		case f.quiet:
@@ -136,8 +136,8 @@ func (f *follower) print(page client.EventPage) error {
 			}
 		}
 	}
-	if page.Next != "" {
-		f.cursor = page.Next
+	if page.NextCursor != nil {
+		f.cursor = *page.NextCursor
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (f *follower) stored(ctx context.Context) error {
 		if err := f.print(page); err != nil {
 			return err
 		}
-		if len(page.Events) == 0 || page.Done {
+		if len(page.Items) == 0 || page.NextCursor == nil {
 			f.nothing(after, page.TaskStatus)
 			return nil
 		}

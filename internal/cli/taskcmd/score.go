@@ -240,15 +240,15 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 // AllEvents returns the events that a task has now, the oldest first.
 func AllEvents(ctx context.Context, api *client.Client, id string) ([]client.Event, error) {
 	var events []client.Event
-	next := ""
-	for {
-		page, err := api.Events(ctx, id, next, 0)
+	for cursor := ""; ; {
+		page, err := api.Events(ctx, id, cursor, 0)
 		if err != nil {
 			return nil, err
 		}
-		events, next = append(events, page.Events...), page.Next
-		if len(page.Events) == 0 || page.Done {
+		events = append(events, page.Items...)
+		if len(page.Items) == 0 || page.NextCursor == nil {
 			return events, nil
 		}
+		cursor = *page.NextCursor
 	}
 }

@@ -77,7 +77,7 @@ func (s *session) listens(ctx context.Context, api *client.Client, t client.Task
 	}
 	last := t.Attempts[len(t.Attempts)-1]
 	page, err := api.Events(ctx, t.ID, fmt.Sprintf("%d:%d", last.Number, max(last.Events-1, 0)), 0)
-	return err == nil && len(page.Events) > 0 && render.Waits(page.Events[len(page.Events)-1])
+	return err == nil && len(page.Items) > 0 && render.Waits(page.Items[len(page.Items)-1])
 }
 
 // WorkflowURL is the page of a task in Temporal's Web UI, empty if that is not known.

@@ -73,14 +73,14 @@ func (r *recorder) record(ctx context.Context, file string) (string, error) {
 // watch takes the events in until the task has ended, or until it is to be stopped.
 func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]event.Event, error) {
 	var events []event.Event
-	next, sent := "", 0
+	cursor, sent := "", 0
 	var began time.Time
 	for {
-		page, err := r.api.Events(ctx, id, next, look)
+		page, err := r.api.Events(ctx, id, cursor, look)
 		if err != nil {
 			return nil, err
 		}
-		events, next = append(events, page.Events...), page.Next
+		events = append(events, page.Items...)
 		if began.IsZero() && len(events) > 0 {
 			began = time.Now()
 		}
@@ -88,9 +88,10 @@ func (r *recorder) watch(ctx context.Context, id string, s *scenario) ([]event.E
 			return nil, err
 		}
 		over := s.StopS > 0 && !began.IsZero() && time.Since(began).Seconds() >= s.StopS
-		if page.Done || over {
+		if page.NextCursor == nil || over {
 			return events, nil
 		}
+		cursor = *page.NextCursor
 	}
 }
 
