@@ -122,6 +122,7 @@ func (a *API) finishDocument() {
 		code.Enum = append(code.Enum, k.Kind)
 	}
 	describeChoices(a.huma.OpenAPI())
+	addExamples(a.huma.OpenAPI())
 	for _, schema := range schemas {
 		if result := schema.Properties["result"]; result != nil && result.Type == "" {
 			result.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}
