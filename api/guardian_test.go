@@ -134,6 +134,7 @@ func TestACancelIsUndoneByARetryOnce(t *testing.T) {
 	reverted := ok[client.RevertedAction](w.call(http.MethodPost, revert, `{"reason": "no, go on", "initiated_by": "me"}`),
 		http.StatusOK)
 	require.True(t, reverted.Reverted)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM guardian_actions WHERE audit_log->>'revert_claimed_to_be' = 'me'`))
 	require.NotEmpty(t, reverted.Items)
 	require.NotEmpty(t, reverted.NotReverted, "the attempt that was ended does not go on")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'retry'`))

@@ -209,9 +209,13 @@ func (s *Store) RevertAction(ctx context.Context, call guardian.Call, id string)
 		if out, err = revert(ctx, q, call, row); err != nil {
 			return out, err
 		}
-		row, err = q.RevertAction(ctx, jsonOf(map[string]any{
+		audit := map[string]any{
 			"revert_reason": call.Reason, "reverted_by": call.By, "undone": out.Items, "not_undone": out.NotReverted,
-		}), id)
+		}
+		if call.Claimed != "" && call.Claimed != call.By {
+			audit["revert_claimed_to_be"] = call.Claimed
+		}
+		row, err = q.RevertAction(ctx, jsonOf(audit), id)
 		if err != nil {
 			return out, err
 		}

@@ -56,7 +56,7 @@ type ExpiredGit struct{ TaskID, Repo, UserID, ProjectID string }
 
 // Storage says how much omoi stores, by kind, and what the next retention pass removes.
 type Storage struct {
-	At    time.Time     `json:"at" doc:"Time of the measurement by the clock of the retention, which a test may move ahead."`
+	At    time.Time     `json:"measured_at" doc:"Time of the measurement by the clock of the retention, which a test may move ahead."`
 	Kinds []StorageKind `json:"kinds" nullable:"false" doc:"One entry for each kind of data that retention removes."`
 }
 

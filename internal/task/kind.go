@@ -46,7 +46,7 @@ type KindInfo struct {
 // Kinds returns the description of each kind, by status.
 func Kinds() []KindInfo {
 	return []KindInfo{
-		{KindMalformedBody, CodeInvalid, 400, "The body is not valid JSON, gzip or chunked encoding.", "Correct the body. Sending the same bytes again fails again."},
+		{KindMalformedBody, CodeInvalid, 400, "The body is not valid JSON, gzip or chunked encoding. Routes of the legacy API answer 422 `invalid` to a body that is not JSON.", "Correct the body. Sending the same bytes again fails again."},
 		{"unauthorized", CodeUnauthorized, 401, "The request carries no credential, or one that is unknown, revoked or expired.", "Send a valid API key, JWT or sandbox token."},
 		{"forbidden", CodeForbidden, 403, "The credential is valid, and its owner may not do this.", "Use a credential with the right that the message names."},
 		{KindScope, CodeForbidden, 403, "The credential lacks the scope, or the authority, that the route needs.", "Use an API key with the scope that the message names."},

@@ -1,0 +1,187 @@
+package api_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+)
+
+// exceptions are the names that break a rule of [TestDocument_FollowsTheRules], with the reason.
+func exceptions() map[string]string {
+	const legacy, agent, stored = "legacy API", "protocol of omoi-agent", "stored form, or a field that WIRE.md settles"
+	return map[string]string{
+		"HeartbeatSummary.first_heartbeat": legacy, "HeartbeatSummary.last_heartbeat": legacy, "LeasedMessage.timestamp": legacy,
+		"MonitorHealth.last_analysis": legacy, "MonitorTiming.last_run": legacy, "MonitorTiming.next_run": legacy,
+		"PhaseReport.timestamp": legacy, "ReceivedEvent.timestamp": legacy, "SandboxHealth.timestamp": legacy,
+		"SandboxesStatus.timestamp": legacy, "GuardianAction.target_entity": legacy,
+		"Budget.sandbox_s": stored, "Budget.wall_clock_s": stored, "Usage.sandbox_s": stored, "Usage.wall_clock_s": stored,
+		"DeletionReceipt.seconds_alive": stored, "Sandbox.seconds_alive": stored, "Salvage.lost_since": stored,
+		"SavedWork.lost_since": stored, "Reason.until": stored, "SandboxLabels.installation": stored,
+		"SandboxLog.first": "an offset", "TranscriptMark.received": agent, "TranscriptMark.sum": agent,
+		"append-transcript offset": agent, "append-transcript sum": agent,
+		"Problem.instance": "RFC 9457",
+		"list-events":      legacy, "list-guardian-actions": legacy, "lease-messages": legacy,
+		"list-dependencies": "the whole set, as PUT replaces it",
+		"readiness":         "name of the check", "liveness": "name of the check", "health": "name of the check",
+		"sandbox-health": legacy, "clear-tracked-sandboxes": legacy,
+	}
+}
+
+// linter collects what breaks a rule.
+type linter struct {
+	doc    *openapi3.T
+	broken []string
+	except map[string]string
+	used   map[string]bool
+}
+
+// TestDocument_FollowsTheRules is the linter of the API document. [TestDocument_DescribesEverything] is the other part.
+func TestDocument_FollowsTheRules(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
+	require.NoError(t, err)
+	l := &linter{doc: doc, except: exceptions(), used: map[string]bool{}}
+	l.schemas()
+	ids := map[string]bool{}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			l.want(!ids[op.OperationID], op.OperationID, "its ID is unique")
+			ids[op.OperationID] = true
+			l.operation(path, method, op)
+		}
+	}
+	require.Empty(t, l.broken)
+	for name := range l.except {
+		require.True(t, l.used[name], "no rule is broken by %s: remove the exception", name)
+	}
+}
+
+// want notes a broken rule of a name, unless the name is an exception.
+func (l *linter) want(holds bool, name, rule string) {
+	if holds {
+		return
+	}
+	if l.used[name] = true; l.except[name] == "" {
+		l.broken = append(l.broken, name+": "+rule)
+	}
+}
+
+var (
+	unitText = regexp.MustCompile(`(?i)\b(seconds|bytes|us dollars|milliseconds)\b`)
+	unitName = regexp.MustCompile(`(^|_)(seconds|bytes|usd|ms)$`)
+	idText   = regexp.MustCompile(`^(UUID|ID)\b`)
+	idName   = regexp.MustCompile(`(^|_)ids?$`)
+	kebab    = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+)
+
+// schemas checks the names of fields, except those of events, which omoi-agent and legacy workers write.
+func (l *linter) schemas() {
+	asked := l.requestSchemas()
+	for schema, of := range l.doc.Components.Schemas {
+		for field, p := range of.Value.Properties {
+			if p.Value == nil || strings.HasPrefix(schema, "Event") && schema != "Event" && schema != "EventCounts" {
+				continue
+			}
+			name := schema + "." + field
+			l.want(p.Value.Format != "date-time" || strings.HasSuffix(field, "_at"), name, "a moment ends in _at")
+			l.number(name, field, p.Value)
+			l.want(!idText.MatchString(p.Value.Description) || idName.MatchString(field), name, "an ID ends in _id")
+			closed := len(p.Value.Enum) > 1 && !asked[schema]
+			l.want(!closed || strings.Contains(p.Value.Description, "More values may be added."), name, "an enum says that it may grow")
+		}
+	}
+}
+
+func (l *linter) number(name, field string, of *openapi3.Schema) {
+	isNumber := of.Type.Includes("number") || of.Type.Includes("integer")
+	l.want(!isNumber || !unitText.MatchString(of.Description) || unitName.MatchString(field), name, "a number names its unit")
+}
+
+// requestSchemas returns the names of the schemas below the bodies of requests.
+func (l *linter) requestSchemas() map[string]bool {
+	found := map[string]bool{}
+	var visit func(ref *openapi3.SchemaRef)
+	visit = func(ref *openapi3.SchemaRef) {
+		name := ""
+		if ref != nil {
+			name = strings.TrimPrefix(ref.Ref, "#/components/schemas/")
+		}
+		if ref == nil || ref.Value == nil || name != "" && found[name] {
+			return
+		}
+		found[name] = true
+		visit(ref.Value.Items)
+		for _, p := range ref.Value.Properties {
+			visit(p)
+		}
+	}
+	for _, item := range l.doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			if op.RequestBody != nil {
+				for _, content := range op.RequestBody.Value.Content {
+					visit(content.Schema)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// verbs begin the summaries of operations.
+const verbs = " Acknowledge Add Analyze Append Cancel Check Compare Complete Count Create Delete Download Emergency-cancel End " +
+	"Explain Get Lease List Mark Merge Override Pause Preview Re-encrypt Read Reallocate Receive Remove Replace Resume Retry " +
+	"Revert Revoke Send Set Start Stream Submit Test Trigger Update Withdraw "
+
+func (l *linter) operation(path, method string, op *openapi3.Operation) {
+	const longest = 60
+	verb, _, _ := strings.Cut(op.Summary, " ")
+	l.want(strings.Contains(verbs, " "+verb+" "), op.OperationID, "its summary begins with a verb of the glossary")
+	l.want(len(op.Summary) <= longest && !strings.HasSuffix(op.Summary, "."), op.OperationID, "its summary is short, without full stop")
+	l.want(kebab.MatchString(op.OperationID), op.OperationID, "its ID is in kebab case")
+	l.want(len(op.Tags) > 0, op.OperationID, "it has a tag")
+	for _, p := range op.Parameters {
+		if p.Value.In == openapi3.ParameterInQuery {
+			l.number(op.OperationID+" "+p.Value.Name, p.Value.Name, p.Value.Schema.Value)
+		}
+	}
+	l.statuses(path, op)
+	if method == "GET" {
+		l.paged(op)
+	}
+}
+
+// statuses checks that the errors are described that follow from what an operation is.
+func (l *linter) statuses(path string, op *openapi3.Operation) {
+	need := []string{"422", "500", "503"}
+	if op.Security != nil && len(*op.Security) > 0 {
+		need = append(need, "401", "403")
+	}
+	if strings.Contains(path, "{") {
+		need = append(need, "404")
+	}
+	if op.RequestBody != nil {
+		need = append(need, "400", "408", "413", "415")
+	}
+	for _, status := range need {
+		l.want(op.Responses.Value(status) != nil, op.OperationID, "it describes its answer "+status)
+	}
+}
+
+// paged checks that a list has a cursor and a limit, and answers with items and next_cursor.
+func (l *linter) paged(op *openapi3.Operation) {
+	content := op.Responses.Value("200").Value.Content["application/json"]
+	if content == nil {
+		return
+	}
+	schema := content.Schema.Value
+	isList := strings.HasPrefix(op.OperationID, "list-") || schema.Type.Includes("array")
+	pages := schema.Properties["items"] != nil && schema.Properties["next_cursor"] != nil &&
+		!slices.ContainsFunc([]string{"cursor", "limit"}, func(name string) bool {
+			return op.Parameters.GetByInAndName(openapi3.ParameterInQuery, name) == nil
+		})
+	l.want(!isList || pages, op.OperationID, "a list is paged")
+}
