@@ -43,6 +43,9 @@ func FailureNext(t task.Task, class task.FailureClass, reason task.Reason, same 
 	if reason.Code == task.ReasonInterrupted {
 		return "omoi retry " + t.ID
 	}
+	if reason.Code == task.ReasonNoVerdict {
+		return "omoi logs " + t.ID
+	}
 	switch class {
 	case task.ClassCredentials:
 		return credentialsNext(reason)

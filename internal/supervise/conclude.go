@@ -28,6 +28,11 @@ func (d *diagnoser) conclude(out *explain.Diagnosis) {
 		d.interrupted(out)
 		return
 	}
+	if d.endReason().Code == task.ReasonNoVerdict {
+		out.Cause = "The validator ended without a verdict; the work itself was not judged."
+		out.Proposal = "Correct the validator, then retry."
+		return
+	}
 	switch out.FailureClass {
 	case task.ClassAgentError:
 		d.agents(out)

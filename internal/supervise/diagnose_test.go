@@ -125,6 +125,16 @@ func TestAnInterruptIsNoLimit(t *testing.T) {
 	require.Contains(t, d.Cause, "limit")
 }
 
+func TestDiagnosis_ValidatorWithoutVerdictIsNoFaultOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	try := tried(2, task.ClassInfrastructure, "the validator ended without a verdict")
+	try.EndReason = task.Reason{Code: task.ReasonNoVerdict}
+	d, found := diagnose(caseOf(task.StatusFailed, try))
+	require.True(t, found)
+	require.Contains(t, d.Cause, "validator ended without a verdict")
+	require.Equal(t, "omoi logs T", d.Command)
+}
+
 // Every class has a cause or says that nobody knows, a next step, and a command.
 func TestEveryClassHasANextStep(t *testing.T) {
 	t.Parallel()
