@@ -82,6 +82,9 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 		return d
 	}
 	if err := p.Check(ctx); err != nil {
+		if task.CodeOf(err) == task.CodeInternal && errors.Is(err, context.DeadlineExceeded) {
+			err = task.Errorf(task.CodeUnavailable, "No answer within %s.", probeTimeout).WithCause(err)
+		}
 		down, _ := errors.AsType[DownError](err)
 		d.State, d.Detail, d.Next = client.StateDown, task.MessageOf(err), down.Next
 		return d

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,4 +20,15 @@ func TestReadiness_NamesTheNextCommandInAField(t *testing.T) {
 	require.Equal(t, client.Dependency{
 		Name: "workers", State: client.StateDown, Detail: "No worker.", Next: "omoi worker",
 	}, got)
+}
+
+// A check that ends with its time is no fault inside omoi.
+func TestReadiness_SaysThatThereIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	got := stateOf(ctx, Probe{Name: "database", Check: func(ctx context.Context) error {
+		return fmt.Errorf("ping the database: %w", ctx.Err())
+	}})
+	require.Equal(t, client.Dependency{Name: "database", State: client.StateDown, Detail: "No answer within 2s."}, got)
 }
