@@ -18,12 +18,12 @@ import (
 const checkTime = 5 * time.Minute
 
 const checkHelp = `
-The check is a client of the API and runs real tasks of the scripted agent, which has no model. At its end, after Ctrl-C and
-after a failed step too, it cancels its tasks, verifies that their sandboxes are deleted, and removes their branches from its
-own repository. Tasks of a check that was killed end within --timeout. Projects named omoi-check stay. omoi ps --all lists
-the tasks.
+The check is a client of the API and runs real tasks of the scripted agent, without a model. At its end, also after Ctrl-C
+or a failed step, it cancels its tasks, verifies that their sandboxes are deleted, and removes their branches from its own
+repository. Tasks of a check that was killed end within --timeout. Projects named omoi-check stay. omoi ps --all lists the
+tasks.
 
-Exit code 0: no step says FAIL. 1: one does. 3: no server answers. 4: something is not allowed. 130: interrupted.`
+Exit code 0: no step failed. 1: a step failed. 3: no server answers. 4: the API key lacks a scope. 130: interrupted.`
 
 func newCheck(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "check", Short: "Run end-to-end checks of an installation or a provider"}
@@ -39,7 +39,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	var o scenario.Config
 	cmd := g.command(name, short, func(ctx context.Context, loaded *config.Loaded) error {
 		if o.Timeout <= 0 {
-			return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", o.Timeout)
+			return exit.Usagef("invalid --timeout %s: must be above 0, for example 10m", o.Timeout)
 		}
 		address, err := taskcmd.BaseURL(g.variable)
 		if err != nil {
@@ -50,9 +50,9 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 	})
 	cmd.Long = short + "." + checkHelp
 	f := cmd.Flags()
-	f.DurationVar(&o.Timeout, "timeout", checkTime, "how long a check may take, without its cleaning up")
+	f.DurationVar(&o.Timeout, "timeout", checkTime, "timeout of a check, without its cleanup")
 	taskcmd.ProviderFlag(cmd, &o.Provider, "sandbox provider")
-	f.StringVar(&o.Repo, "repo", "", "owner/name, or a `path` on the server's machine, for the checks that need a repository (default: one below OMOI_HOME)")
+	f.StringVar(&o.Repo, "repo", "", "repository of the checks: owner/name, or a `path` on the server's machine (default: one below OMOI_HOME)")
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func (g *globals) checkCommand(name, short string, checks []scenario.Scenario) *
 func (g *globals) try(ctx context.Context, o scenario.Config, all []scenario.Scenario) error {
 	p := g.printer()
 	o.Begin, o.Report = p.Begin, p.Step
-	defer g.onInterrupt(ctx, "Interrupted: what the check has made is ended. Once more ends it at once.")()
+	defer g.onInterrupt(ctx, "Interrupted: removing what the check created. A second Ctrl-C exits at once.")()
 	return g.tried(ctx, p, o.Run(ctx, all))
 }
 

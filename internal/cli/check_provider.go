@@ -25,20 +25,20 @@ Exit code 0: no check failed. 1: one failed. 3: the provider does not answer. 13
 deleted.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("%s takes the name of one provider, as local or docker", cmd.CommandPath())
+				return exit.Usagef("%s takes the name of one provider, for example docker", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pattern, err := regexp.Compile(only)
 			if err != nil {
-				return exit.Usagef("--run %s: this is no regular expression", only)
+				return exit.Usagef("invalid --run %s: not a regular expression", only)
 			}
 			return g.checkProvider(cmd.Context(), args[0], conformance.Options{Only: pattern, Parallel: parallel})
 		},
 	}
-	cmd.Flags().StringVar(&only, "run", "", "only promises whose names match this `regexp`")
-	cmd.Flags().IntVar(&parallel, "parallel", 2, "promises that are tried at a time")
+	cmd.Flags().StringVar(&only, "run", "", "only checks whose names match this `regexp`")
+	cmd.Flags().IntVar(&parallel, "parallel", 2, "number of checks that run at a time")
 	return cmd
 }
 
@@ -53,19 +53,19 @@ func (g *globals) checkProvider(ctx context.Context, name string, o conformance.
 		number++
 		p.Step(number, 0, promiseStep(r))
 	}
-	defer g.onInterrupt(ctx, "Interrupted: the check judges no more, and removes what it made.")()
+	defer g.onInterrupt(ctx, "Interrupted: removing what the check created.")()
 	promises, err := app.CheckProvider(ctx, loaded, name, o)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	if len(promises) == 0 && ctx.Err() == nil {
-		return exit.Usagef("--run %s fits no promise; without it all are tried", o.Only)
+		return exit.Usagef("--run %s matches no check. Next: omit --run to run all", o.Only)
 	}
 	steps := make([]scenario.Step, 0, len(promises))
 	for _, r := range promises {
 		steps = append(steps, promiseStep(r))
 	}
-	return g.tried(ctx, p, []scenario.Result{scenario.ResultOf("provider "+name, "a sandbox provider keeps its promises", steps)})
+	return g.tried(ctx, p, []scenario.Result{scenario.ResultOf("provider "+name, "a sandbox provider passes its conformance checks", steps)})
 }
 
 func promiseStep(r conformance.Result) scenario.Step {

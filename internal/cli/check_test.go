@@ -18,8 +18,8 @@ func TestCheckProviderRefuses(t *testing.T) {
 		"takes the name of one provider":              {"check", "provider"},
 		"sandbox provider \"external\"":               {"check", "provider", "external"},
 		"This machine has no sandbox provider \"no\"": {"check", "provider", "no"},
-		"this is no regular expression":               {"check", "provider", "local", "--run", "("},
-		"--run Nowhere fits no promise":               {"check", "provider", "local", "--run", "Nowhere"},
+		"not a regular expression":                    {"check", "provider", "local", "--run", "("},
+		"--run Nowhere matches no check":              {"check", "provider", "local", "--run", "Nowhere"},
 	} {
 		code, out, complaints := omoi(t, []string{"OMOI_SANDBOX_DIR=" + dir, "OMOI_SANDBOX_ISOLATION=none", "OMOI_TEST_SHIM_BINARY=/bin/false", "OMOI_DOCKER_ENABLED=never"}, args...)
 		require.Equal(t, 2, code, "%v: %s", args, complaints)
@@ -35,7 +35,7 @@ func TestChecksOfAnInstallationRefuse(t *testing.T) {
 		args []string
 	}{
 		"omoi check all takes no arguments, not \"flow\"": {2, []string{"check", "all", "flow"}},
-		"--timeout -1s: give a time above 0":              {2, []string{"check", "flow", "--timeout", "-1s"}},
+		"Invalid --timeout -1s: must be above 0":          {2, []string{"check", "flow", "--timeout", "-1s"}},
 		"Unknown command \"nope\" in omoi check":          {2, []string{"check", "nope"}},
 		"No server configured":                            {3, []string{"check", "agent"}},
 	} {

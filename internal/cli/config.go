@@ -19,7 +19,7 @@ type setting struct {
 
 func newConfig(g *globals) *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Show the configuration"}
-	cmd.AddCommand(g.command("show", "Print every setting with its value and origin; secrets are masked", g.showConfig))
+	cmd.AddCommand(g.command("show", "Print all settings with value and origin, secrets masked", g.showConfig))
 	return cmd
 }
 

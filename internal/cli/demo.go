@@ -28,26 +28,26 @@ func newDemo(g *globals) *cobra.Command {
 	short := "Run one real task with a scripted agent and check its result"
 	cmd := g.command("demo", short, func(ctx context.Context, loaded *config.Loaded) error {
 		if timeout <= 0 {
-			return exit.Usagef("--timeout %s: give a time above 0, as 90s or 10m", timeout)
+			return exit.Usagef("invalid --timeout %s: must be above 0, for example 10m", timeout)
 		}
 		return g.demo(ctx, loaded, timeout)
 	})
-	cmd.Long = `Start everything (or use the omoi dev that runs already), run one real task in a new repository, show every step,
-check the outcome, and stop what was started. The agent is scripted: it follows a list of steps and has no model.
-Everything else is real. Exit code 0 only if every check passes.`
-	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "how long the task may take")
+	cmd.Long = `Start everything, or use a running omoi dev, run one real task in a new repository, show each step, check the outcome, and
+stop what was started. The agent is scripted: it runs a list of steps, without a model. Everything else is real. Exit code
+0 means that every check passed.`
+	cmd.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "timeout of the task")
 	return cmd
 }
 
 func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.Duration) (err error) {
 	dir := filepath.Join(loaded.Home, "demo")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make a place for the demo: %w", err)
+		return fmt.Errorf("create the folder of the demo: %w", err)
 	}
 	path := filepath.Join(dir, "services.log")
 	log, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("keep the services' log: %w", err)
+		return fmt.Errorf("create the log of the services: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	err = g.demoWith(ctx, loaded, log, timeout)
@@ -56,7 +56,7 @@ func (g *globals) demo(ctx context.Context, loaded *config.Loaded, timeout time.
 	case err == nil:
 		g.afterDemo(loaded.Home)
 	case exit.Code(err) != exit.Interrupted:
-		_, _ = fmt.Fprintf(g.stderr, "The log of the services is in %s\n", path)
+		_, _ = fmt.Fprintf(g.stderr, "Log of the services: %s\n", path)
 	}
 	return err
 }
@@ -111,9 +111,9 @@ func (g *globals) afterDemo(home string) {
 	_, _ = fmt.Fprintf(g.stdout, `
 Next:
   %[1]s dev
-      keeps everything running, and shows this very run in the Temporal Web UI
+      start everything, with this task in the Temporal Web UI
   %[1]s run "Say hello" --script example:hello --repo <path> --wait
-      runs a task in your own repository, while omoi dev runs
+      run a task in your own repository, beside omoi dev
 `, again)
 }
 

@@ -14,8 +14,8 @@ import (
 func newMigrate(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Migrate the database schema, or show its version",
-		Long: `Bring the database's schema up to date, or look at it. Any number of processes may do it at once.
-The database is that of DATABASE_URL, else that of a running omoi dev.`,
+		Long: `Migrate the database schema, or show its version. Several processes may run the command at the same time. The database is
+that of DATABASE_URL, else that of the running omoi dev.`,
 	}
 	cmd.AddCommand(g.migrate("up", "Migrate the schema to the newest version", app.MigrateUp),
 		g.migrate("status", "List the migrations and their state", app.MigrateStatus))

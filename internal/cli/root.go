@@ -29,8 +29,7 @@ type globals struct {
 	stderr io.Writer
 }
 
-// Run carries out one command line and answers its exit code. When ctx ends, commands
-// stop cleanly.
+// Run runs one command line and returns its exit code. When ctx ends, commands stop cleanly.
 func Run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) int { //nolint:revive // the process, as it is
 	dir, err := os.Getwd()
 	if err != nil {
@@ -64,18 +63,18 @@ func newRoot(g *globals) *cobra.Command {
 		Long: `omoi runs AI coding agents as durable Temporal workflows. Each task gets a branch, a sandbox and an agent, survives
 crashes of any component, and ends with a pull request and a verified sandbox deletion.
 
-Start with: omoi dev        (everything on this machine)
-Then:       omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
+omoi dev starts everything on this machine.
 
 Agents: ` + strings.Join(task.RuntimeNames(), ", ") + ` (omoi run --help describes them).
 
-Ids: 4 or more characters of an id's beginning or end will do; - is the newest task. --json prints what programs read.
+Commands accept a full ID, or 4 or more characters of its beginning or end. - is the newest task. --json prints the
+objects of the API.
 
 Exit codes:
-  0    done                   1    failed: the task, or the request
-  2    wrong usage            3    no server answers
-  4    something needs you first: a login, credentials, --yes, a suspended task
-  5    the budget is spent
+  0    success                1    the task or the request failed
+  2    invalid command line   3    no server answers
+  4    you must act first: log in, set a credential, repeat with --yes, resume a suspended task
+  5    the budget is used up
   130  interrupted by Ctrl-C or at the end of --wait-timeout; the task continues`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -88,19 +87,21 @@ Exit codes:
 	f.Func("api-url", "`URL` of the server (default $OMOI_API_URL, else the running omoi dev)", func(url string) error {
 		return g.setting("api.url")(taskcmd.WithScheme(url))
 	})
-	f.Func("home", "`DIR` of this installation's state (default $OMOI_HOME, else ~/.omoi)", g.setting("home"))
+	f.Func("home", "data `DIR` of this installation (default $OMOI_HOME, else ~/.omoi)", g.setting("home"))
 	set := func(pair string) error {
 		g.set = append(g.set, pair)
 		return nil
 	}
-	f.Func("set", "a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)", set)
+	f.Func("set", "set a setting for this command, as `key=value` (docs/CONFIGURATION.md lists the keys)", set)
 	root.Version = app.ReadBuild().String()
 	root.SetVersionTemplate("omoi {{.Version}}\n")
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
+	root.InitDefaultHelpCmd()
 	completion(root)
 	sections(root)
+	addExamples(root)
 	groups(root)
 	usageErrors(root)
 	return root
@@ -149,7 +150,7 @@ func (g *globals) load() (*config.Loaded, error) {
 	for _, pair := range g.set {
 		key, value, found := strings.Cut(pair, "=")
 		if !found || !slices.ContainsFunc(config.Fields(), func(f config.Field) bool { return f.Key == key }) {
-			return nil, exit.Usagef("--set %s: want key=value with a key of docs/CONFIGURATION.md", pair)
+			return nil, exit.Usagef("invalid --set %s: expected key=value with a key of docs/CONFIGURATION.md", pair)
 		}
 		params[key] = value
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sections groups the commands of the help; a command without a group is listed at its end.
+// sections groups the commands of the help; a test finds commands without a group.
 func sections(root *cobra.Command) {
 	for _, section := range []struct {
 		title string
 		names []string
 	}{
-		{"Get started:", []string{"dev", "demo", "doctor", "check"}},
+		{"Get started:", []string{"dev", "demo", "doctor", "check", "help", "completion"}},
 		{"Tasks:", []string{
 			"run", "ps", "show", "why", "logs", "send", "message", "cancel", "retry", "review", "diff", "checkout", "transcript", "work", "receipt", "budget",
 		}},

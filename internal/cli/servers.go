@@ -26,41 +26,41 @@ func newDev(g *globals) *cobra.Command {
 			LeaveRunning: leave, DaytonaEmulator: emulator,
 		})
 	})
-	cmd.Long = `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal
-development server with its Web UI, API and worker. A second start goes on where the first one stopped.
+	cmd.Long = `Start everything on this machine and keep it running until Ctrl-C: a private PostgreSQL, the Temporal development server
+with its Web UI, API and worker. The next start resumes the tasks.
 
-Ctrl-C freezes the agents of this machine: their sandboxes do nothing until the next start thaws them, and this time
-counts neither as silence nor against a budget. Sandboxes elsewhere, as at Daytona, keep running; the stop names them
-with their price. It takes 10 seconds at most, and a second Ctrl-C ends it at once. With --leave-running the agents
-keep running, unsupervised and without budget.
+Ctrl-C stops the processes of agents on this machine (SIGSTOP, docker pause), and the next start continues them. The time
+between counts neither as silence nor against a budget. Sandboxes of other providers, for example Daytona, keep running; the command prints them with their price. The
+shutdown takes at most 10 seconds, and a second Ctrl-C ends it at once. With --leave-running the agents keep running,
+unsupervised and without budget.
 
-On a loopback address it serves without login, unless api.auth_disabled is set to false; on any other address it asks for
-an API key, and does not start before one exists (OMOI_API_KEY makes the first).
+On a loopback address authentication is disabled, unless api.auth_disabled is set to false. On any other address requests
+need an API key, and the command does not start before one exists (OMOI_API_KEY creates the first).
 
-Everything that is kept is below OMOI_HOME (default ~/.omoi). As root, the database and the sandboxes' files are in the
-folder below /var/lib/omoi that is named after a hash of OMOI_HOME. To reset, stop omoi and delete the data directories
-that it prints at its start.`
+All data is below OMOI_HOME (default ~/.omoi). As root, the database and the files of the sandboxes are in a directory
+below /var/lib/omoi that is named after a hash of OMOI_HOME. To reset, stop omoi and delete the data directories that
+omoi dev prints at its start.`
 	g.listenFlags(cmd)
 	f := cmd.Flags()
-	f.Func("temporal-port", "`port` of the Temporal server, 0 for a free one (default 7233)", g.setting("dev.temporal_port"))
-	f.Func("ui-port", "`port` of the Temporal Web UI, 0 for a free one (default 8233)", g.setting("dev.temporal_ui_port"))
-	f.BoolVar(&leave, "leave-running", false, "keep agents of this machine running after Ctrl-C, unsupervised and without budget")
+	f.Func("temporal-port", "`port` of the Temporal server, 0: a free port (default 7233)", g.setting("dev.temporal_port"))
+	f.Func("ui-port", "`port` of the Temporal Web UI, 0: a free port (default 8233)", g.setting("dev.temporal_ui_port"))
+	f.BoolVar(&leave, "leave-running", false, "keep agents running after Ctrl-C, unsupervised and without budget")
 	f.BoolVar(&emulator, "with-daytona-emulator", false,
-		"start a Daytona emulator on this machine, to try --provider daytona without an account; development builds only")
+		"start a Daytona emulator, to try --provider daytona without an account; development builds only")
 	return cmd
 }
 
 func printReady(g *globals, loaded *config.Loaded, info devstack.Info, leave bool) {
-	stop, emulator := "agents are frozen until the next start", ""
-	login := "Every request needs an API key: OMOI_API_KEY, or one made by omoi keys create."
+	stop, emulator := "agents are stopped until the next start", ""
+	login := "Requests need an API key: OMOI_API_KEY, or one of omoi keys create."
 	if leave {
 		stop = "agents keep running"
 	}
 	if info.DaytonaURL != "" {
-		emulator = "  Daytona       an emulator at " + info.DaytonaURL + "; its key is in dev.json. Try: omoi run ... --provider daytona\n"
+		emulator = "  Daytona       emulator at " + info.DaytonaURL + ", its key is in dev.json. Next: omoi run ... --provider daytona\n"
 	}
 	if loaded.API.AuthDisabled {
-		login = "No login is asked of this machine's users and programs; other machines and web pages are refused."
+		login = "Authentication is disabled: users and programs of this machine have access, other machines and web pages do not."
 	}
 	fmt.Fprintf(g.stdout, `
 omoi is running.
@@ -69,11 +69,11 @@ omoi is running.
   health        %s/readyz
   Temporal UI   %s
   temporal CLI  temporal --address %s -n %s workflow list
-  kept in       %s
+  data          %s
 %s
   %s
-  Try it:  omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
-  Stop it: Ctrl-C (%s)
+  Next: omoi run "Say hello" --repo <path of a git repository> --script example:hello --wait
+  Stop: Ctrl-C (%s)
 
 `, info.APIURL, info.APIURL, info.TemporalUIURL, info.TemporalAddress, info.TemporalNamespace, keptIn(loaded), emulator, login, stop)
 }
@@ -103,6 +103,6 @@ func newWorker(g *globals) *cobra.Command {
 }
 
 func (g *globals) listenFlags(cmd *cobra.Command) {
-	cmd.Flags().Func("host", "`address` that the API listens on (default 127.0.0.1)", g.setting("api.host"))
-	cmd.Flags().Func("port", "`port` of the API, 0 for a free one (default 18000)", g.setting("api.port"))
+	cmd.Flags().Func("host", "listen `address` of the API (default 127.0.0.1)", g.setting("api.host"))
+	cmd.Flags().Func("port", "`port` of the API, 0: a free port (default 18000)", g.setting("api.port"))
 }

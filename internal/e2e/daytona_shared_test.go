@@ -27,7 +27,7 @@ func TestTwoInstallationsOnOneAccountLeaveEachOtherAlone(t *testing.T) {
 		other, err := both[1-n].api.Installation(context.Background())
 		require.NoError(t, err)
 		swept := r.omoi("sandbox", "prune", "--installation", other.ID, "--yes")
-		require.Contains(t, swept.stdout+swept.stderr, "spared", "its agent runs")
+		require.Contains(t, swept.stdout+swept.stderr, "kept", "its agent runs")
 	}
 	require.Len(t, cloud.Boxes(), 2)
 	for n, r := range both {

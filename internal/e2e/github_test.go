@@ -127,7 +127,7 @@ func (r *rig) bundleComesOut(bare, id string) {
 	file, clone := filepath.Join(r.dir, "work.bundle"), filepath.Join(r.dir, "clone of "+id)
 	written := r.omoi("work", id, "--patch", file)
 	require.Zero(r.t, written.code, written.stderr)
-	require.Contains(r.t, written.stderr, "git fetch "+file+" '+refs/*:refs/saved/*'")
+	require.Contains(r.t, written.stdout, "git fetch "+file+" '+refs/*:refs/saved/*'")
 	require.Zero(r.t, r.run("git", "clone", "-q", bare, clone).code)
 	fetched := r.run("git", "-C", clone, "fetch", "-q", file, "+refs/*:refs/saved/*")
 	require.Zero(r.t, fetched.code, fetched.stderr)

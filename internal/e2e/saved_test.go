@@ -162,7 +162,7 @@ func (r *rig) patchComesOut(clone string) {
 	file := filepath.Join(r.dir, "work.patch")
 	written := r.omoi("work", ended.ID, "--patch", file)
 	require.Zero(r.t, written.code, written.stderr)
-	require.Contains(r.t, written.stderr, "git apply "+file)
+	require.Contains(r.t, written.stdout, "git apply "+file)
 	applied := r.run("sh", "-c", "cd "+clone+" && git apply "+file+" && cat notes.txt")
 	require.Equal(r.t, "not committed\n", applied.stdout, applied.stderr)
 }

@@ -14,9 +14,6 @@ import (
 func newCancel(s *session) *cobra.Command {
 	cmd := s.newAsk("cancel", "Cancel a task; its work is saved", (*client.Client).Cancel)
 	cmd.Use = "cancel <task> | --older-than <age>"
-	cmd.Example = `  omoi cancel - --reason "wrong branch"
-  omoi cancel --older-than 24h                    (a list; nothing is done)
-  omoi cancel --older-than 24h --yes`
 	one, b := cmd.RunE, bulk{}
 	b.flags(cmd, "every open task")
 	many := func() bool { return cmd.Flags().Changed("older-than") }
@@ -58,7 +55,7 @@ func (s *session) newAsk(name, short string,
 			err = s.asked(asked, settled)
 		}
 		if err == nil {
-			s.savedWorkOf(ctx, api, asked.Task)
+			s.savedWorkOf(ctx, api, asked.Task, s.hint)
 		}
 		return err
 	})
@@ -76,9 +73,9 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 		command := client.Command{TaskID: id, Kind: task.CommandCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
 		return s.printJSON(client.CommandResult{Task: t, Command: command})
 	}
-	s.say("%s  the workflow was ended from outside, so the task is now failed (terminated)", render.Short(id))
+	s.say("Task %s: its workflow was terminated outside omoi, so the task is now failed (terminated).", render.Short(id))
 	s.hint("Next: omoi retry %s", render.Short(id))
-	s.savedWorkOf(ctx, api, t)
+	s.savedWorkOf(ctx, api, t, s.hint)
 	return nil
 }
 
@@ -88,11 +85,11 @@ func (s *session) asked(asked client.CommandResult, settled bool) error {
 	}
 	t := asked.Task
 	if !settled {
-		s.say("%s  %s is accepted and in progress.", render.Short(t.ID), asked.Command.Kind)
+		s.say("Task %s: %s accepted and in progress.", render.Short(t.ID), asked.Command.Kind)
 		s.hint("Next: omoi show %s", render.Short(t.ID))
 		return nil
 	}
-	s.say("%s  %s: %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
+	s.say("Task %s: %s %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
 	if t.Status.Final() || parked(t) {
 		s.hint("%s", shortWhy(t))
 		return nil
@@ -101,7 +98,7 @@ func (s *session) asked(asked client.CommandResult, settled bool) error {
 	return nil
 }
 
-// receipt says what came of a command.
+// receipt is the state of a command with its reason.
 func receipt(c client.Command) string {
 	words := stateWords(string(c.State))
 	if c.Reason != "" {

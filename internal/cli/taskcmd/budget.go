@@ -34,8 +34,8 @@ func (f *budgetFlags) add(cmd *cobra.Command, prefix string) {
 	}
 	flags.Float64Var(&f.usd, prefix+"usd", 0, what+"US dollars for models")
 	flags.Int64Var(&f.tokens, prefix+"tokens", 0, what+"input and output tokens together")
-	flags.DurationVar(&f.clock, prefix+"wall-clock", 0, what+"time by the clock since it was made, as 2h")
-	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"time that its sandboxes live, as 90m")
+	flags.DurationVar(&f.clock, prefix+"wall-clock", 0, what+"time since creation, for example 2h")
+	flags.DurationVar(&f.sandbox, prefix+"sandbox-time", 0, what+"lifetime of all sandboxes together, for example 90m")
 }
 
 // over is the budget with the limits that were named, and whether any was. Where they are removable 0 removes one.
@@ -56,7 +56,7 @@ func (f *budgetFlags) over(b client.Budget, removable bool) (out client.Budget, 
 			limit.set()
 			named = true
 		default:
-			return b, named, exit.Usagef("--%s: a limit is a number above 0; 0 of omoi budget removes one", flag)
+			return b, named, exit.Usagef("invalid --%s: must be above 0; omoi budget removes a limit with 0", flag)
 		}
 	}
 	return b, named, nil
@@ -87,15 +87,12 @@ func newBudget(s *session) *cobra.Command {
 		}
 		return s.budget(ctx, budgetOf{"task", t.ID, api.TaskBudget, api.SetTaskBudget}, f)
 	})
-	cmd.Long = `Show what a task, or with --project all tasks of a project together, may use and has used. With a limit it is changed;
-what is not named stays, and 0 takes a limit away. Tasks that were suspended for a budget go on when it is raised. The wall clock of a task runs
-from its creation, that of a project from its own, also while none of its tasks is running.`
-	cmd.Example = `  omoi budget -
-  omoi budget - --usd 10 --wall-clock 2h
-  omoi budget --project app --usd 200`
+	cmd.Long = `Show the budget and the usage of a task, or with --project of all tasks of a project together. Each flag sets one limit,
+and 0 removes it; the other limits stay. Tasks that were suspended for a budget resume when it is raised. The wall clock
+runs from the creation of the task or project, also while no task is running.`
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if (len(args) == 0) == (project == "") {
-			return exit.Usagef("name a task, or a project: omoi budget <task>, omoi budget --project <project> (omoi budget --help says more)")
+			return exit.Usagef("name a task or a project. Next: omoi budget <task>, or omoi budget --project <project>")
 		}
 		_, _, err := f.over(client.Budget{}, true)
 		return err
@@ -125,7 +122,7 @@ func (s *session) budget(ctx context.Context, of budgetOf, f budgetFlags) error 
 	return s.answer(now, err, func() {
 		s.spendingTable(now)
 		if named {
-			s.say("The budget of the %s is changed; running tasks that exceed it are suspended with their work saved.", of.kind)
+			s.say("Changed the budget of the %s; running tasks that exceed it are suspended, with their work saved.", of.kind)
 			for _, id := range now.TaskIDs {
 				s.say("Resumed task %s, which the old budget had suspended.", render.Short(id))
 			}

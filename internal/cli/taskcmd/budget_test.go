@@ -48,7 +48,7 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	got = f.omoi("budget", "--project", "app", "--usd", "10", "--wall-clock", "2h")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, client.Budget{USD: 10, Tokens: 7000, WallClockS: 7200}, budget, "what is not named stays")
-	require.Contains(t, got.out, "The budget of the project is changed; running tasks that exceed it are suspended")
+	require.Contains(t, got.out, "Changed the budget of the project; running tasks that exceed it are suspended")
 	require.Contains(t, got.out, "which the old budget had suspended.")
 	var out client.BudgetUsage
 	requireJSON(t, f.omoi("budget", "--project", "app", "--tokens", "0", "--json").out, &out)
@@ -61,7 +61,7 @@ func TestABudgetIsShownAndChangedByWhatIsNamed(t *testing.T) {
 	require.Equal(t, client.Budget{USD: 10, WallClockS: 1}, budget, "none of them came to be one")
 	bare := f.omoi("budget")
 	require.Equal(t, exit.Usage, bare.code)
-	require.Contains(t, bare.err, "omoi budget --help")
+	require.Contains(t, bare.err, "omoi budget --project <project>")
 	require.Equal(t, exit.Usage, f.omoi("budget", idA, "--project", "app").code)
 }
 

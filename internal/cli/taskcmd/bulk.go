@@ -23,8 +23,8 @@ type bulk struct {
 }
 
 func (b *bulk) flags(cmd *cobra.Command, what string) {
-	cmd.Flags().DurationVar(&b.olderThan, "older-than", 0, what+" older than this, as 24h")
-	cmd.Flags().BoolVar(&b.yes, "yes", false, "do it; without it they are listed, and nothing is done")
+	cmd.Flags().DurationVar(&b.olderThan, "older-than", 0, what+" older than this, for example 24h")
+	cmd.Flags().BoolVar(&b.yes, "yes", false, "cancel the tasks; without --yes they are listed")
 }
 
 // old reports whether something of that moment is meant.
@@ -42,7 +42,7 @@ type cancelled struct {
 // server refuses it, also if it ends meanwhile.
 func (s *session) cancelOld(ctx context.Context, b bulk) error {
 	if b.olderThan <= 0 {
-		return exit.Usagef("--older-than %s: give a time above 0, as 24h", b.olderThan)
+		return exit.Usagef("invalid --older-than %s: must be above 0, for example 24h", b.olderThan)
 	}
 	api, err := s.api()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 				row.Outcome = "not cancelled: " + task.MessageOf(err)
 				failed++
 			case err != nil: // it has ended by itself
-				row.Outcome = "left alone: " + task.MessageOf(err)
+				row.Outcome = "unchanged: " + task.MessageOf(err)
 			case settled:
 				row.Outcome = receipt(asked.Command)
 			default:
@@ -92,7 +92,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	case err != nil:
 		return err
 	case failed > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled; run the same command again", render.Count(failed, "task")))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be cancelled. Next: repeat the command", render.Count(failed, "task")))
 	case len(rows) > 0 && !b.yes:
 		return exit.With(exit.NeedsYou, fmt.Errorf("%s would be cancelled, with their work saved. Next: %s",
 			render.Count(len(rows), "task"), cmp.Or(b.next, "repeat the command with --yes")))
@@ -109,8 +109,6 @@ func (s *session) sandboxesCleanup() *cobra.Command {
 	cmd.Long = `Delete sandboxes by cancelling the tasks that run in them. Work is saved, and each deletion is verified. Name sandboxes,
 or give --all or --older-than, and --yes; without --yes the command lists what it would do. Ended tasks are not changed:
 the cleanup of their sandboxes runs already.`
-	cmd.Example = `  omoi sandbox cleanup                          (a list; nothing is done)
-  omoi sandbox cleanup --older-than 24h --yes`
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "all sandboxes with a running task")
 	b.flags(cmd, "sandboxes")
 	return cmd
@@ -122,9 +120,9 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 	case len(refs) > 0 && all:
 		return exit.Usagef("name sandboxes or give --all, not both")
 	case b.olderThan < 0:
-		return exit.Usagef("--older-than %s: give a time above 0, as 24h", b.olderThan)
+		return exit.Usagef("invalid --older-than %s: must be above 0, for example 24h", b.olderThan)
 	case list && b.yes:
-		return exit.Usagef("--yes: which sandboxes? Name them, or give --all or --older-than")
+		return exit.Usagef("--yes needs sandboxes: name them, or give --all or --older-than")
 	case list:
 		b.next = "omoi sandbox cleanup <sandbox> --yes, or omoi sandbox cleanup --all --yes"
 	}
@@ -142,7 +140,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 		case err != nil:
 			return err
 		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // its work is over
-			s.hint("%s  %s: its attempt has ended and its cleanup continues. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Short(box.TaskID))
+			s.hint("Sandbox %s (%s): its attempt has ended, and its cleanup is running. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Short(box.TaskID))
 		default:
 			tasks = append(tasks, t)
 		}

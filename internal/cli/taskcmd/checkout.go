@@ -23,8 +23,8 @@ func newCheckout(s *session) *cobra.Command {
 	cmd := s.taskVerb("checkout <task>", "Get a task's branch into your working copy", func(ctx context.Context, api *client.Client, t client.Task) error {
 		return removedBranch(ctx, api, t, s.checkout(ctx, t))
 	})
-	cmd.Long = `Fetch a task's branch into the repository around the current folder and switch to it. The working copy is
-touched only if it is clean; else the branch is fetched and nothing more.`
+	cmd.Long = `Fetch a task's branch into the repository around the current folder and switch to it. If the working copy has changes,
+the branch is fetched and the working copy stays as it is.`
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func (s *session) checkout(ctx context.Context, t client.Task) error {
 	}
 	top, err := gitIn(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
-		return exit.Usagef("the current folder is in no git working copy. Next: git clone %s <folder>, and run this again there", scm.Quoted(t.Repo))
+		return exit.Usagef("the current folder is not in a Git working copy. Next: git clone %s <folder>, then repeat the command there", scm.Quoted(t.Repo))
 	}
 	c := &copyOf{session: s, t: t, top: top, branch: *t.Branch}
 	if err := c.fetch(ctx); err != nil {
@@ -71,7 +71,7 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	}
 	if c.t.Base != nil {
 		if _, err := c.git(ctx, "cat-file", "-e", *c.t.Base+"^{commit}"); err != nil {
-			return task.Errorf(task.CodeConflict, "This working copy does not hold the commit %s at which the task began: it is not of %s, or behind it. Next: git fetch, or change to another folder",
+			return task.Errorf(task.CodeConflict, "This working copy lacks commit %s, from which the task started: it is not a clone of %s, or behind it. Next: git fetch, or change to another folder",
 				(*c.t.Base)[:min(12, len(*c.t.Base))], render.Clean(c.t.Repo)).WithCause(err)
 		}
 	}
@@ -80,7 +80,7 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	}
 	refspec := "refs/heads/" + c.branch + ":refs/heads/" + c.branch
 	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), refspec); err != nil {
-		return task.Errorf(task.CodeConflict, "The branch %s does not come from %s: %s. Next: omoi diff %s",
+		return task.Errorf(task.CodeConflict, "Cannot fetch branch %s from %s: %s. Next: omoi diff %s",
 			c.branch, render.Clean(c.t.Repo), gitSays(err), render.Short(c.t.ID)).WithCause(err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (c *copyOf) forward(ctx context.Context) error {
 		_, err = c.git(ctx, "merge", "--quiet", "--ff-only", "FETCH_HEAD")
 	}
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "The branch %s cannot be brought up to date: %s. Next: git log %s..FETCH_HEAD", c.branch, gitSays(err), c.branch).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Cannot update branch %s: %s. Next: git log %s..FETCH_HEAD", c.branch, gitSays(err), c.branch).WithCause(err)
 	}
 	return nil
 }
@@ -145,10 +145,10 @@ func (c *copyOf) clean(ctx context.Context) error {
 	changes, err := c.git(ctx, "status", "--porcelain")
 	switch {
 	case err != nil:
-		return fmt.Errorf("look at the working copy: %s", gitSays(err))
+		return fmt.Errorf("read the state of the working copy: %s", gitSays(err))
 	case changes != "":
-		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it was left as it is. "+
-			"Next: commit or stash them and run this again, or %s", c.top, c.apart()))
+		return exit.With(exit.NeedsYou, fmt.Errorf("the working copy %s has changes, so it stays as it is. "+
+			"Next: commit or stash them and repeat the command, or %s", c.top, c.apart()))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (c *copyOf) switchTo(ctx context.Context) error {
 		return err
 	}
 	if _, err := c.git(ctx, append(append([]string{"switch", "--quiet"}, c.detach()...), c.branch)...); err != nil {
-		return task.Errorf(task.CodeConflict, "Git does not switch to %s: %s. Next: %s", c.branch, gitSays(err), c.apart()).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Cannot switch to branch %s: %s. Next: %s", c.branch, gitSays(err), c.apart()).WithCause(err)
 	}
 	return c.told()
 }
@@ -167,7 +167,7 @@ func (c *copyOf) told() error {
 	if *c.JSON {
 		return c.printJSON(map[string]string{"task_id": c.t.ID, "branch_name": c.branch, "folder": c.top})
 	}
-	c.say("%s is at %s", c.top, c.branch)
+	c.say("%s is on branch %s", c.top, c.branch)
 	switch {
 	case c.t.Status == task.StatusCompleted:
 	case c.t.Status.Final():
@@ -177,9 +177,9 @@ func (c *copyOf) told() error {
 	}
 	var next [][2]string
 	if c.t.Base != nil {
-		next = append(next, [2]string{fmt.Sprintf("git log -p %s..", (*c.t.Base)[:min(12, len(*c.t.Base))]), "what the task did, commit by commit"})
+		next = append(next, [2]string{fmt.Sprintf("git log -p %s..", (*c.t.Base)[:min(12, len(*c.t.Base))]), "show the commits of the task"})
 	}
-	c.next(c.hint, append(next, [2]string{"git switch -", "go back to where you were"}))
+	c.next(c.hint, append(next, [2]string{"git switch -", "return to your branch"}))
 	return nil
 }
 

@@ -58,13 +58,13 @@ func TestCheckout_OfABranchThatRetentionRemoved(t *testing.T) {
 	git(t, repo, "branch", "--quiet", "-D", "feature/x")
 	clone := filepath.Join(t.TempDir(), "clone")
 	git(t, "", "clone", "--quiet", repo, clone)
-	require.Contains(t, f.with(call{dir: clone}, "checkout", "-").err, "does not come from", "somebody else removed it")
+	require.Contains(t, f.with(call{dir: clone}, "checkout", "-").err, "Cannot fetch branch", "somebody else removed it")
 	f.gone = "The branch of task " + idA + " was removed on 2026-11-23: older than retention.branches."
 	for _, dir := range []string{repo, clone} {
 		got := f.with(call{dir: dir}, "checkout", "-")
 		require.Equal(t, exit.Failed, got.code)
 		require.Contains(t, got.err, "was removed on 2026-11-23: older than retention.branches")
-		require.NotContains(t, got.err, "Next: omoi diff")
+		require.NotContains(t, got.out, "Next: omoi diff")
 	}
 }
 
@@ -76,7 +76,7 @@ func TestCheckoutOfATaskThatMayGoOnLeavesTheBranchFree(t *testing.T) {
 		require.Zero(t, got.code, got.err)
 		require.FileExists(t, filepath.Join(repo, "work.txt"))
 		require.Empty(t, git(t, repo, "branch", "--show-current"))
-		require.Contains(t, got.err, "HEAD is detached")
+		require.Contains(t, got.out, "HEAD is detached")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestCheckoutSaysWhereTheBranchIs(t *testing.T) {
 	git(t, repo, "worktree", "prune")
 	got = f.with(call{dir: repo}, "checkout", "-")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, "git switch -")
+	require.Contains(t, got.out, "git switch -")
 	require.Zero(t, f.with(call{dir: repo}, "checkout", "-").code, "it stands there already")
 }
 
@@ -139,7 +139,7 @@ func TestCheckoutRefusesOtherPlaces(t *testing.T) {
 	git(t, other, "commit", "--quiet", "--allow-empty", "-m", "Another project")
 	got = f.with(call{dir: other}, "checkout", "-")
 	require.Equal(t, exit.Failed, got.code)
-	require.Contains(t, got.err, "does not hold the commit")
+	require.Contains(t, got.err, "lacks commit")
 	require.NotContains(t, git(t, other, "branch"), "feature/x")
 
 	f.tasks[0].Branch = nil

@@ -15,7 +15,7 @@ import (
 
 func newConductor(s *session) *cobra.Command {
 	return noun("conductor", "Show coherence and duplicate work across agents",
-		s.verb("status", "Show how the conductor runs, and its last analysis", NoArgs, s.conductorStatus), s.conductorDuplicates(),
+		s.verb("status", "Show the state of the conductor and its last analysis", NoArgs, s.conductorStatus), s.conductorDuplicates(),
 		s.scheduleAsk("conductor", "run", "Run the conductor now, after a run in progress"),
 		s.scheduleAsk("conductor", "pause", "Pause the conductor until it is resumed"),
 		s.scheduleAsk("conductor", "resume", "Resume a paused conductor"))
@@ -28,7 +28,7 @@ func (s *session) conductorStatus(ctx context.Context, api *client.Client, _ []s
 		s.row("Conductor", s.scheduleWord("conductor", c.Schedule, c.PausedIdle))
 		s.cycles(status.Config.ConductorInterval, c.LastRunAge, c.Schedule.NextRun)
 		if c.Last == nil {
-			s.hint("The conductor has not analyzed your agents yet. Next: omoi conductor run")
+			s.hint("No analysis of your agents yet. Next: omoi conductor run")
 			return
 		}
 		s.conducted(*c.Last)
@@ -59,7 +59,7 @@ func coherenceWord(a client.ConductorAnalysis) string {
 }
 
 func (s *session) conductorDuplicates() *cobra.Command {
-	return s.ofTask("duplicates [task]", "List pairs of tasks about the same work, newest first; of one task, or of all", 20,
+	return s.ofTask("duplicates [task]", "List pairs of tasks about the same work, newest first", 20,
 		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
 			page, err := api.Duplicates(ctx, f)
 			return s.answer(page.Items, err, func() { s.showDuplicates(page.Items) })

@@ -17,12 +17,12 @@ import (
 
 func newCredentials(s *session) *cobra.Command {
 	cmd := noun("credentials", "Manage model API keys and GitHub tokens",
-		s.credentialsSet(), listVerb(s, "List credentials of user, projects, organization and server, without secrets", (*client.Client).Credentials, s.credentialTable),
-		s.credentialsTest(), s.credentialsRemove(), s.verb("rotate", "Re-encrypt all credentials with the installation's first key (scope admin)", NoArgs, s.rotate))
+		s.credentialsSet(), listVerb(s, "List credentials, without secrets", (*client.Client).Credentials, s.credentialTable),
+		s.credentialsTest(), s.credentialsRemove(), s.verb("rotate", "Re-encrypt all credentials with the first key (scope admin)", NoArgs, s.rotate))
 	cmd.Long = `Manage model API keys and GitHub tokens (docs/CREDENTIALS.md).
 
-A task works with the credentials of the user who created it, else with those of its project, of the
-organization, of the server's configuration.`
+A task uses the credentials of the user who created it, else those of its project, of the organization, or of the
+server's configuration, in this order.`
 	return cmd
 }
 
@@ -33,8 +33,8 @@ type whose struct {
 }
 
 func (w *whose) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.project, "project", "", "that of a `project`, for all who work on it (scope admin)")
-	cmd.Flags().BoolVar(&w.organization, "organization", false, "that of the organization, for all in it (scope admin)")
+	cmd.Flags().StringVar(&w.project, "project", "", "credential of this `project`, for all its tasks (scope admin)")
+	cmd.Flags().BoolVar(&w.organization, "organization", false, "credential of the organization, for all its users (scope admin)")
 }
 
 // place is scope and project on the wire; empty: the caller's own.
@@ -66,7 +66,7 @@ func (s *session) credentialTable(all []client.Credential) {
 	})
 }
 
-const noCredentials = "No credentials. Next: omoi credentials set anthropic, claude_oauth or github"
+const noCredentials = "No credentials. Next: omoi credentials set <kind>, where the kind is anthropic, claude_oauth or github"
 
 // owned says whose a credential is.
 func owned(c client.Credential) string {
@@ -86,7 +86,7 @@ func owned(c client.Credential) string {
 // oneKind refuses a secret among the arguments, where every process of the machine could read it.
 func oneKind(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return exit.Usagef("%s takes a kind alone. A secret on a command line can be read by others and stays in the shell's history: type it when asked, or pipe it in", cmd.CommandPath())
+		return exit.Usagef("%s takes only a kind: other users can read a secret on a command line, and the shell stores it in its history. Next: type the secret when asked, or pipe it in", cmd.CommandPath())
 	}
 	return exactly(1, "a kind: anthropic, claude_oauth, github, or the name of another provider")(cmd, args)
 }
@@ -108,31 +108,28 @@ func (s *session) credentialsSet() *cobra.Command {
 				s.hint("Next: omoi credentials test %s", c.Kind)
 			})
 		})
-	cmd.Long = "Set a credential: anthropic, claude_oauth, github, or another provider's. Its value is asked for, or read from standard input."
-	cmd.Example = `  omoi credentials set github                      asks for the token
-  gh auth token | omoi credentials set github
-  omoi credentials set anthropic --base-url https://api.z.ai/api/anthropic --model glm-4.6 --bearer`
+	cmd.Long = "Set a credential: anthropic, claude_oauth, github, or another model provider. The command asks for the value, or reads it from standard input."
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error { return credential.CheckKind(args[0]) }
 	of.flags(cmd)
 	cmd.Flags().StringVar(&in.BaseURL, "base-url", "", "`URL` of a compatible endpoint")
-	cmd.Flags().BoolVar(&in.Bearer, "bearer", false, "send it as a bearer token, as some compatible endpoints ask for")
-	cmd.Flags().StringVar(&in.Model, "model", "", "`model` of agents that name none")
-	cmd.Flags().StringVar(&in.Haiku, "haiku-model", "", "`model` that stands for Haiku")
-	cmd.Flags().StringVar(&in.Sonnet, "sonnet-model", "", "`model` that stands for Sonnet")
-	cmd.Flags().StringVar(&in.Opus, "opus-model", "", "`model` that stands for Opus")
+	cmd.Flags().BoolVar(&in.Bearer, "bearer", false, "send the key as a bearer token, which some compatible endpoints require")
+	cmd.Flags().StringVar(&in.Model, "model", "", "default `model` of agents")
+	cmd.Flags().StringVar(&in.Haiku, "haiku-model", "", "`model` to use for Haiku")
+	cmd.Flags().StringVar(&in.Sonnet, "sonnet-model", "", "`model` to use for Sonnet")
+	cmd.Flags().StringVar(&in.Opus, "opus-model", "", "`model` to use for Opus")
 	return cmd
 }
 
 func (s *session) credentialsRemove() *cobra.Command {
 	var of whose
-	cmd := s.verb("rm <kind>", "Remove a credential; the next one in the fallback order takes its place", oneKind,
+	cmd := s.verb("rm <kind>", "Delete a credential; the next one in the fallback order applies", oneKind,
 		func(ctx context.Context, api *client.Client, args []string) error {
 			scope, project, err := of.place(ctx, api)
 			if err == nil {
 				err = api.RemoveCredential(ctx, args[0], scope, project)
 			}
 			return s.answer(map[string]string{"kind": args[0], "scope": cmp.Or(scope, credential.ScopeUser), "state": "removed"}, err, func() {
-				s.say("%s is removed. Running sandboxes keep what they were given; revoke it at the provider to end that at once.", args[0])
+				s.say("Deleted credential %s. Running sandboxes keep it until they end; to end its use at once, revoke it at the provider.", args[0])
 			})
 		})
 	of.flags(cmd)
@@ -141,7 +138,7 @@ func (s *session) credentialsRemove() *cobra.Command {
 
 func (s *session) credentialsTest() *cobra.Command {
 	of := whose{}
-	cmd := s.verb("test [kind]", "Test the credentials that your tasks would use; without a kind, all", cobra.MaximumNArgs(1),
+	cmd := s.verb("test [kind]", "Test the credentials that your tasks would use", cobra.MaximumNArgs(1),
 		func(ctx context.Context, api *client.Client, kinds []string) error {
 			_, id, err := of.place(ctx, api)
 			if err == nil && len(kinds) == 0 {
@@ -152,7 +149,7 @@ func (s *session) credentialsTest() *cobra.Command {
 			}
 			return s.testCredentials(ctx, api, kinds, id)
 		})
-	cmd.Flags().StringVar(&of.project, "project", "", "as a task of this `project` would use them")
+	cmd.Flags().StringVar(&of.project, "project", "", "test what a task of this `project` would use")
 	return cmd
 }
 
@@ -200,9 +197,9 @@ func (s *session) testCredentials(ctx context.Context, api *client.Client, kinds
 
 func (s *session) rotate(ctx context.Context, api *client.Client, _ []string) error {
 	done, err := api.RotateCredentials(ctx)
-	err = s.answer(done, err, func() { s.say("%d re-encrypted with the key %s.", done.Rotated, done.KeyID) })
+	err = s.answer(done, err, func() { s.say("Re-encrypted %s with key %s.", render.Count(done.Rotated, "credential"), done.KeyID) })
 	if err == nil && done.Undecryptable > 0 {
-		err = exit.With(exit.NeedsYou, fmt.Errorf("%d could not be decrypted: they need the keys %s. Next: add these to OMOI_CREDENTIAL_KEYS, or have the credentials set again",
+		err = exit.With(exit.NeedsYou, fmt.Errorf("%d credentials cannot be decrypted: the keys %s are missing. Next: add these to OMOI_CREDENTIAL_KEYS, or set the credentials again",
 			done.Undecryptable, strings.Join(done.MissingKeyIDs, ", ")))
 	}
 	return err

@@ -45,7 +45,7 @@ func TestASecretIsPipedIn(t *testing.T) {
 	got := f.with(call{stdin: "  ghp_0123456789\n"}, "credentials", "set", "github")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, client.SetCredentialRequest{Secret: "ghp_0123456789"}, f.given["github"])
-	require.Equal(t, "github  yours  ********WXYZ\n", got.out)
+	require.Equal(t, "github  yours  ********WXYZ\nNext: omoi credentials test github\n", got.out)
 	got = f.with(call{stdin: "sk-0123456789"}, "credentials", "set", "anthropic", "--organization", "--base-url", "https://host", "--model", "m", "--bearer")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, client.SetCredentialRequest{
@@ -67,7 +67,7 @@ func TestASecretIsPipedIn(t *testing.T) {
 func TestCredentialsAreListed(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	require.Contains(t, f.omoi("credentials", "list").err, "omoi credentials set")
+	require.Contains(t, f.omoi("credentials", "list").out, "omoi credentials set")
 	at := time.Now().Add(-time.Hour)
 	f.credentials = []client.Credential{
 		{Kind: "anthropic", Scope: "user", Masked: "********WXYZ", State: credential.StateValid, UpdatedAt: &at, Models: credential.Models{Model: "m"}},
@@ -95,8 +95,8 @@ func TestCredentialsAreTested(t *testing.T) {
 	require.Zero(t, f.omoi("credentials", "test", "github").code)
 	require.Equal(t, exit.Unreachable, f.omoi("credentials", "test", "openai").code)
 	f.credentials = []client.Credential{{Kind: "openai", Scope: "project", ProjectID: idA}}
-	require.Empty(t, f.omoi("credentials", "test").out, "none of his own")
-	require.Empty(t, f.omoi("credentials", "test", "--project", "other").out)
+	require.Contains(t, f.omoi("credentials", "test").out, "No credentials")
+	require.Contains(t, f.omoi("credentials", "test", "--project", "other").out, "No credentials")
 	require.Contains(t, f.omoi("credentials", "test", "--project", "app").out, "openai  yours  unreachable")
 }
 
@@ -108,6 +108,6 @@ func TestCredentialsAreRemovedAndRotated(t *testing.T) {
 	require.Equal(t, []string{"remove github ", "remove github scope=organization"}, f.asked)
 	got := f.omoi("credentials", "rotate")
 	require.Equal(t, exit.NeedsYou, got.code)
-	require.Contains(t, got.out, "3 re-encrypted with the key k2")
+	require.Contains(t, got.out, "Re-encrypted 3 credentials with key k2")
 	require.Contains(t, got.err, "k0")
 }

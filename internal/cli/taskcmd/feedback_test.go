@@ -30,7 +30,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	got := f.omoi("show", "-").out
 	for _, want := range []string{
 		"Follow-up of  task " + idB, "pull request merged", "started this task", "acknowledged by the agent of task " + idC,
-		"sent to the agent of this task", "waits: the task has failed", "ignored: the pull request is closed",
+		"sent to the agent of this task", "waiting: the task has failed", "ignored: the pull request is closed",
 	} {
 		require.Contains(t, got, want)
 	}

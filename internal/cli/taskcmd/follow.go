@@ -93,7 +93,7 @@ func (f *follower) unattended(ctx context.Context) {
 	}
 	if detail := down(ctx, f.api, "workers"); detail != "" && detail != f.queues {
 		f.queues = detail
-		f.hint("%s", render.OneLine(detail, 500))
+		f.note("%s", render.OneLine(detail, 500))
 	}
 }
 
@@ -149,7 +149,7 @@ func (f *follower) outage(ctx context.Context, err error) error {
 	}
 	if f.down.IsZero() {
 		f.down = time.Now()
-		f.hint("The server does not answer; trying again. The task is not affected.")
+		f.note("The server does not answer; retrying. The task is not affected.")
 	}
 	if time.Since(f.down) > outageLimit {
 		return err
@@ -179,8 +179,7 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	if f.cursor != "" {
 		next += " --after " + f.cursor
 	}
-	f.hint("The task continues. Next: %s", next)
-	f.hint("To cancel it: omoi cancel %s", render.Short(f.id))
+	f.note("The task continues. Next: %s (or omoi cancel %s)", next, render.Short(f.id))
 	if errors.Is(context.Cause(ctx), errWaited) {
 		return exit.With(exit.Interrupted, errWaited) // not Failed: the task has not
 	}

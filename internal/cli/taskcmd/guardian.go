@@ -20,7 +20,7 @@ import (
 
 func newGuardian(s *session) *cobra.Command {
 	return noun("guardian", "Supervise running agents: status, analyses, interventions, scores",
-		s.verb("status", "Show how the guardian runs, and its view of the running agents", NoArgs, s.guardianStatus),
+		s.verb("status", "Show the state of the guardian and its analyses of active agents", NoArgs, s.guardianStatus),
 		s.guardianAnalyses(), s.guardianAnalyze(), s.guardianInterventions(), s.guardianWithdraw(),
 		s.scheduleAsk("guardian", "run", "Run the guardian now, after a run in progress"),
 		s.scheduleAsk("guardian", "pause", "Pause the guardian until it is resumed"),
@@ -47,7 +47,7 @@ func (s *session) guardianStatus(ctx context.Context, api *client.Client, _ []st
 func (s *session) showGuardian(status client.MonitorStatus, health client.MonitorHealth) {
 	s.row("Guardian", s.scheduleWord("guardian", status.Schedule, status.PausedIdle))
 	s.cycles(status.Config.GuardianInterval, status.Timing.LastRunAge, status.Timing.NextRun)
-	s.row("Acts", steers(status.Config))
+	s.row("Steering", steers(status.Config))
 	s.row("Cycles", fmt.Sprintf("%d, of which %d failed", status.Metrics.TotalCycles, status.Metrics.FailedCycles))
 	s.row("Active", fmt.Sprintf("%s; %d analyzed, %d to steer, %d unknown", render.Count(health.ActiveAgents, "agent"), health.Analyzed, health.NeedSteering, health.Unknown))
 	s.row("Health", health.Health)
@@ -59,27 +59,27 @@ func (s *session) showGuardian(status client.MonitorStatus, health client.Monito
 }
 
 // noModel is what to set on a server whose guardian judges by rules alone.
-const noModel = "none is asked, so rules alone judge: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
+const noModel = "none configured; the guardian uses rules only. Next: set ANTHROPIC_API_KEY and ANTHROPIC_MODEL (docs/SUPERVISION.md)"
 
 // scheduleWord says how guardian or conductor stand.
 func (s *session) scheduleWord(name string, found client.Schedule, rests bool) string {
 	st := s.style()
 	switch {
 	case !found.Exists:
-		return st.Yellow("not scheduled; a worker does that within a minute, where one runs: omoi worker")
+		return st.Yellow("not scheduled. A worker creates the schedule within a minute. Next: omoi worker")
 	case rests:
-		return "rests: " + render.OneLine(found.Note, 100)
+		return "paused while idle: " + render.OneLine(found.Note, 100)
 	case found.Paused:
-		return st.Yellow("paused: "+render.OneLine(found.Note, 100)) + "; next: omoi " + name + " resume"
+		return st.Yellow("paused: "+render.OneLine(found.Note, 100)) + ". Next: omoi " + name + " resume"
 	}
-	return st.Green("runs")
+	return st.Green("running")
 }
 
 func steers(c client.MonitorConfig) string {
 	if c.AutoSteering {
-		return "in every project that does not say otherwise"
+		return "in every project without a setting of its own"
 	}
-	return "only where a project allows it (omoi project update <project> --auto-steering true); elsewhere in shadow mode"
+	return "in shadow mode, except in projects with auto-steering. Next: omoi project update <project> --auto-steering true"
 }
 
 // cycles prints when guardian or conductor run.
@@ -91,7 +91,7 @@ func (s *session) cycles(interval float64, age *float64, next *time.Time) {
 	}
 	s.row("Last cycle", last)
 	if next != nil {
-		s.row("Next", next.Local().Format("15:04:05"))
+		s.row("Next cycle", next.Local().Format("15:04:05"))
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *session) scheduleAsk(name, what, short string) *cobra.Command {
 	cmd := s.verb(what, short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := api.AskSchedule(ctx, name, what, reason)
 		return s.answer(found, err, func() {
-			s.say("The %s's %s is accepted.", name, what)
+			s.say("Accepted: %s %s", name, what)
 			s.hint("Next: omoi %s status", name)
 		})
 	})
@@ -117,7 +117,7 @@ func (s *session) guardianAnalyses() *cobra.Command {
 		page, err := api.Judgements(ctx, client.GuardianFilter{TaskID: t.ID, Limit: limit})
 		return s.answer(page.Items, err, func() { s.showJudgements(page.Items) })
 	})
-	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many at most, up to 500")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "maximum number of rows, up to 500")
 	return cmd
 }
 
@@ -172,12 +172,12 @@ func (s *session) guardianAnalyze() *cobra.Command {
 			s.row("Analyzed", moment(&a.CreatedAt))
 		})
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "also if an analysis of the last minutes exists")
+	cmd.Flags().BoolVar(&force, "force", false, "analyze even if a recent analysis exists")
 	return cmd
 }
 
 func (s *session) guardianInterventions() *cobra.Command {
-	return s.ofTask("interventions [task]", "List interventions of the guardian, in shadow mode too, newest first", 50,
+	return s.ofTask("interventions [task]", "List interventions of the guardian, newest first", 50,
 		func(ctx context.Context, api *client.Client, f client.GuardianFilter) error {
 			page, err := api.Interventions(ctx, f)
 			return s.answer(page.Items, err, func() { s.showInterventions(page.Items) })
@@ -198,7 +198,7 @@ func (s *session) ofTask(use, short string, limit int, list func(context.Context
 		return list(ctx, api, f)
 	})
 	cmd.ValidArgsFunction = s.completeTasks
-	cmd.Flags().IntVarP(&f.Limit, "limit", "n", limit, "how many at most, up to 500")
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", limit, "maximum number of rows, up to 500")
 	return cmd
 }
 
@@ -226,7 +226,7 @@ func stateOf(iv client.Intervention) string {
 
 func (s *session) guardianWithdraw() *cobra.Command {
 	return s.verb("withdraw <intervention>", "Withdraw a message of the guardian that was not delivered yet",
-		exactly(1, "the id of an intervention, or 4 or more characters of its beginning or end"),
+		exactly(1, "the ID of an intervention, or 4 or more characters of the ID"),
 		about(interventionOf, func(ctx context.Context, api *client.Client, id string) error {
 			iv, err := api.Withdraw(ctx, id)
 			return s.answer(iv, err, func() { s.say("Withdrew intervention %s; it was not delivered.", render.Short(iv.ID)) })

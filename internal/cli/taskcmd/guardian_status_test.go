@@ -29,12 +29,12 @@ func TestGuardianStatusCountsInWords(t *testing.T) {
 	require.Regexp(t, `Last cycle +30s ago\n`, got.out)
 	require.NotContains(t, got.out, "not_run")
 	require.NotContains(t, got.out, "Model")
-	require.Regexp(t, `Guardian +not scheduled; a worker does that within a minute, where one runs: omoi worker\n`, got.out, "it may have been deleted")
+	require.Regexp(t, `Guardian +not scheduled. A worker creates the schedule within a minute. Next: omoi worker\n`, got.out, "it may have been deleted")
 	health.ModelError = "The model did not judge: it answered 500"
 	got = f.omoi("guardian", "status")
 	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, got.out)
 	status.Config.LLMAnalysis = false
-	require.Regexp(t, `Model +none is asked, .* set ANTHROPIC_API_KEY`, f.omoi("guardian", "status").out)
+	require.Regexp(t, `Model +none configured; .* set ANTHROPIC_API_KEY`, f.omoi("guardian", "status").out)
 }
 
 func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
@@ -61,5 +61,5 @@ func TestAModelThatDoesNotAnswerIsSaidInWords(t *testing.T) {
 	require.Regexp(t, `Model +The model did not judge: it answered 500\n`, f.omoi("guardian", "analyze", idA).out)
 	require.NotContains(t, got.err, "ANTHROPIC_API_KEY")
 	newest.Analysis, old.Analysis = nil, nil
-	require.Contains(t, f.omoi("guardian", "analyses", idA).err, "Model: none is asked")
+	require.Contains(t, f.omoi("guardian", "analyses", idA).out, "Model: none configured")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func newHost(s *session) *cobra.Command {
-	return noun("host", "List the hosts of sandboxes, and mark one as lost",
+	return noun("host", "List hosts, and mark a host as lost",
 		listVerb(s, "List the hosts that hold sandboxes", (*client.Client).Hosts, s.hostTable), s.hostMarkLost())
 }
 
@@ -29,7 +29,7 @@ func (s *session) hostTable(hosts []client.Host) {
 	})
 	forgotten := func(h client.Host) bool { return !h.Online && h.LostAt == nil && h.Running+h.Unverified > 0 }
 	if h := slices.IndexFunc(hosts, forgotten); h >= 0 {
-		s.hint("Start the worker of an offline host again, and its sandboxes are cleaned up. If it is lost for good: omoi host mark-lost %s",
+		s.hint("Sandboxes of an offline host are cleaned up after its worker starts again. Next: omoi worker on that host, or if it is lost, omoi host mark-lost %s",
 			render.OneLine(hosts[h].ID, 60))
 	}
 }
@@ -47,11 +47,11 @@ func (s *session) hostState(h client.Host) string {
 func (s *session) hostMarkLost() *cobra.Command {
 	var yes bool
 	cmd := s.verb("mark-lost <host>", "Mark a host and its sandboxes as permanently lost",
-		exactly(1, "the id or name of a host, or 4 or more characters of the id's beginning or end"),
+		exactly(1, "the ID or name of a host, or 4 or more characters of the ID"),
 		about(hostOf, func(ctx context.Context, api *client.Client, host client.Host) error {
 			return s.markLost(ctx, api, host, yes)
 		}))
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is done")
+	cmd.Flags().BoolVar(&yes, "yes", false, "mark the host as lost")
 	return cmd
 }
 
@@ -71,12 +71,12 @@ func (s *session) markLost(ctx context.Context, api *client.Client, host client.
 	case host.Online:
 		return task.Errorf(task.CodeConflict, "host %s is online. Next: stop its worker", id)
 	case !yes:
-		return exit.With(exit.NeedsYou, fmt.Errorf("this marks host %s as lost with its sandboxes (%d running, %d unverified): work that is not saved is lost, "+
-			"and its running tasks start another attempt. Next: repeat the command with --yes", id, host.Running, host.Unverified))
+		return exit.With(exit.NeedsYou, fmt.Errorf("host %s would be marked as lost, with its sandboxes (%d running, %d unverified): unsaved work is lost, "+
+			"and running tasks start their next attempt. Next: repeat the command with --yes", id, host.Running, host.Unverified))
 	}
 	lost, err := api.LoseHost(ctx, host.ID)
 	return s.answer(lost, err, func() {
 		s.say("Marked host %s as lost, with %s.", id, render.Count(lost.Lost, "sandbox"))
-		s.hint("If it comes back, its worker cleans up what still exists.")
+		s.hint("If the host returns, its worker deletes the sandboxes that still exist.")
 	})
 }

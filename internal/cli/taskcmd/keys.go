@@ -22,12 +22,12 @@ func newKeys(s *session) *cobra.Command {
 func (s *session) keysCreate() *cobra.Command {
 	var in client.CreateAPIKeyRequest
 	var expires time.Duration
-	cmd := s.verb("create <name>", "Create an API key; its secret is shown this once", exactly(1, "a name for the key"),
+	cmd := s.verb("create <name>", "Create an API key, and print its secret once", exactly(1, "a name for the key"),
 		func(ctx context.Context, api *client.Client, _ []string) error {
 			made, err := api.CreateKey(ctx, in)
 			return s.answer(made, err, func() {
 				s.say("%s", made.Secret)
-				s.hint("Key %s (%s), expires %s. It is not shown again; use it as OMOI_API_KEY.", render.Short(made.ID), render.OneLine(made.Name, 60), expiry(made.ExpiresAt))
+				s.note("Created key %s (%s), expires %s. The secret is not shown again. Next: export OMOI_API_KEY=<secret>", render.Short(made.ID), render.OneLine(made.Name, 60), expiry(made.ExpiresAt))
 			})
 		})
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -37,8 +37,8 @@ func (s *session) keysCreate() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.Flags().StringSliceVar(&in.Scopes, "scope", nil, "read, write or admin; each includes those before it (default write)")
-	cmd.Flags().StringVar(&in.User, "user", "", "`name` of the user for whom it speaks, and who owns its tasks and credentials (default: you)")
+	cmd.Flags().StringSliceVar(&in.Scopes, "scope", nil, "scope of the key: read, write or admin; each includes the ones before (default write)")
+	cmd.Flags().StringVar(&in.User, "user", "", "`name` of the user who owns the tasks and credentials of the key (default: you)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "how long the key is valid, for example 24h (default: no expiry)")
 	return cmd
 }
@@ -75,7 +75,7 @@ func keyState(k client.APIKey) string {
 }
 
 func (s *session) keysRevoke() *cobra.Command {
-	return s.verb("revoke <key or name>", "Revoke an API key at once", exactly(1, "the name of a key, its id, or 4 or more characters of the id's beginning or end"),
+	return s.verb("revoke <key or name>", "Revoke an API key at once", exactly(1, "the name of a key, its ID, or 4 or more characters of the ID"),
 		func(ctx context.Context, api *client.Client, args []string) error {
 			keys, err := api.Keys(ctx)
 			if err != nil {
@@ -86,7 +86,7 @@ func (s *session) keysRevoke() *cobra.Command {
 				err = api.RevokeKey(ctx, key.ID)
 			}
 			return s.answer(map[string]string{"id": key.ID, "state": "revoked"}, err, func() {
-				s.say("%s  %s is revoked.", render.Short(key.ID), render.OneLine(key.Name, 60))
+				s.say("Revoked key %s (%s).", render.Short(key.ID), render.OneLine(key.Name, 60))
 			})
 		})
 }

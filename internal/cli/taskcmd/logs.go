@@ -26,20 +26,21 @@ func newLogs(s *session) *cobra.Command {
 		f.lines.Heartbeats = beats
 		return f.logs(ctx, follow)
 	})
-	cmd.Long = `Show what a task's agent does, one line an event; -f goes on until the task has ended. Long output is cut:
---json prints every event whole, as one JSON object a line. --raw shows what the agent printed in its sandbox
-instead, of the newest attempt, while it lives and after its end; known secrets are taken out. With --json each
-stretch of it is one JSON object a line, its text in "text".`
+	cmd.Long = `Show the events of a task, one line each; -f continues until the task has ended. Long output is cut. --json prints each
+event in full, as one JSON object per line.
+
+--raw shows the sandbox log of the newest attempt instead: stdout and stderr of its agent, with known secrets masked. With
+--json each part of the log is one JSON object per line, with its text in "text".`
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if raw && (after != "" || beats) {
-			return exit.Usagef("--raw shows no events: leave --after and --heartbeats out")
+			return exit.Usagef("--raw shows no events: omit --after and --heartbeats")
 		}
 		return nil
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stay until the task has ended")
-	cmd.Flags().StringVar(&after, "after", "", "continue after this cursor, as an interrupted command printed it, or after the event <attempt>:<sequence>")
-	cmd.Flags().BoolVar(&raw, "raw", false, "what the agent printed in its sandbox")
-	cmd.Flags().BoolVar(&beats, "heartbeats", false, "show heartbeats too")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the task has ended")
+	cmd.Flags().StringVar(&after, "after", "", "continue after this `cursor`, which an interrupted command prints, or after the event <attempt>:<sequence>")
+	cmd.Flags().BoolVar(&raw, "raw", false, "show the sandbox log: stdout and stderr of the agent")
+	cmd.Flags().BoolVar(&beats, "heartbeats", false, "include heartbeats")
 	return cmd
 }
 
@@ -89,7 +90,7 @@ func (f *follower) nothing(after string, status task.Status) {
 	switch id := render.Short(f.id); {
 	case f.seen > 0 || after != "":
 	case status.Final():
-		f.hint("No events: it is %s, and no agent has said anything. Next: omoi show %s", status, id)
+		f.hint("No events: the task is %s, and no agent reported any. Next: omoi show %s", status, id)
 	default:
 		f.hint("No events yet; the task is %s. Next: omoi logs -f %s", status, id)
 	}
@@ -106,7 +107,7 @@ type rawLogs struct {
 
 func (s *session) rawLogs(ctx context.Context, api *client.Client, t client.Task, follow bool) error {
 	if len(t.Attempts) == 0 && !follow {
-		s.hint("No log yet: no sandbox of this task has begun. Next: omoi logs --raw -f %s", render.Short(t.ID))
+		s.note("No log yet: the task has no sandbox. Next: omoi logs --raw -f %s", render.Short(t.ID))
 		return nil
 	}
 	r := &rawLogs{session: s, api: api, id: t.ID, follow: follow}
@@ -174,7 +175,7 @@ func (r *rawLogs) print(part client.SandboxLog, after int64) error {
 		return r.printLine(part)
 	}
 	if part.First > after {
-		r.hint("[%s before this are not kept]", render.Bytes(part.First-after))
+		r.note("[the first %s are no longer stored]", render.Bytes(part.First-after))
 	}
 	text := part.Text
 	if isTerminal(r.Stdout) {
@@ -201,8 +202,8 @@ func cleanLines(text string) string {
 func (r *rawLogs) told(part client.SandboxLog) {
 	switch {
 	case part.Stale:
-		r.hint("No worker has read this sandbox just now: the log may be incomplete. Next: omoi host list")
+		r.note("The log may be incomplete: no worker has read it recently. Next: omoi host list")
 	case part.Next == 0:
-		r.hint("The log is empty. Next: omoi logs %s", render.Short(r.id))
+		r.note("The log is empty. Next: omoi logs %s", render.Short(r.id))
 	}
 }

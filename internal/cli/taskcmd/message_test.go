@@ -72,7 +72,7 @@ func TestSendWaitsForItsReceipt(t *testing.T) {
 	require.Equal(t, client.MessageAcknowledged, m.State)
 	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait=0s").code)
 	require.Equal(t, exit.Usage, f.omoi("send", "-", "hello", "--wait", "30s").code)
-	require.Contains(t, f.omoi("send", "-", "hello").err, "omoi message "+idM)
+	require.Contains(t, f.omoi("send", "-", "hello").out, "omoi message "+idM)
 }
 
 func TestSendTellsWhatWillNeverBeHeard(t *testing.T) {

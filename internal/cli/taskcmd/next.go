@@ -23,20 +23,20 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	over := t.Status.Final()
 	ending := t.PendingCommand != nil && t.PendingCommand.Kind == "cancel"
 	waits = waits && !ending
-	add(waits, `omoi send ID "<text>"`, "the agent waits for a message")
+	add(waits, `omoi send ID "<text>"`, "answer the waiting agent")
 	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "start the next attempt")
 	spent := explain.OutOfBudget(t)
 	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")
 	add(parked(t) && !spent, "omoi retry ID", "resume")
-	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry ID", "try now, before the limit resets")
-	add(over && hasEvents(t), "omoi logs ID", "what happened")
-	add(!over, "omoi logs -f ID", "watch it")
-	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send a message to its agent")
+	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry ID", "retry now, before the rate limit resets")
+	add(over && hasEvents(t), "omoi logs ID", "show its events")
+	add(!over, "omoi logs -f ID", "follow its events")
+	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send its agent a message")
 	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating || t.Blocked == task.BlockedReview
-	add(judged, "omoi review ID --approve", "publish it without waiting for the validator")
-	add(!over && !ending, "omoi cancel ID", "cancel it; its work is saved")
-	add(hasWork(t), "omoi diff ID", "what it changed")
-	add(hasWork(t), "omoi checkout ID", "get the branch")
+	add(judged, "omoi review ID --approve", "publish without waiting for the validator")
+	add(!over && !ending, "omoi cancel ID", "cancel it and save its work")
+	add(hasWork(t), "omoi diff ID", "show its changes")
+	add(hasWork(t), "omoi checkout ID", "switch to its branch")
 	return next
 }
 

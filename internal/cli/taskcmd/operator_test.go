@@ -66,7 +66,7 @@ func TestRawLogsAreThoseOfTheNewestAttempt(t *testing.T) {
 	require.Equal(t, "one\n\x1b[31mtwo\n", f.omoi("logs", "--raw", "-f", "-").out)
 
 	f.attempts(task.StatusPending)
-	require.Contains(t, f.omoi("logs", "--raw", "-").err, "no sandbox of this task has begun")
+	require.Contains(t, f.omoi("logs", "--raw", "-").err, "the task has no sandbox")
 }
 
 // What is there when it is asked for is printed, also if the agent prints faster than that.
@@ -108,7 +108,7 @@ func TestInterventionsSayWhatBecameOfThem(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusRunning}}
-	require.Contains(t, f.omoi("guardian", "interventions").err, "No interventions")
+	require.Contains(t, f.omoi("guardian", "interventions").out, "No interventions")
 	f.steps = []client.Intervention{
 		{ID: idA, TaskID: idA, Attempt: 1, Level: guardian.LevelNudge, State: "sent", MessageState: "acknowledged", Content: "[GUARDIAN INTERVENTION - guidance] Stop\x1b."},
 		{ID: idB, TaskID: idA, Attempt: 1, Level: guardian.LevelInterrupt, State: "recorded", Shadow: true},

@@ -14,7 +14,7 @@ import (
 
 func newOrganization(s *session) *cobra.Command {
 	cmd := noun("organization", "List organizations with their plans, and update them",
-		listVerb(s, "List your organization; for admins of the installation, all of them", (*client.Client).Organizations, s.organizationTable),
+		listVerb(s, "List organizations", (*client.Client).Organizations, s.organizationTable),
 		s.organizationUpdate())
 	cmd.Aliases = []string{"org"}
 	return cmd
@@ -38,7 +38,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 			case err != nil:
 				return err
 			case len(found) != 1:
-				return exit.Usagef("there are %d organizations: name the one to change, omoi organization update <name> --plan <plan>", len(found))
+				return exit.Usagef("name the organization to update: there are %d. Next: omoi organization list", len(found))
 			}
 			if found[0], err = api.PatchOrganization(ctx, found[0].ID, change); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 			return s.answer(found, nil, func() {
 				s.organizationTable(found)
 				if change.MaxSlots != nil && limit == 0 {
-					s.hint("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization update %s --max-concurrent-tasks <n>", found[0].ID)
+					s.note("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization update %s --max-concurrent-tasks <n>", found[0].ID)
 				}
 			})
 		})
@@ -55,12 +55,12 @@ which takes precedence over the plan's; --max-concurrent-tasks -1 removes it. Fo
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		change = client.UpdateOrganizationRequest{Plan: changed(cmd, "plan", &plan), MaxSlots: changed(cmd, "max-concurrent-tasks", &limit)}
 		if change.Plan == nil && change.MaxSlots == nil {
-			return exit.Usagef("nothing to change: give --plan or --max-concurrent-tasks. Next: omoi organization list")
+			return exit.Usagef("nothing to update: give --plan or --max-concurrent-tasks. Next: omoi organization update --help")
 		}
 		return nil
 	}
-	cmd.Flags().StringVar(&plan, "plan", "", "its new `plan`")
-	cmd.Flags().IntVar(&limit, "max-concurrent-tasks", 0, "how many of its tasks may run at a time, whatever its plan says")
+	cmd.Flags().StringVar(&plan, "plan", "", "new `plan`")
+	cmd.Flags().IntVar(&limit, "max-concurrent-tasks", 0, "concurrency limit, which takes precedence over the plan's; -1 removes it")
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func TestRunFindsTheRepositoryThatIsNamed(t *testing.T) {
 		require.Zero(t, got.code, got.err)
 		require.Equal(t, c.want, f.created[0].Repo, "%s in %s", c.repo, c.dir)
 		if c.want != c.repo {
-			require.Contains(t, got.err, "Repository: "+c.want)
+			require.Contains(t, got.out, "Repository: "+c.want)
 		}
 	}
 }
@@ -58,8 +58,8 @@ func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for repo, want := range map[string]string{
-		"nope": "there is no folder nope here", "./nope": "there is no folder ./nope here", "file": "file is a file",
-		"~/nope": "there is no folder ~/nope here", "~other/app": "there is no folder ~other/app here", "": "--repo is empty",
+		"nope": "Invalid --repo nope: folder", "./nope": "Invalid --repo ./nope: folder", "file": "file: this is a file",
+		"~/nope": "Invalid --repo ~/nope: folder", "~other/app": "Invalid --repo ~other/app: folder", "": "--repo is empty",
 	} {
 		got := f.with(call{dir: dir, env: map[string]string{"HOME": dir}}, "run", "x", "--repo="+repo)
 		require.Equal(t, exit.Usage, got.code, repo)
@@ -76,9 +76,9 @@ func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, "init", "--quiet")
 	for want, args := range map[string][]string{
-		"--wait-timeout 0s: give a time above 0":                      {"--wait", "--wait-timeout", "0"},
-		"--wait-timeout -5s: give a time above 0":                     {"--wait", "--wait-timeout", "-5s"},
-		"--script is for the agent scripted, and --agent names comma": {"--script", "example:hello", "--agent", "command"},
+		"Invalid --wait-timeout 0s: must be above 0":                  {"--wait", "--wait-timeout", "0"},
+		"Invalid --wait-timeout -5s: must be above 0":                 {"--wait", "--wait-timeout", "-5s"},
+		"--script needs the agent scripted, and --agent is command: ": {"--script", "example:hello", "--agent", "command"},
 		"--deadline is empty":                                         {"--deadline", ""},
 		"--project is empty":                                          {"--project", ""},
 	} {

@@ -23,12 +23,12 @@ func newProject(s *session) *cobra.Command {
 		listVerb(s, "List the projects of your organization, newest first", AllProjects, s.projectTable),
 		s.projectCreate(), s.projectUpdate(), s.projectPause(), s.projectResume(), s.projectDelete())
 	cmd.Aliases = []string{"projects"}
-	cmd.Long = "List, create, update, pause, resume and delete projects. " + makesProject + "\nomoi project create makes one with its settings before that."
+	cmd.Long = "List, create, update, pause, resume and delete projects. The first task of a repository creates its project;\nomoi project create creates one before that, with its settings."
 	return cmd
 }
 
 // makesProject says where projects come from.
-const makesProject = "The first task of a repository makes its project: omoi run \"...\" --repo <path>."
+const makesProject = "The first task of a repository creates its project. Next: omoi run \"<text>\" --repo <path>"
 
 func (s *session) projectTable(projects []client.Project) {
 	heading := "PROJECT|NAME|MAX TASKS|PAUSED|AGENT MESSAGES|AUTO-STEERING|ON FEEDBACK|SETUP"
@@ -48,7 +48,7 @@ func (s *session) projectVerb(use, short string, do func(context.Context, *clien
 	return s.verb(use+" <project>", short, exactly(1, projectArg), about(projectOf, do))
 }
 
-const projectArg = "the name of a project, its id, or 4 or more characters of the id's beginning or end"
+const projectArg = "the name of a project, its ID, or 4 or more characters of the ID"
 
 func projectOf(ctx context.Context, api *client.Client, ref string) (client.Project, error) {
 	projects, err := AllProjects(api, ctx)
@@ -65,7 +65,7 @@ func (s *session) projectCreate() *cobra.Command {
 	var in client.CreateProjectRequest
 	var f projectSettings
 	var settings string
-	cmd := s.verb("create", "Create a project of a repository before its first task", NoArgs,
+	cmd := s.verb("create", "Create a project before its first task", NoArgs,
 		func(ctx context.Context, api *client.Client, _ []string) (err error) {
 			if in.Repo != "" {
 				if in.Repo, err = s.named(in.Repo); err != nil {
@@ -81,17 +81,14 @@ func (s *session) projectCreate() *cobra.Command {
 				}
 			})
 		})
-	cmd.Long = `Create a project of a repository, with its settings, before its first task. Tasks of that repository belong to it. Without
---repo it has none, and its agents begin in an empty folder; then --name is needed.`
-	cmd.Example = `  omoi project create --repo ~/src/app --setup "make deps" --max-concurrent-tasks 2
-  omoi project create --repo acme/app --on-feedback revise
-  omoi project create --name notes`
+	cmd.Long = `Create a project of a repository, with its settings. Tasks of that repository belong to it. A project without --repo has
+no repository, needs --name, and its agents start in an empty folder.`
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case in.Repo == "" && in.Name == "":
-			return exit.Usagef("name the repository, or give the project a name: omoi project create --repo <path>, omoi project create --name <name>")
+			return exit.Usagef("missing repository or name. Next: omoi project create --repo <path>, or omoi project create --name <name>")
 		case cmd.Flags().Changed("settings") && !json.Valid([]byte(settings)):
-			return exit.Usagef(`--settings is a JSON object, as '{"validate": true}'`)
+			return exit.Usagef(`invalid --settings: expected a JSON object, for example '{"validate": true}'`)
 		}
 		in.Settings, in.Setup, in.OnFeedback = json.RawMessage(settings), f.setup, feedback.Mode(f.feedback)
 		in.MaxSlots, in.Autonomous = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "autonomous-execution", &f.alone)
@@ -99,11 +96,11 @@ func (s *session) projectCreate() *cobra.Command {
 		return nil
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&in.Repo, "repo", "", "folder of a local repository, or owner/name or the address of one on GitHub")
-	flags.StringVar(&in.Name, "name", "", "its name; default: the repository's")
-	flags.StringVar(&in.Description, "description", "", "what it is about")
-	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks begin; default: as the repository says")
-	flags.StringVar(&settings, "settings", "", "a JSON `object` of your own, in which some keys mean something: validate, allowed_paths, forbidden_paths, forbidden_commands, constraints")
+	flags.StringVar(&in.Repo, "repo", "", "`path` of a local repository, or owner/name or URL of one on GitHub")
+	flags.StringVar(&in.Name, "name", "", "name of the project (default: the name of the repository)")
+	flags.StringVar(&in.Description, "description", "", "description of the project")
+	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks start (default: that of the repository)")
+	flags.StringVar(&settings, "settings", "", "JSON `object` of free settings; omoi reads validate, allowed_paths, forbidden_paths, forbidden_commands and constraints")
 	f.add(cmd)
 	return cmd
 }
@@ -112,7 +109,7 @@ func (s *session) projectUpdate() *cobra.Command {
 	var change client.UpdateProjectRequest
 	var f projectSettings
 	var messages bool
-	cmd := s.projectVerb("update", "Update settings of a project; what is not named stays", func(ctx context.Context, api *client.Client, p client.Project) error {
+	cmd := s.projectVerb("update", "Update settings of a project; the other settings stay", func(ctx context.Context, api *client.Client, p client.Project) error {
 		p, err := api.PatchProject(ctx, p.ID, change)
 		return s.answer(p, err, func() {
 			s.projectTable([]client.Project{p})
@@ -131,12 +128,12 @@ func (s *session) projectUpdate() *cobra.Command {
 		change.MaxSlots, change.OnFeedback = changed(cmd, "max-concurrent-tasks", &f.slots), changed(cmd, "on-feedback", (*feedback.Mode)(&f.feedback))
 		change.Setup, change.SetupTimeoutS = changed(cmd, "setup", &f.setup), changed(cmd, "setup-timeout", &seconds)
 		if said, err := json.Marshal(change); err != nil || string(said) == "{}" {
-			return exit.Usagef("nothing to change: name a setting, as --allow-agent-messages=true")
+			return exit.Usagef("nothing to update: give a setting. Next: omoi project update --help")
 		}
 		return nil
 	}
-	cmd.Flags().BoolVar(&messages, "allow-agent-messages", false, "whether the agents of the project may write to each other")
-	cmd.Flags().String("auto-steering", "", "whether the guardian may message, interrupt and replace its agents; a `choice` of true, false, and default for what monitoring.auto_steering says")
+	cmd.Flags().BoolVar(&messages, "allow-agent-messages", false, "let the agents of the project send messages to each other")
+	cmd.Flags().String("auto-steering", "", "let the guardian message, interrupt and replace agents: `true, false or default` (the setting monitoring.auto_steering)")
 	f.add(cmd)
 	return cmd
 }
@@ -152,7 +149,7 @@ func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 	}
 	to, err := strconv.ParseBool(said)
 	if err != nil {
-		return client.OptionalBool{}, exit.Usagef("--%s is true, false or default, not %q", name, said)
+		return client.OptionalBool{}, exit.Usagef("invalid --%s %q: must be true, false or default", name, said)
 	}
 	return client.Choose(to), nil
 }
@@ -160,7 +157,7 @@ func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 // warnLimit warns of a project that admits no task.
 func (s *session) warnLimit(p client.Project) {
 	if p.MaxSlots == 0 {
-		s.hint("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
+		s.note("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
 	}
 }
 
@@ -174,17 +171,17 @@ type projectSettings struct {
 
 func (p *projectSettings) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&p.slots, "max-concurrent-tasks", 0, "how many of its tasks may run at a time; a new project: MAX_CONCURRENT_TASKS_PER_PROJECT of the server")
-	flags.BoolVar(&p.alone, "autonomous-execution", false, "whether tasks start that omoi itself created; those of users always do; a new project: true")
-	flags.StringVar(&p.feedback, "on-feedback", "", "what reviews and failed checks on GitHub do: off, message (tell the running agent) or revise (and start a task where none is); needs a webhook, see docs/GITHUB.md")
-	flags.StringVar(&p.setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty for none")
-	flags.DurationVar(&p.limit, "setup-timeout", 0, "how long it may take, as 5m; 0 for 15 minutes")
+	flags.IntVar(&p.slots, "max-concurrent-tasks", 0, "concurrency limit of the project (new projects: MAX_CONCURRENT_TASKS_PER_PROJECT of the server)")
+	flags.BoolVar(&p.alone, "autonomous-execution", false, "start tasks that omoi created itself; tasks of users always start (new projects: true)")
+	flags.StringVar(&p.feedback, "on-feedback", "", "reaction to reviews and failed checks on GitHub: off, message (to the running agent) or revise (also with a new task); see docs/GITHUB.md")
+	flags.StringVar(&p.setup, "setup", "", "shell `command` that runs in each sandbox before the agent; empty: none")
+	flags.DurationVar(&p.limit, "setup-timeout", 0, "timeout of the setup command, for example 5m; 0: 15 minutes")
 }
 
 func (s *session) projectPause() *cobra.Command {
 	halt := client.PauseRequest{}
-	cmd := s.halt("pause", "Pause a project: no task starts; with --now, suspend running ones", &halt, (*client.Client).PauseProject)
-	cmd.Flags().BoolVar(&halt.Now, "now", false, "suspend running tasks too; their work is saved")
+	cmd := s.halt("pause", "Pause a project: no queued task starts", &halt, (*client.Client).PauseProject)
+	cmd.Flags().BoolVar(&halt.Now, "now", false, "also suspend running tasks, with their work saved")
 	return cmd
 }
 
@@ -205,7 +202,7 @@ func (s *session) halt(use, short string, halt *client.PauseRequest, do halter) 
 
 // reasonFlag is --reason of commands that change what tasks do.
 func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "reason that the task shows")
+	cmd.Flags().StringVar(reason, "reason", "asked for on the command line", "reason shown with the task")
 }
 
 // halted says what happens now, and what to do next.
@@ -213,8 +210,8 @@ func (s *session) halted(done client.PauseResult, now bool) {
 	name, tasks := render.OneLine(done.Project.Name, 60), render.Count(len(done.TaskIDs), "task")
 	switch {
 	case !done.Project.Paused && done.InstallationPaused:
-		s.say("%s is no longer paused, and none of its tasks starts: omoi runs with ORCHESTRATOR_ENABLED=false, which holds every task.", name)
-		s.hint("Start omoi without that. Where it is set: omoi config show | grep orchestrator")
+		s.say("Resumed project %s, but no task starts: the server runs with ORCHESTRATOR_ENABLED=false, which pauses all projects.", name)
+		s.hint("Next: remove that setting (omoi config show names its origin), and restart the server")
 	case !done.Project.Paused:
 		s.say("Resumed project %s: %s released that the pause had suspended; queued tasks start when slots free up.", name, tasks)
 	case len(done.TaskIDs) > 0:

@@ -40,7 +40,7 @@ func TestAProjectIsMadeWithItsSettings(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.JSONEq(t, `{"repo": "`+repo+`", "max_concurrent_tasks": 2, "setup": "make deps", "setup_timeout_seconds": 300, "settings": {"validate": true}}`, bodies[0])
 	require.Contains(t, got.out, "app")
-	require.Contains(t, got.err, "omoi run \"...\" --repo '"+repo+"'\n", "it can be typed")
+	require.Contains(t, got.out, "omoi run \"...\" --repo '"+repo+"'\n", "it can be typed")
 	var made client.Project
 	requireJSON(t, f.omoi("project", "create", "--repo", "acme/app", "--on-feedback", "revise", "--autonomous-execution=false", "--json").out, &made)
 	require.Equal(t, idA, made.ID)

@@ -18,31 +18,31 @@ func newPS(s *session) *cobra.Command {
 	var f client.TaskFilter
 	var limit int
 	var all bool
-	short := "List tasks, newest first; --all includes those of omoi check"
+	short := "List tasks, newest first"
 	cmd := s.verb("ps", short, NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		f.Status = strings.ToLower(strings.TrimSpace(f.Status))
 		found, err := newest(ctx, api, f, limit, all)
 		return s.answer(found.Items, err, func() {
 			none := "No tasks. Next: omoi run \"Say hello\" --repo <path of a git repository> --script example:hello --wait"
 			if f.Status != "" {
-				none = "No task is " + f.Status + ". All of them: omoi ps"
+				none = "No task is " + f.Status + ". Next: omoi ps"
 			}
 			s.psTable(found.Items, none)
 			s.rest(found.More, found.Left, "omoi ps"+suffix(" --status ", f.Status))
 		})
 	})
-	cmd.Flags().StringVar(&f.Status, "status", "", "only tasks of this `status`, as running or failed")
+	cmd.Flags().StringVar(&f.Status, "status", "", "only tasks with this `status`, for example running")
 	listFlags(cmd, &limit, &all)
 	return cmd
 }
 
 // listFlags are the flags of lists of what people and checks make, 20 at first; a limit of 0 lists all.
 func listFlags(cmd *cobra.Command, limit *int, all *bool) {
-	cmd.Flags().IntVarP(limit, "limit", "n", 20, "how many; 0 is all of them")
-	cmd.Flags().BoolVarP(all, "all", "a", false, "those of omoi check too")
+	cmd.Flags().IntVarP(limit, "limit", "n", 20, "maximum number of rows; 0: no maximum")
+	cmd.Flags().BoolVarP(all, "all", "a", false, "include those of omoi check")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *limit < 0 {
-			return exit.Usagef("-n %d: give how many to list, or 0 for all of them", *limit)
+			return exit.Usagef("invalid --limit %d: must be 0 or more; 0 lists all", *limit)
 		}
 		return nil
 	}
@@ -51,10 +51,10 @@ func listFlags(cmd *cobra.Command, limit *int, all *bool) {
 // rest names the commands that list what a list left out.
 func (s *session) rest(more, left bool, command string) {
 	if more {
-		s.hint("There are more: %s -n 0", command)
+		s.note("There are more. Next: %s -n 0", command)
 	}
 	if left {
-		s.hint("Those of omoi check are left out: %s --all", command)
+		s.note("Those of omoi check are hidden. Next: %s --all", command)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 func newReceipt(s *session) *cobra.Command {
 	cmd := s.taskVerb("receipt <task>", "Show a task's deletion receipt: sandbox lifetimes, cost, verification", s.taskReceipt)
 	cmd.Long = `Show a task's deletion receipt: when each of its sandboxes was requested, created, adopted, deleted and verified as
-deleted, how long it existed and what it cost. What a provider costs is a setting: price.* in docs/CONFIGURATION.md.
-Right after the end of a task the command waits for its cleanup, until at most 30 seconds after that end.
+deleted, its lifetime and its cost. The settings price.* (docs/CONFIGURATION.md) hold the prices of the providers. Right
+after the end of a task the command waits up to 30 seconds for its cleanup.
 
 Exit code 1 if the task has ended and the deletion of one of its sandboxes is not verified. At a provider where a lost
 create may appear late, as at Daytona, the second absence check runs minutes after the first one; the receipt says when.`
@@ -79,12 +79,12 @@ func (s *session) showReceipt(r client.TaskReceipt) {
 	case r.Verified:
 		s.say("Verified   %s", style.Green(allVerified(len(r.Sandboxes))))
 	case r.Unverified == 0:
-		s.say("Verified   %s", style.Yellow("nothing to verify: its agents ran where omoi creates and deletes nothing"))
+		s.say("Verified   %s", style.Yellow("nothing to verify: omoi created no sandbox for this task"))
 	case r.Status.Final() && secondLook(r) != "":
-		s.say("Verified   %s", style.Yellow("not yet: deleted; "+secondLook(r)))
+		s.say("Verified   %s", style.Yellow("not yet: deleted, and "+secondLook(r)))
 	case r.Status.Final():
 		s.say("Verified   %s", style.Red(fmt.Sprintf("no: the deletion of %s is not verified", render.Count(r.Unverified, "sandbox"))))
-		s.hint("The cleanup continues. Next: omoi host list")
+		s.hint("The cleanup is still running. Next: omoi host list")
 	default:
 		s.say("Verified   %s", style.Yellow("not yet: the task is open"))
 	}
@@ -95,7 +95,7 @@ func secondLook(r client.TaskReceipt) string {
 	if r.VerificationDueAt == nil || time.Since(*r.VerificationDueAt) > time.Minute {
 		return ""
 	}
-	return "the second absence check runs at about " + r.VerificationDueAt.Local().Format(time.TimeOnly) + ", since a late create would show only then"
+	return "the second absence check runs at about " + r.VerificationDueAt.Local().Format(time.TimeOnly)
 }
 
 // showStub shows the row of one sandbox.
@@ -139,14 +139,14 @@ func lived(b client.Sandbox) string {
 	return "not created yet"
 }
 
-// reports is how what its agent said got out, and whether all of it did.
+// reports is how the events left the sandbox, and whether all of them did.
 func reports(b client.Sandbox) string {
-	text := "sent by its agent"
+	text := "push (the agent calls the API)"
 	if b.Transport == task.TransportPull {
-		text = "read by a worker"
+		text = "pull (a worker reads the events)"
 	}
 	if b.EventsIncomplete {
-		text += ", not to the end: what the agent said last is lost"
+		text += ", incomplete: the last events are lost"
 	}
 	return text
 }
@@ -173,7 +173,7 @@ func costs(r client.TaskReceipt) string {
 	}
 	switch {
 	case r.CostUSD == nil:
-		parts = append(parts, "models unknown")
+		parts = append(parts, "models: unknown")
 	case r.CostUnknown:
 		parts = append(parts, "models "+money(*r.CostUSD, "USD")+" + unknown")
 	case *r.CostUSD > 0:

@@ -43,7 +43,7 @@ func TestShowAndReceipt_UnknownCost(t *testing.T) {
 		usd           *float64
 		shown, summed string
 	}{
-		"all of it":  {nil, "  unknown", "models unknown"},
+		"all of it":  {nil, "  unknown", "models: unknown"},
 		"part of it": {new(0.5), "  $0.50 + unknown", "models 0.50 USD + unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,10 +94,10 @@ func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	f.boxes = []client.Sandbox{box}
 	got := f.omoi("receipt", "-")
 	require.Contains(t, got.out, "lifetime      never created")
-	require.Contains(t, got.out, "transport     sent by its agent\n")
+	require.Contains(t, got.out, "transport     push (the agent calls the API)\n")
 	box.ProviderCreatedAt, box.StartedAt, box.Transport, box.EventsIncomplete = &now, &now, task.TransportPull, true
 	f.boxes = []client.Sandbox{box}
-	require.Contains(t, f.omoi("receipt", "-").out, "transport     read by a worker, not to the end: what the agent said last is lost")
+	require.Contains(t, f.omoi("receipt", "-").out, "transport     pull (a worker reads the events), incomplete: the last events are lost")
 }
 
 // A task that has ended and left something is a failure for whoever asks; one that goes on is none.
@@ -122,7 +122,7 @@ func TestReceiptBetweenTheLooks(t *testing.T) {
 	f.visits = []receipt.AccessSession{{SandboxID: boxID, Kind: "exec", Summary: "a"}, {SandboxID: boxID, Kind: "exec", Summary: "b"}}
 	got := f.omoi("receipt", "-")
 	require.Equal(t, 1, got.code, "it is not verified")
-	require.Contains(t, got.out, "not yet: deleted; the second absence check runs at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
+	require.Contains(t, got.out, "not yet: deleted, and the second absence check runs at about "+now.Add(5*time.Minute).Local().Format(time.TimeOnly))
 	require.NotContains(t, got.err, "omoi host list")
 	require.NotContains(t, got.out, "exec a\n\nSession", "visits stand together")
 	require.Contains(t, f.omoi("sandbox", "list").out, "not yet, deleted")

@@ -46,5 +46,5 @@ func TestRunTakesOneScript(t *testing.T) {
 	config := write(t, "c.json", `{"script": {"steps": [{"say": "x"}]}}`)
 	got := f.omoi("run", "x", "--repo", "/r", "--script", "example:hello", "--execution-config", config)
 	require.Equal(t, exit.Usage, got.code)
-	require.Contains(t, got.err, "both bring a script: leave")
+	require.Contains(t, got.err, "both set script: omit")
 }

@@ -70,20 +70,20 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 func (r *run) checkFlags(cmd *cobra.Command) error {
 	for _, name := range []string{"deadline", "project", "repo"} { // as an unset shell variable leaves them
 		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
-			return exit.Usagef("--%s is empty: give a value, or leave it out", name)
+			return exit.Usagef("--%s is empty: give a value, or omit the flag", name)
 		}
 	}
 	switch {
 	case r.timeout != 0 && !r.wait:
-		return exit.Usagef("--wait-timeout says how long --wait waits; give both, or neither")
+		return exit.Usagef("--wait-timeout needs --wait")
 	case cmd.Flags().Changed("wait-timeout") && r.timeout <= 0:
-		return exit.Usagef("--wait-timeout %s: give a time above 0, or leave it out to wait for as long as it takes", r.timeout)
+		return exit.Usagef("invalid --wait-timeout %s: must be above 0; omit the flag to wait without limit", r.timeout)
 	case r.project != "" && r.repo != "":
-		return exit.Usagef("--project and --repo both say where the task belongs: leave one of them out")
+		return exit.Usagef("--project and --repo exclude each other: omit one of them")
 	case r.validator != "" && cmd.Flags().Changed("validate") && !r.validate:
-		return exit.Usagef("--validate=false and --validator-script contradict each other: leave one of them out")
+		return exit.Usagef("--validate=false and --validator-script exclude each other: omit one of them")
 	case r.script != "" && r.agent != "" && r.agent != task.AgentScripted:
-		return exit.Usagef("--script is for the agent scripted, and --agent names %s: leave one of them out", r.agent)
+		return exit.Usagef("--script needs the agent scripted, and --agent is %s: omit one of them", r.agent)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (r *run) text(args []string) (string, error) {
 	file := r.file
 	switch {
 	case len(args) == 1 && file != "":
-		return "", exit.Usagef("give the task as text or with --file, not both")
+		return "", exit.Usagef("the text and --file exclude each other: omit one of them")
 	case len(args) == 1 && args[0] == "-":
 		file = "-"
 	case len(args) == 1:
@@ -172,7 +172,7 @@ func (r *run) addScript(config map[string]json.RawMessage, key, script string) (
 	case script == "":
 		return nil
 	case config[key] != nil:
-		return exit.Usagef("a flag and --execution-config %s both bring a %s: leave one of them out", r.execution, key)
+		return exit.Usagef("a flag and --execution-config %s both set %s: omit one of them", r.execution, key)
 	}
 	config[key], err = r.readScript(script)
 	return err
@@ -184,7 +184,7 @@ func (r *run) readJSON(what, file string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return exit.Usagef("%s is no valid JSON: %v", file, err)
+		return exit.Usagef("%s is not valid JSON: %v", file, err)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 		return raw, err
 	}
 	if raw, err = examples.Read(name); err != nil {
-		return nil, exit.Usagef("there is no %s; choose from %s", script, exampleNames())
+		return nil, exit.Usagef("unknown script %s: must be one of %s", script, exampleNames())
 	}
 	return raw, nil
 }
@@ -221,7 +221,7 @@ func (r *run) repository() (string, error) {
 	}
 	top := enclosing(dir)
 	if top == "" {
-		return "", exit.Usagef("the current folder is in no git repository: give one with --repo <path>")
+		return "", exit.Usagef("no repository: the current folder is not in a Git repository. Next: omoi run \"<text>\" --repo <path>")
 	}
 	return top, nil
 }
@@ -241,11 +241,11 @@ func (s *session) named(repo string) (string, error) {
 		}
 		return path, nil
 	case exists(path):
-		return "", exit.Usagef("--repo: %s is a file; give the folder of a git repository", repo)
+		return "", exit.Usagef("invalid --repo %s: this is a file; give the folder of a Git repository", repo)
 	case isRemote(repo):
 		return repo, nil
 	}
-	return "", exit.Usagef("--repo: there is no folder %s here (%s); give the path of a git repository", repo, path)
+	return "", exit.Usagef("invalid --repo %s: folder %s does not exist; give the path of a Git repository", repo, path)
 }
 
 func isFolder(path string) bool {

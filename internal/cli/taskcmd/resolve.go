@@ -66,7 +66,7 @@ func plain(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
 
 // oneTask is the argument check of commands that work on one task.
 func oneTask(cmd *cobra.Command, args []string) error {
-	return exactly(1, "one task: its id, 4 or more characters of its beginning or end, or - for the newest")(cmd, args)
+	return exactly(1, "one task: its ID, 4 or more characters of the ID, or - for the newest")(cmd, args)
 }
 
 // listTasks finds a task where an ID names none.
@@ -99,7 +99,7 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 	page, err := newest(ctx, api, client.TaskFilter{}, 1, false)
 	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeNotFound, "There is no task yet. Next: omoi run \"Say hello\" --repo <path> --script example:hello")
+		err = task.Errorf(task.CodeNotFound, "No tasks yet. Next: omoi run \"Say hello\" --repo <path> --script example:hello")
 	}
 	if err != nil {
 		return client.Task{}, err
@@ -107,7 +107,7 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 	return page.Items[0], nil
 }
 
-const boxArg = "one sandbox, or a task: its id, or 4 or more characters of it (omoi sandbox list --recent)"
+const boxArg = "one sandbox, or a task: its ID, or 4 or more characters of it (omoi sandbox list --recent)"
 
 // boxVerb returns a command about a sandbox, deleted ones included.
 func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
@@ -153,7 +153,7 @@ func (s *session) boxOfTask(ctx context.Context, api *client.Client, ref string)
 	}
 	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: 1})
 	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeConflict, "Task %s has had no sandbox yet. Next: omoi why %s", render.Short(t.ID), render.Short(t.ID))
+		err = task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Short(t.ID), render.Short(t.ID))
 	}
 	if err != nil {
 		return client.Sandbox{}, err

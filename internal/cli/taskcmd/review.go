@@ -13,7 +13,7 @@ import (
 
 func newReview(s *session) *cobra.Command {
 	var v client.ReviewRequest
-	cmd := s.taskVerb("review <task> --approve | --request-changes \"<text>\"", "Review a task's work instead of its validator: publish it, or have it revised",
+	cmd := s.taskVerb("review <task> --approve | --request-changes \"<text>\"", "Review a task's work instead of its validator",
 		func(ctx context.Context, api *client.Client, t client.Task) error {
 			asked, settled, err := api.Judge(ctx, t.ID, v)
 			if err != nil {
@@ -25,14 +25,14 @@ func newReview(s *session) *cobra.Command {
 		changes := cmd.Flags().Changed("request-changes")
 		switch {
 		case v.Passed == changes:
-			return exit.Usagef("give either --approve, or --request-changes with what is missing or wrong")
+			return exit.Usagef("give either --approve, or --request-changes \"<text>\"")
 		case changes && strings.TrimSpace(v.Feedback) == "":
-			return exit.Usagef("--request-changes is empty: say what is missing or wrong, the next agent is given it")
+			return exit.Usagef("--request-changes is empty: describe what is missing or wrong, for the next attempt")
 		}
 		return nil
 	}
-	cmd.Flags().BoolVar(&v.Passed, "approve", false, "the work does what was asked: publish it")
-	cmd.Flags().StringVar(&v.Feedback, "request-changes", "", "the work does not: `what` is missing or wrong")
+	cmd.Flags().BoolVar(&v.Passed, "approve", false, "approve the work: publish it")
+	cmd.Flags().StringVar(&v.Feedback, "request-changes", "", "reject the work: `text` that tells the next attempt what is missing or wrong")
 	return cmd
 }
 

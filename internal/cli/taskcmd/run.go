@@ -32,18 +32,15 @@ func newRun(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run \"<text>\" --repo <path>",
 		Short: "Create a task",
-		Long: `Give an agent a task in a repository: the text as an argument, from a file, or from standard input with -.
-The command returns as soon as the task is accepted; --wait stays until it has ended.
+		Long: `Create a task for an agent in a repository. The text is an argument, a file (--file), or standard input (-). The command
+returns when the task is accepted; --wait continues until it has ended.
 
---agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted follows the steps of a JSON script
-and ignores the text, command runs a program of yours in the sandbox, external is one that connects itself
-(docs/AGENTS-AND-SCRIPTS.md); omoi doctor says which agents work here. Scripts to try: ` + exampleNames() + `.`,
-		Example: `  omoi run "Say hello" --repo . --script example:hello --wait
-  omoi run "Format it" --repo ~/src/app --agent command --execution-config command.json
-  git diff | omoi run - --title "Review this" --repo . --agent external`,
+--agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted runs the steps of a JSON script and ignores
+the text, command runs your own program in the sandbox, and external connects itself (docs/AGENTS-AND-SCRIPTS.md). omoi
+doctor shows which agents work here. Scripts to try: ` + exampleNames() + `.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return exit.Usagef("omoi run takes one text; put it in quotes")
+				return exit.Usagef("omoi run takes one text: put it in quotes")
 			}
 			return nil
 		},
@@ -65,23 +62,23 @@ func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
 	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
-	f.StringVar(&r.project, "project", "", "existing project of the task, instead of --repo: "+projectArg)
-	f.StringVar(&r.title, "title", "", "title (default the beginning of the text)")
-	f.StringVar(&r.agent, "agent", "", strings.Join(task.RuntimeNames(), ", ")+" (default: task.agent of the server, else the first runtime that is installed and has a credential)")
+	f.StringVar(&r.project, "project", "", "existing `project` of the task, instead of --repo: its name, its ID, or 4 or more characters of the ID")
+	f.StringVar(&r.title, "title", "", "title (default: the beginning of the text)")
+	f.StringVar(&r.agent, "agent", "", strings.Join(task.RuntimeNames(), ", ")+" (default: task.agent of the server, else the first one that is installed and has a credential)")
 	f.StringVar(&r.script, "script", "", "JSON `file` with the steps of the scripted agent, or example:<name>; implies --agent scripted")
-	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with further settings: command, setup, test_command, continuous, ...")
-	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false: do not, whatever the project says")
+	f.StringVar(&r.execution, "execution-config", "", "JSON `file` with more settings, for example command, setup, test_command, continuous")
+	f.BoolVar(&r.validate, "validate", false, "have another agent validate the work before it is published; --validate=false overrides the project")
 	f.StringVar(&r.validator, "validator-script", "", "JSON `file` with the steps of a scripted agent that validates, or example:<name>; implies --validate")
-	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "make no task where one about the same work is open in the project; exit code 4 then")
+	f.BoolVar(&r.checkDuplicates, "check-duplicates", false, "create no task, with exit code 4, if the project has an open task about the same work")
 	ProviderFlag(cmd, &r.provider, strings.Join(task.ProviderNames(), ", "))
 	f.StringVar(&r.priority, "priority", "", "CRITICAL, HIGH, MEDIUM or LOW (default MEDIUM)")
 	f.IntVar(&r.maxRetries, "max-retries", 3, "attempts after the first, 0 to 10")
-	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task is wanted, in RFC 3339 with its zone; it raises the score in the queue")
+	f.StringVar(&r.deadline, "deadline", "", "`time` by which the task should end, in RFC 3339 with a zone; a near one raises its queue score")
 	r.budget.add(cmd, "budget-")
-	f.BoolVarP(&r.wait, "wait", "w", false, "show progress and stay until the task has ended")
-	f.DurationVar(&r.timeout, "wait-timeout", 0, "with --wait: stop waiting after this time, as 90s or 10m, with exit code 130; the task continues (default: never)")
-	f.StringVar(&r.key, "idempotency-key", "", "the same key and task make one task, however often it is sent (default: a new one)")
-	f.BoolVar(&r.dryRun, "dry-run", false, "print what would be sent, and send nothing")
+	f.BoolVarP(&r.wait, "wait", "w", false, "show progress until the task has ended")
+	f.DurationVar(&r.timeout, "wait-timeout", 0, "stop waiting after this time, for example 10m, with exit code 130; the task continues (default: no limit)")
+	f.StringVar(&r.key, "idempotency-key", "", "requests with the same key create one task (default: a new key)")
+	f.BoolVar(&r.dryRun, "dry-run", false, "print the request without sending it")
 }
 
 func (r *run) do(cmd *cobra.Command, args []string) error {
@@ -124,7 +121,7 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 // about a duplicate.
 func (r *run) notMade(err error) error {
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
-		r.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", r.key)
+		r.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", r.key)
 	}
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Field == "force_create" {
 		said := strings.ReplaceAll(e.Message, "Send force_create to make it all the same", "To create it all the same, leave --check-duplicates out")
@@ -139,7 +136,7 @@ func (r *run) made(t client.Task, made bool) error {
 	}
 	st := r.style()
 	if !made {
-		r.hint("This key was used before; it is the same task.")
+		r.hint("This idempotency key was used before: the task exists already.")
 	}
 	r.say("%s  %s  %s", st.Bold(t.ID), st.Status(t.Status), render.OneLine(t.Title, 80))
 	r.hint("Next: omoi logs -f %s, or omoi show %s", render.Short(t.ID), render.Short(t.ID))
@@ -185,12 +182,12 @@ func (r *run) preview(in client.CreateTaskRequest) error {
 	}
 	url, err := BaseURL(r.Env)
 	if err != nil {
-		url = "(no server is known)"
+		url = "(no server configured)"
 	}
 	r.say("POST %s/api/v1/tasks", url)
 	if err := r.printJSON(in); err != nil {
 		return err
 	}
-	r.hint("Nothing was sent.")
+	r.note("Nothing was sent.")
 	return nil
 }

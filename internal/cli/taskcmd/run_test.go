@@ -32,7 +32,7 @@ func TestRunSendsTheTask(t *testing.T) {
 		"--max-retries", "0", "--idempotency-key", "k1", "--priority", "high")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, idA)
-	require.Contains(t, got.err, "omoi logs -f 456789ab")
+	require.Contains(t, got.out, "omoi logs -f 456789ab")
 	zero := 0
 	require.Equal(t, client.CreateTaskRequest{
 		Repo: dir, Title: "T", Description: "Do it", Agent: "claude", Provider: "docker", MaxRetries: &zero, Priority: "HIGH",
@@ -81,7 +81,7 @@ func TestRunFindsTheRepositoryAroundIt(t *testing.T) {
 	got := f.with(call{dir: filepath.Join(dir, "sub")}, "run", "x")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, dir, f.created[0].Repo)
-	require.Contains(t, got.err, "Repository: "+dir)
+	require.Contains(t, got.out, "Repository: "+dir)
 }
 
 func TestRunRefusesWhatItCannotSend(t *testing.T) {
@@ -226,7 +226,7 @@ func TestTheServerIsFoundInDevJSON(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(home, "dev.json"), []byte(damaged), 0o600))
 		got := f.with(call{env: env}, "ps")
 		require.Equal(t, exit.Unreachable, got.code)
-		require.Contains(t, got.err, "Start `omoi dev` again")
+		require.Contains(t, got.err, "Next: run omoi dev")
 	}
 }
 
@@ -239,9 +239,9 @@ func TestRunKnowsItsExamples(t *testing.T) {
 	require.Equal(t, task.AgentScripted, f.created[0].Agent)
 	require.Contains(t, string(f.created[0].Execution), "HELLO.md")
 	for want, args := range map[string][]string{
-		"choose from example:hello, example:wait":   {"--script", "example:nope"},
-		"Read the script":                           {"--script", "/nowhere"},
-		"--wait-timeout says how long --wait waits": {"--wait-timeout", "5s"},
+		"must be one of example:hello, example:wait": {"--script", "example:nope"},
+		"Read the script":             {"--script", "/nowhere"},
+		"--wait-timeout needs --wait": {"--wait-timeout", "5s"},
 	} {
 		got := f.omoi(append([]string{"run", "x", "--repo", "/r"}, args...)...)
 		require.Equal(t, exit.Usage, got.code, want)

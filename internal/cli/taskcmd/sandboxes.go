@@ -28,25 +28,25 @@ const recentBoxes = 20
 
 func (s *session) sandboxList() *cobra.Command {
 	var all, recent bool
-	cmd := s.verb("list", "List sandboxes whose deletion is not verified; --all lists every one", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+	cmd := s.verb("list", "List sandboxes whose deletion is not verified", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		most := 0
 		if recent {
 			most = recentBoxes
 		}
 		boxes, err := listBoxes(ctx, api, client.SandboxFilter{Unverified: !all && !recent}, most)
 		return s.answer(boxes, err, func() {
-			none := "There was no sandbox yet."
+			none := "No sandboxes yet. Next: omoi run --help"
 			if !all && !recent {
 				none = "No active sandboxes: the deletion of all others is verified. Next: omoi sandbox list --all"
 			}
 			s.showSandboxes(boxes, none)
 			if detail := down(ctx, api, "sandboxes"); detail != "" { // what the reaper cannot settle without an operator
-				s.hint("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(detail, 1000))
+				s.note("%s %s", StyleOf(s.Stderr, s.Env).Red("ALERT:"), render.OneLine(detail, 1000))
 			}
 		})
 	})
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "deleted ones too")
-	cmd.Flags().BoolVar(&recent, "recent", false, "the newest 20, deleted ones too")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "include deleted sandboxes")
+	cmd.Flags().BoolVar(&recent, "recent", false, "the newest 20, including deleted sandboxes")
 	return cmd
 }
 
@@ -133,10 +133,10 @@ func (s *session) sandboxEvents() *cobra.Command {
 		func(ctx context.Context, api *client.Client, box client.Sandbox) error {
 			return s.events(ctx, api, box.ID, f)
 		})
-	cmd.Long = `List the newest events of a sandbox, or of a task's newest one, as they are stored: number, time, type and fields.
---json prints each whole, as one JSON object a line. omoi logs shows and follows a task's events for people.`
-	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 50, "how many at most, up to 500")
-	cmd.Flags().StringVar(&f.Type, "type", "", "only events of this `type`, as agent.tool_use")
+	cmd.Long = `List the newest stored events of a sandbox: sequence, time, type and fields. --json prints each event in full, as one JSON
+object per line. omoi logs shows and follows the events of a task.`
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 50, "maximum number of rows, up to 500")
+	cmd.Flags().StringVar(&f.Type, "type", "", "only events of this `type`, for example agent.tool_use")
 	return cmd
 }
 
@@ -149,7 +149,7 @@ func (s *session) events(ctx context.Context, api *client.Client, id string, f c
 		if _, err := api.EventCounts(ctx, id); task.CodeOf(err) == task.CodeGone { // the list of removed events is empty
 			return err
 		}
-		s.hint("No such events yet in sandbox %s.", id)
+		s.hint("No such events in sandbox %s. Next: omoi sandbox show %s", id, id)
 	}
 	slices.Reverse(found.Events)
 	for _, e := range found.Events {

@@ -127,7 +127,7 @@ func (s *session) printScore(score corpus.Score) error {
 		s.say("%d questions, %d tokens in, %d out", u.Calls, u.InputTokens, u.OutputTokens)
 	}
 	if score.Use.Calls == 0 {
-		s.hint("healthy is what was left alone: rules alone never say that an agent is healthy.")
+		s.hint("healthy: trajectories without a finding. Rules alone never return the verdict healthy.")
 	}
 	return nil
 }
@@ -177,27 +177,26 @@ func (s *session) corpusAdd() *cobra.Command {
 	cmd := s.taskVerb("add <task>", "Add a labelled trajectory of an agent to the corpus", func(ctx context.Context, api *client.Client, t client.Task) error {
 		return s.addToCorpus(ctx, api, t, dir, note)
 	})
-	cmd.Long = `Write down what an agent did, and what you say of it, as a file of the corpus: omoi guardian score replays it.
-Its newest attempt is taken, and what would tell where it ran is taken out. What the agent wrote stays in: look at the
-file before you give it to others.
+	cmd.Long = `Store the events of an attempt with a label as a file of the corpus, which omoi guardian score replays. The command uses
+the newest attempt and removes the names of hosts and paths. The texts of the agent stay: read the file before you share it.
 
 Labels: ` + labels()
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		note.Label = supervise.Label(label)
 		if note.Label == "" || strings.TrimSpace(note.Reason) == "" {
-			return exit.Usagef("say what it is and why: --label loop --reason \"It reads the same file again and again.\" (labels: %s)", labels())
+			return exit.Usagef("give a label and a reason, for example --label loop --reason \"Reads the same file repeatedly.\" (labels: %s)", labels())
 		}
 		return nil
 	}
 	f := cmd.Flags()
-	f.StringVar(&label, "label", "", "what it is")
-	f.StringVar(&note.Reason, "reason", "", "why it is that, in a sentence")
-	f.StringVar(&note.Name, "name", "", "name of the file (default <label>-<end of the task's id>)")
-	f.StringVar(&note.Twin, "duplicate-of", "", "of a duplicate: the name of the trajectory whose work is the same")
-	f.BoolVar(&note.Apart, "not-duplicate", false, "its work is like that of others in words, and another: hold it against the duplicates")
-	f.IntVar(&note.Attempt, "attempt", 0, "number of the attempt (default the newest with events)")
-	f.Int64Var(&note.Until, "last-event", 0, "number of the last event that is taken (default all)")
-	f.Float64Var(&note.Speed, "time-scale", 0, "by how much slower time is replayed, for what was recorded at a faster pace")
+	f.StringVar(&label, "label", "", "label of the trajectory")
+	f.StringVar(&note.Reason, "reason", "", "reason for the label, in a sentence")
+	f.StringVar(&note.Name, "name", "", "name of the file (default: <label>-<end of the task ID>)")
+	f.StringVar(&note.Twin, "duplicate-of", "", "name of the trajectory with the same work")
+	f.BoolVar(&note.Apart, "not-duplicate", false, "the work is different, although its words are similar to others")
+	f.IntVar(&note.Attempt, "attempt", 0, "number of the attempt (default: the newest with events)")
+	f.Int64Var(&note.Until, "last-event", 0, "sequence of the last event to include (default: all)")
+	f.Float64Var(&note.Speed, "time-scale", 0, "factor by which the replay is slower than the recording")
 	f.StringVar(&dir, "dir", corpusDir, "folder of the corpus")
 	return cmd
 }
@@ -213,7 +212,7 @@ func labels() string {
 func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.Task, dir string, note corpus.Note) error {
 	folder, err := s.path(dir)
 	if err == nil && !isFolder(folder) {
-		err = exit.Usagef("there is no folder %s; run this from the top of the source tree, or name one with --dir", folder)
+		err = exit.Usagef("folder %s does not exist. Next: run the command in the root of the source tree, or give --dir", folder)
 	}
 	if err != nil {
 		return err
@@ -225,7 +224,7 @@ func (s *session) addToCorpus(ctx context.Context, api *client.Client, t client.
 	note.Name = cmp.Or(note.Name, string(note.Label)+"-"+t.ID[len(t.ID)-8:])
 	made, err := corpus.Of(&t, events, note)
 	if err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("task %s is no trajectory: %w", t.ID, err))
+		return exit.With(exit.Usage, fmt.Errorf("read the trajectory of task %s: %w", t.ID, err))
 	}
 	path, err := corpus.Save(folder, &made)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func newSend(s *session) *cobra.Command {
 	interrupt, wait, key := false, time.Duration(0), ""
-	cmd := s.verb("send <task> \"<text>\"", "Send a message to a running agent", exactly(2, "a task and a text; put the text in quotes, and a time into --wait=30s"),
+	cmd := s.verb("send <task> \"<text>\"", "Send a message to a running agent", exactly(2, "a task and a text: put the text in quotes, and write --wait=30s with an equals sign"),
 		func(ctx context.Context, api *client.Client, args []string) error {
 			t, err := s.taskOf(ctx, api, args[0])
 			if err != nil {
@@ -35,26 +35,23 @@ func newSend(s *session) *cobra.Command {
 				return s.takenUp(ctx, api, queued.MessageID, wait)
 			}
 			return s.answer(queued, nil, func() {
-				s.say("%s  the message is %s", render.Short(t.ID), queued.Status)
-				s.hint("Receipt: omoi message %s", queued.MessageID)
-				s.hint("Next: omoi logs -f %s", render.Short(t.ID))
+				s.say("Message %s to task %s: %s", queued.MessageID, render.Short(t.ID), queued.Status)
+				s.hint("Next: omoi message %s, or omoi logs -f %s", queued.MessageID, render.Short(t.ID))
 			})
 		})
-	cmd.Example = `  omoi send - "Use tabs, please" --wait
-  omoi send - "Stop, that is the wrong file" --interrupt --wait=2m`
 	cmd.ValidArgsFunction = s.completeTasks
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("wait") && wait <= 0 {
-			return exit.Usagef("--wait %s: give a time above zero, as --wait=30s", wait)
+			return exit.Usagef("invalid --wait %s: must be above 0, for example --wait=30s", wait)
 		}
 		if strings.TrimSpace(args[1]) == "" {
-			return exit.Usagef("the message is empty: say something, as omoi send %s \"look at the tests first\"", args[0])
+			return exit.Usagef("the message text is empty. Next: omoi send %s \"<text>\"", args[0])
 		}
 		return nil
 	}
-	cmd.Flags().BoolVar(&interrupt, "interrupt", false, "stop what the agent is doing for it")
-	cmd.Flags().StringVar(&key, "idempotency-key", "", "the same key and text make one message, however often it is sent (default: a new one)")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "stay until the agent has taken it up, for so long at most (alone: 30s); exit code 1 if it never will, 130 when the time is over")
+	cmd.Flags().BoolVar(&interrupt, "interrupt", false, "interrupt the current turn of the agent")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "requests with the same key create one message (default: a new key)")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until the agent has acknowledged the message; exit code 1 if it never will, 130 after this time")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
 	return cmd
 }
@@ -76,10 +73,10 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 	}
 	queued, err := api.SendMessage(ctx, box, in, key)
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
-		s.hint("If it may have arrived all the same, repeat the command with --idempotency-key %s", key)
+		s.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", key)
 	}
 	if id, refused := client.RefusedMessage(err); refused {
-		s.hint("Receipt: omoi message %s", id)
+		s.note("Next: omoi message %s", id)
 	}
 	return queued, err
 }
@@ -99,7 +96,7 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && len(strings.TrimSpace(args[0])) == uuidLength {
 		return nil
 	}
-	return exit.Usagef("%s takes the whole id of one message, as omoi send prints it: - and parts of an id are for tasks", cmd.CommandPath())
+	return exit.Usagef("%s takes the full ID of one message, which omoi send prints", cmd.CommandPath())
 }
 
 var errNotTakenUp = errors.New("the agent has not acknowledged the message yet")
@@ -111,7 +108,7 @@ func (s *session) takenUp(ctx context.Context, api *client.Client, id string, wa
 	m, err := s.settled(limited, api, id)
 	switch {
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
-		s.hint("It waits for the agent. Next: omoi message %s", id)
+		s.note("The message waits for the agent. Next: omoi message %s", id)
 		return exit.With(exit.Interrupted, errNotTakenUp)
 	case err != nil:
 		return err
@@ -158,7 +155,7 @@ func (s *session) receipt(m client.MessageReceipt) error {
 		}
 	}
 	if m.DeliveryCount > 1 {
-		s.say("  delivered %d times: it was not acknowledged in time", m.DeliveryCount)
+		s.say("  delivered %d times, since it was not acknowledged in time", m.DeliveryCount)
 	}
 	return nil
 }

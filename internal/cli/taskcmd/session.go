@@ -77,7 +77,7 @@ func BaseURL(env func(string) string) (string, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		err = errors.New("no server configured. Next: run omoi dev, or set OMOI_API_URL")
 	} else if err != nil {
-		err = fmt.Errorf("%s: %w. Start `omoi dev` again, or name a server with --api-url", home, err)
+		err = fmt.Errorf("read dev.json in %s: %w. Next: run omoi dev, or set OMOI_API_URL", home, err)
 	}
 	if err != nil {
 		return "", exit.With(exit.Unreachable, err)
@@ -105,14 +105,21 @@ func WithScheme(address string) string {
 
 func (s *session) style() render.Style { return StyleOf(s.Stdout, s.Env) }
 
-// printer is say or hint.
+// printer is say, hint or note.
 type printer func(format string, args ...any)
 
 // say writes to standard output.
 func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Stdout, format+"\n", args...) }
 
-// hint writes what is no result to standard error, so that pipes stay clean.
+// hint writes what belongs to the answer, for people only.
 func (s *session) hint(format string, args ...any) {
+	if !*s.JSON {
+		s.say(format, args...)
+	}
+}
+
+// note writes what does not belong to the answer to standard error, for people only.
+func (s *session) note(format string, args ...any) {
 	if !*s.JSON {
 		_, _ = fmt.Fprintf(s.Stderr, format+"\n", args...)
 	}

@@ -101,7 +101,8 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("Branch", text(t.Branch))
 	s.row("Ticket", t.TicketID) // branches are called after it
 	s.row("Pull request", text(t.PullURL))
-	s.row("Agent", fmt.Sprintf("%s in %s, %s", t.Agent, t.Provider, t.Mode))
+	s.row("Agent", fmt.Sprintf("%s (%s)", t.Agent, t.Mode))
+	s.row("Provider", t.Provider)
 	if t.SelfConnecting() {
 		s.row("Sandbox", text(t.SandboxID)) // whole: the agent reports under it
 	}
@@ -125,7 +126,7 @@ func cleanup(t shown) string {
 		ended := b.EndedAt != nil || t.Status.Final()
 		return ended && b.Machine() && b.VerifiedAt == nil && b.State != task.SandboxLost
 	}) {
-		return "in progress (omoi receipt " + render.Short(t.ID) + ")"
+		return "in progress. Next: omoi receipt " + render.Short(t.ID)
 	}
 	return ""
 }
@@ -201,9 +202,9 @@ func (s *session) diff(ctx context.Context, api *client.Client, t client.Task) e
 		return s.printJSON(map[string]string{"task_id": t.ID, "branch_name": text(t.Branch), "diff": diff.String()})
 	}
 	if diff.Len() == 0 {
-		s.hint("The branch has no changes.")
+		s.note("The branch has no changes.")
 	}
-	s.savedWorkOf(ctx, api, t)
+	s.savedWorkOf(ctx, api, t, s.note)
 	if !isTerminal(s.Stdout) { // byte for byte, so that it can be applied
 		_, err := fmt.Fprint(s.Stdout, diff.String())
 		return err
@@ -299,7 +300,7 @@ func doneAbout(i feedback.Item, id string) string {
 	case feedback.StateTaskCreated:
 		return "started " + whose
 	case feedback.StatePending:
-		return render.OneLine(strings.TrimSuffix("waits: "+i.Reason, ": "), 90)
+		return render.OneLine(strings.TrimSuffix("waiting: "+i.Reason, ": "), 90)
 	}
 	return render.OneLine("ignored: "+i.Reason, 90)
 }

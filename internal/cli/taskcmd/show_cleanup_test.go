@@ -19,7 +19,7 @@ func TestShow_SaysThatCleanupIsInProgress(t *testing.T) {
 		changed := box
 		change(&changed)
 		f.boxes = []client.Sandbox{changed}
-		require.Contains(t, f.omoi("show", "-").out, "Cleanup       in progress (omoi receipt ")
+		require.Contains(t, f.omoi("show", "-").out, "Cleanup       in progress. Next: omoi receipt ")
 	}
 	box.VerifiedAt = &now
 	f.boxes = []client.Sandbox{box}

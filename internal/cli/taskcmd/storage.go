@@ -14,14 +14,14 @@ import (
 )
 
 func newStorage(s *session) *cobra.Command {
-	return s.verb("storage", "Show stored data by kind, and what the next retention pass removes", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+	return s.verb("storage", "Show stored data by kind, and what retention removes next", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := api.Storage(ctx)
 		return s.answer(found, err, func() { s.storageTable(found) })
 	})
 }
 
 func (s *session) storageTable(found retention.Storage) {
-	list(s, found.Kinds, "Nothing is stored.", "KIND|SIZE|KEPT|NEXT PASS REMOVES", func(k retention.StorageKind) []string {
+	list(s, found.Kinds, "No data is stored.", "KIND|SIZE|KEPT|NEXT PASS REMOVES", func(k retention.StorageKind) []string {
 		size := "-"
 		if k.Bytes != nil {
 			size = render.Bytes(*k.Bytes)

@@ -35,14 +35,14 @@ type swept struct {
 func (s *session) sandboxPrune() *cobra.Command {
 	var installation string
 	var yes, force bool
-	cmd := s.verb("prune", "Delete sandboxes of a lost installation; without --installation, list them", NoArgs,
+	cmd := s.verb("prune", "Delete sandboxes of a lost installation", NoArgs,
 		func(ctx context.Context, api *client.Client, _ []string) error {
 			own, err := api.Installation(ctx)
 			if err != nil {
 				return err
 			}
 			if installation == own.ID {
-				return exit.Usagef("--installation %s is this server's own: its reaper deletes what no task needs", render.OneLine(installation, 60))
+				return exit.Usagef("invalid --installation %s: this is the server's own installation, whose reaper deletes orphans", render.OneLine(installation, 60))
 			}
 			found, blind, err := s.survey(ctx, api, installation)
 			if err != nil {
@@ -51,12 +51,13 @@ func (s *session) sandboxPrune() *cobra.Command {
 			return s.prune(ctx, found, blind, installation != "" && yes, force)
 		})
 	cmd.Long = `Delete sandboxes of an installation that is lost, for example with its database. The command asks the providers of this
-machine, with its settings and keys. Without --yes it lists the sandboxes. Work in them is not saved.
+machine, with its settings and keys. Without --installation it lists the sandboxes of all installations, and without --yes
+it deletes nothing. Work in the sandboxes is not saved.
 
-Spared unless --force is given: a sandbox whose agent still runs, and one that is younger than 30 minutes.`
-	cmd.Flags().StringVar(&installation, "installation", "", "the `id` of the lost installation (default: list those of all)")
-	cmd.Flags().BoolVar(&yes, "yes", false, "delete them")
-	cmd.Flags().BoolVar(&force, "force", false, "also those that may be in use")
+Without --force the command keeps a sandbox whose agent is running, and a sandbox that is younger than 30 minutes.`
+	cmd.Flags().StringVar(&installation, "installation", "", "`ID` of the lost installation (default: list the sandboxes of all)")
+	cmd.Flags().BoolVar(&yes, "yes", false, "delete the sandboxes")
+	cmd.Flags().BoolVar(&force, "force", false, "also delete sandboxes that may be in use")
 	return cmd
 }
 
@@ -74,7 +75,7 @@ func (s *session) survey(ctx context.Context, api *client.Client, installation s
 			boxes, err = provider.Survey(ctx)
 		}
 		if err != nil {
-			s.hint("%s was not asked: %s", name, render.OneLine(task.MessageOf(err), 300))
+			s.note("Cannot list the sandboxes of provider %s: %s", name, render.OneLine(task.MessageOf(err), 300))
 			blind = true
 		}
 		for _, b := range boxes {
@@ -101,7 +102,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 				one.Outcome = "not deleted: " + task.MessageOf(err)
 				failed++
 			} else if why != "" {
-				one.Outcome = "spared: " + why
+				one.Outcome = "kept: " + why
 			}
 		}
 		rows = append(rows, []string{
@@ -113,7 +114,7 @@ func (s *session) prune(ctx context.Context, found []swept, blind, remove, force
 	}
 	switch {
 	case failed > 0:
-		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: run the same command again", render.Count(failed, "sandbox")))
+		return exit.With(exit.Failed, fmt.Errorf("%s could not be deleted. Next: repeat the command", render.Count(failed, "sandbox")))
 	case blind && remove: // what was not asked for may cost money
 		return exit.With(exit.Failed, nil)
 	case !remove && len(found) > 0:
@@ -135,7 +136,7 @@ func (one *swept) end(ctx context.Context, force bool) (spared string, err error
 	case time.Since(one.CreatedAt) < youngBox:
 		return "younger than 30 minutes", nil
 	case seen.Agent == sandbox.StateAlive:
-		return "its agent runs", nil
+		return "its agent is running", nil
 	case seen.State == sandbox.StateUnknown:
 		return "its state is unknown", nil
 	}

@@ -41,7 +41,7 @@ func TestFindTask(t *testing.T) {
 func TestPS(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	require.Contains(t, f.omoi("ps").err, "No tasks")
+	require.Contains(t, f.omoi("ps").out, "No tasks")
 	queued := aTask(idB, task.StatusPending)
 	position := 3
 	queued.QueuePosition, queued.Title = &position, "Evil \x1b[31mtitle\u202e"
@@ -53,9 +53,9 @@ func TestPS(t *testing.T) {
 	require.NotContains(t, got.out, "\x1b")
 	require.NotContains(t, got.out, "\u202e")
 	require.NotContains(t, f.omoi("ps", "--status", "running").out, "456755cd")
-	require.Contains(t, f.omoi("ps", "-n", "1").err, "There are more: omoi ps -n 0")
+	require.Contains(t, f.omoi("ps", "-n", "1").err, "There are more. Next: omoi ps -n 0")
 	f.tasks = append(f.tasks, aTask(idC, task.StatusRunning))
-	require.Contains(t, f.omoi("ps", "--status", "Running", "-n", "1").err, "There are more: omoi ps --status running -n 0")
+	require.Contains(t, f.omoi("ps", "--status", "Running", "-n", "1").err, "There are more. Next: omoi ps --status running -n 0")
 	f.tasks = f.tasks[:2]
 	var all []client.Task
 	requireJSON(t, f.omoi("ps", "--json", "-n", "0").out, &all)
@@ -102,10 +102,10 @@ func TestShow(t *testing.T) {
 	const work = "Not all work of attempt 1 is on the branch. Next: omoi work 456789ab\n"
 	require.Contains(t, got.out, work)
 	require.Empty(t, got.err, "all of it is the answer")
-	require.Contains(t, f.omoi("cancel", "-").err, work)
+	require.Contains(t, f.omoi("cancel", "-").out, work)
 	require.Contains(t, f.omoi("diff", "-").err, work)
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusCancelled, &gone
-	require.Contains(t, f.omoi("cancel", "-").err, "work of attempt 1, 2 is", "that of attempt 2 is being saved")
+	require.Contains(t, f.omoi("cancel", "-").out, "work of attempt 1, 2 is", "that of attempt 2 is being saved")
 	f.tasks[0].Status, f.boxes[1].StartedAt = task.StatusRunning, nil
 	var shown map[string]any
 	requireJSON(t, f.omoi("show", "-", "--json").out, &shown)
@@ -155,7 +155,7 @@ func TestShowSaysThatAnAgentWaits(t *testing.T) {
 		got := f.omoi("show", "-")
 		require.Zero(t, got.code, got.err)
 		require.Equal(t, c.waits, strings.Contains(got.out, "running (waiting for message)"), c.newest.Type)
-		require.Equal(t, c.waits, strings.Contains(got.out, "the agent waits for a message"))
+		require.Equal(t, c.waits, strings.Contains(got.out, "answer the waiting agent"))
 		require.Contains(t, got.out, `omoi send 456789ab "<text>"`)
 	}
 	require.Equal(t, "1:1", f.afters[len(f.afters)-1], "only the newest event is asked for")
@@ -245,9 +245,9 @@ func TestLogsSayWhyATaskWaits(t *testing.T) {
 	f.onEvents = func(f *fakeAPI, n int) { f.done = n > 1 }
 	require.Contains(t, f.omoi("logs", "-f", "-").out, "Because.")
 	f.afters, f.done, f.onEvents = nil, false, nil
-	require.Contains(t, f.omoi("logs", "-").err, "No events yet")
+	require.Contains(t, f.omoi("logs", "-").out, "No events yet")
 	f.tasks[0].Status, f.done = task.StatusFailed, true
-	require.Contains(t, f.omoi("logs", "-").err, "Next: omoi show 456789ab")
+	require.Contains(t, f.omoi("logs", "-").out, "Next: omoi show 456789ab")
 	require.NotContains(t, f.omoi("show", "-").out, "omoi logs")
 }
 
@@ -270,8 +270,8 @@ func TestCancel_OfATerminatedWorkflowSettlesTheTask(t *testing.T) {
 	f.tasks, f.ended = []client.Task{aTask(idA, task.StatusRunning)}, true
 	got := f.omoi("cancel", "-")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "456789ab  the workflow was ended from outside, so the task is now failed (terminated)")
-	require.Contains(t, got.err, "Next: omoi retry 456789ab")
+	require.Contains(t, got.out, "its workflow was terminated outside omoi, so the task is now failed (terminated)")
+	require.Contains(t, got.out, "Next: omoi retry 456789ab")
 	require.Equal(t, exit.Failed, f.omoi("cancel", "-").code, "it was failed before")
 
 	f.tasks[0].Status, f.tasks[0].FailureClass = task.StatusRunning, task.ClassNone
@@ -297,9 +297,9 @@ func TestCancelAndRetry(t *testing.T) {
 	got := f.omoi("cancel", "-", "--reason", "changed my mind")
 	require.Zero(t, got.code, got.err)
 	require.Contains(t, got.out, "applied")
-	require.Contains(t, got.err, "Next: omoi logs -f 456789ab")
+	require.Contains(t, got.out, "Next: omoi logs -f 456789ab")
 	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusPending, task.BlockedBudget
-	require.Contains(t, f.omoi("retry", "-").err, "Because.", "why it goes on no further")
+	require.Contains(t, f.omoi("retry", "-").out, "Because.", "why it goes on no further")
 	f.tasks[0].Status, f.tasks[0].Blocked = task.StatusRunning, ""
 	require.NotContains(t, f.omoi("retry", "--help").out, "parked")
 	f.settled, f.asked = false, f.asked[:1]
@@ -333,7 +333,7 @@ func TestSandboxes(t *testing.T) {
 	f := newFake(t)
 	gone := time.Now()
 	f.boxes = []client.Sandbox{{ID: "abcdefghijklmnopqrstuvwxyz", Provider: "local", TaskID: idA, State: task.SandboxGone, VerifiedAt: &gone}}
-	require.Contains(t, f.omoi("sandbox", "list").err, "No active sandboxes")
+	require.Contains(t, f.omoi("sandbox", "list").out, "No active sandboxes")
 	require.Contains(t, f.omoi("sandbox", "list", "--all").out, "stuvwxyz")
 	var boxes []client.Sandbox
 	requireJSON(t, f.omoi("sandbox", "list", "--json").out, &boxes)

@@ -19,7 +19,7 @@ func newTicket(s *session) *cobra.Command {
 func (s *session) ticketList() *cobra.Command {
 	var limit int
 	var all bool
-	cmd := s.verb("list", "List tickets, newest first; --all includes those of omoi check", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
+	cmd := s.verb("list", "List tickets, newest first", NoArgs, func(ctx context.Context, api *client.Client, _ []string) error {
 		found, err := newestTickets(ctx, api, limit, all)
 		return s.answer(found.Items, err, func() {
 			s.ticketTable(found.Items)
@@ -31,7 +31,7 @@ func (s *session) ticketList() *cobra.Command {
 }
 
 func (s *session) ticketTable(tickets []client.Ticket) {
-	none := "No tickets. Each task makes one that names none. Next: omoi run --help"
+	none := "No tickets. A task that names no ticket creates one. Next: omoi run --help"
 	list(s, tickets, none, "TICKET|STATUS|TASKS|AGE|TITLE", func(t client.Ticket) []string {
 		return []string{
 			s.style().Bold(render.Short(t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
@@ -56,8 +56,8 @@ func ticketStatus(t client.Ticket) string {
 }
 
 func (s *session) ticketShow() *cobra.Command {
-	one := exactly(1, "one ticket: its id, 4 or more characters of it, or - for the newest")
-	cmd := s.verb("show <ticket>", "Show a ticket with its tasks, and why they failed", one,
+	one := exactly(1, "one ticket: its ID, 4 or more characters of it, or - for the newest")
+	cmd := s.verb("show <ticket>", "Show a ticket with its tasks and their failures", one,
 		about(ticketOf, func(ctx context.Context, api *client.Client, t client.Ticket) error {
 			if *s.JSON {
 				return s.printJSON(t)
@@ -68,7 +68,7 @@ func (s *session) ticketShow() *cobra.Command {
 			}
 			return err
 		}))
-	cmd.Long = "Show a ticket (- is the newest) with its tasks, why those failed that did, and the diagnosis of their failures."
+	cmd.Long = "Show a ticket with its tasks, the reasons of their failures, and the diagnosis. - is the newest ticket."
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func (s *session) failures(tasks []client.Task) {
 			continue
 		}
 		s.say("%s: %s", render.Short(t.ID), render.OneLine(shortWhy(t), 250))
-		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "what shows it, and what to type next"})
+		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "show the evidence and the next command"})
 	}
 	s.next(s.say, next)
 }

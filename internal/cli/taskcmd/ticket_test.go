@@ -45,7 +45,7 @@ func TestTicketsShowWhatWasFoundOfThem(t *testing.T) {
 	require.Contains(t, got.out, "building, blocked, diagnosed")
 	require.Contains(t, got.out, render.Short(idB)+" is blocked: Task 456789ab failed: No compiler.")
 	require.NotContains(t, got.out, "omoi check agent")
-	require.Contains(t, got.err, "Those of omoi check are left out: omoi ticket list --all")
+	require.Contains(t, got.err, "Those of omoi check are hidden. Next: omoi ticket list --all")
 	require.Contains(t, f.omoi("ticket", "list", "--all").out, "omoi check agent")
 	require.NotContains(t, f.omoi("ticket", "list", "--json").out, ofCheck)
 	require.Contains(t, f.omoi("ticket", "list", "-n", "1").err, "There are more")

@@ -18,15 +18,15 @@ func newTranscript(s *session) *cobra.Command {
 	cmd := s.taskVerb("transcript <task>", "Print an agent's session transcript", func(ctx context.Context, api *client.Client, t client.Task) error {
 		return s.transcript(ctx, api, t, attempt)
 	})
-	cmd.Long = `Print the transcript of a task's newest attempt that has one, line by line as the agent wrote it: JSON, as a rule.
-It is sent while the agent runs. --attempt names another attempt.`
+	cmd.Long = `Print the transcript of a task's newest attempt that has one, as the agent wrote it: usually JSON Lines. The transcript
+grows while the agent runs.`
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if attempt < 0 {
 			return exit.Usagef("--attempt %d is not valid: attempts count from 1. Next: omoi show %s", attempt, args[0])
 		}
 		return nil
 	}
-	cmd.Flags().IntVar(&attempt, "attempt", 0, "number of the attempt; 0 is the newest that has one")
+	cmd.Flags().IntVar(&attempt, "attempt", 0, "number of the attempt; 0: the newest with a transcript")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func transcriptOf(known []client.TranscriptInfo, attempt int) (found client.Tran
 
 func (s *session) printTranscript(info client.TranscriptInfo, content string) error {
 	if info.CutBytes > 0 {
-		s.hint("The oldest %d bytes are no longer kept.", info.CutBytes)
+		s.note("The oldest %d bytes are no longer stored.", info.CutBytes)
 	}
 	if !isTerminal(s.Stdout) { // byte for byte, for programs
 		_, err := fmt.Fprint(s.Stdout, content)

@@ -19,7 +19,7 @@ func TestTranscript(t *testing.T) {
 	f.transcripts = []client.TranscriptInfo{{RunID: "one", Attempt: 1}, {RunID: "two", Attempt: 2, CutBytes: 70}}
 	got := f.omoi("transcript", "-")
 	require.Equal(t, `{"run":"two"}`+"\n", got.out)
-	require.Contains(t, got.err, "The oldest 70 bytes are no longer kept.")
+	require.Contains(t, got.err, "The oldest 70 bytes are no longer stored.")
 	require.Equal(t, result{out: `{"run":"one"}` + "\n"}, f.omoi("transcript", "-", "--attempt", "1"))
 	require.Contains(t, f.omoi("transcript", "-", "--attempt", "3").err, "Attempt 3")
 	require.Equal(t, 2, f.omoi("transcript", "-", "--attempt", "-1").code)

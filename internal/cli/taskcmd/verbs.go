@@ -100,10 +100,10 @@ func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 // commands have.
 func explainArguments(cmd *cobra.Command) {
 	for _, argument := range [][2]string{
-		{"task", "its id, 4 or more characters of the id's beginning or end, or - for the newest one."},
-		{"sandbox", "its id, 4 or more characters of the id's beginning or end, or its task: that one's id, or - for the newest."},
-		{"project", "its name, its id, or 4 or more characters of the id's beginning or end."},
-		{"ticket", "its id, or 4 or more characters of the id's beginning or end."},
+		{"task", "its ID, 4 or more characters of the beginning or end of the ID, or - for the newest task."},
+		{"sandbox", "its ID, 4 or more characters of the beginning or end of the ID, or a task, whose newest sandbox is meant."},
+		{"project", "its name, its ID, or 4 or more characters of the beginning or end of the ID."},
+		{"ticket", "its ID, 4 or more characters of the beginning or end of the ID, or - for the newest ticket."},
 	} {
 		if name := argument[0]; hasArgument(cmd.Use, name) {
 			cmd.Long = strings.TrimSuffix(cmp.Or(cmd.Long, cmd.Short), ".") + ".\n\n<" + name + "> is " + argument[1]

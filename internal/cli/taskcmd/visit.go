@@ -21,13 +21,9 @@ import (
 const visitTime = 24 * time.Hour // longest visit
 
 const accessHelp = `
-The server is asked first, needs a key with the scope admin, and records the access: omoi receipt shows it. Then this
-program goes to the sandbox itself, as a worker does: for local and Docker sandboxes run it on their machine, as the
-user that the worker runs as; elsewhere the provider's key is needed.`
-
-const execExample = `  omoi sandbox exec - -- git status
-  omoi sandbox exec - -- cat out/report.txt > report.txt      (a file out of the sandbox)
-  omoi sandbox exec - -- tar x < folder.tar                   (files into the sandbox)`
+The command needs an API key with the scope admin, and the server records an access session, which omoi receipt shows. The
+command then connects to the sandbox itself, as a worker does. For local and Docker sandboxes run it on their host, as the
+user of the worker. For other providers it needs the key of the provider.`
 
 // visit is a person in a sandbox.
 type visit struct {
@@ -44,7 +40,7 @@ func (s *session) enter(ctx context.Context, api *client.Client, ref string, in 
 		return nil, err
 	}
 	if s.Provider == nil {
-		return nil, task.Errorf(task.CodeInvalid, "This program can open no sandbox provider.")
+		return nil, task.Errorf(task.CodeInvalid, "This program cannot open a sandbox provider.")
 	}
 	provider, err := s.Provider(box.Provider)
 	if err != nil {
@@ -73,7 +69,7 @@ func (v *visit) leave(ctx context.Context, code int, err error) error {
 	case err != nil:
 		return err
 	case noted != nil:
-		return fmt.Errorf("write down how the visit ended: %w", noted)
+		return fmt.Errorf("end the access session: %w", noted)
 	case code != 0:
 		return exit.With(max(code, exit.Failed), nil)
 	}
@@ -88,15 +84,15 @@ func (v *visit) explain(ctx context.Context, err error) error {
 	if seen, lookErr := v.provider.Inspect(ctx, v.labels); lookErr == nil && seen.State == sandbox.StateAlive {
 		return err
 	}
-	return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or its user is another: it is on host %s (omoi host list). Run the same command there.",
+	return task.Errorf(task.CodeNotFound, "Sandbox %s is not on this machine, or belongs to another user: it is on host %s. Next: omoi host list, then repeat the command on that host",
 		render.Short(v.begun.Sandbox.ID), v.begun.Sandbox.HostID).WithCause(err)
 }
 
 func (s *session) sandboxExec() *cobra.Command {
-	cmd := s.verb("exec <sandbox> -- <command> [argument ...]", "Run a command in a sandbox; the exit code is that of the command",
+	cmd := s.verb("exec <sandbox> -- <command> [argument ...]", "Run a shell command in a sandbox, and return its exit code",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return exit.Usagef("%s takes a sandbox and a command, as omoi sandbox exec <sandbox> -- git status", cmd.CommandPath())
+				return exit.Usagef("%s takes a sandbox and a command, for example omoi sandbox exec <sandbox> -- git status", cmd.CommandPath())
 			}
 			return nil
 		},
@@ -109,8 +105,7 @@ func (s *session) sandboxExec() *cobra.Command {
 				sandbox.Streams{Stdin: s.input(), Stdout: s.Stdout, Stderr: s.Stderr})
 			return v.leave(ctx, code, err)
 		})
-	cmd.Long = "Run a command in a sandbox, beside the agent; the exit code is that of the command. " + accessHelp
-	cmd.Example = execExample
+	cmd.Long = "Run a shell command in a sandbox, beside the agent, and return its exit code. " + accessHelp
 	return cmd
 }
 
@@ -133,7 +128,7 @@ func (s *session) sandboxShell() *cobra.Command {
 	})
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		if !isTerminal(s.Stdin) || !isTerminal(s.Stdout) {
-			return exit.Usagef("a shell needs a terminal; without one: omoi sandbox exec %s -- <command>", args[0])
+			return exit.Usagef("a shell needs a terminal. Next: omoi sandbox exec %s -- <command>", args[0])
 		}
 		return nil
 	}

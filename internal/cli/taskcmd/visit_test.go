@@ -147,7 +147,7 @@ func TestASandboxIsFoundByItsTask(t *testing.T) {
 	}
 	require.Contains(t, f.omoi("sandbox", "exec", "nonesuch", "--", "true").err, "Next: omoi sandbox list")
 	require.Contains(t, f.omoi("sandbox", "exec", idA[:8], "--", "true").err, `"01931f6e" matches 2 tasks: give more of the ID: `)
-	require.Contains(t, f.omoi("sandbox", "cleanup", "-").err, "its attempt has ended")
+	require.Contains(t, f.omoi("sandbox", "cleanup", "-").out, "its attempt has ended")
 }
 
 // Ctrl-C ends the visit, not omoi with an error.
@@ -179,7 +179,7 @@ func TestSweepSparesWhatMayBeInUse(t *testing.T) {
 	p.down = task.Errorf(task.CodeUnavailable, "no engine")
 	none := f.omoi("sandbox", "prune")
 	require.Zero(t, none.code, "a list is one also where a provider gave no answer")
-	require.Contains(t, none.err, "local was not asked: no engine")
+	require.Contains(t, none.err, "Cannot list the sandboxes of provider local: no engine")
 	p.down = nil
 	got := f.omoi("sandbox", "prune", "--yes")
 	require.Zero(t, got.code, got.err)
@@ -188,11 +188,11 @@ func TestSweepSparesWhatMayBeInUse(t *testing.T) {
 
 	got = f.omoi("sandbox", "prune", "--installation", "theirs")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, "Nothing was deleted. Next: ")
+	require.Contains(t, got.out, "Nothing was deleted. Next: ")
 	require.Len(t, p.boxes, 5)
 	got = f.omoi("sandbox", "prune", "--installation", "theirs", "--yes")
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.out, "its agent runs")
+	require.Contains(t, got.out, "its agent is running")
 	require.Contains(t, got.out, "younger than 30 minutes")
 	require.Len(t, p.boxes, 4)
 	require.Zero(t, f.omoi("sandbox", "prune", "--installation", "theirs", "--yes", "--force").code)

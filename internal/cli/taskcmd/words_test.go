@@ -46,8 +46,8 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	f := newFake(t)
 	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
 	for want, args := range map[string][]string{
-		"The message is empty: say something":             {"send", "-", " \n"},
-		"takes the whole id of one message, as omoi send": {"message", "-"},
+		"The message text is empty":                         {"send", "-", " \n"},
+		"takes the full ID of one message, which omoi send": {"message", "-"},
 	} {
 		got := f.omoi(args...)
 		require.Equal(t, exit.Usage, got.code, args)

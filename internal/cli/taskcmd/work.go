@@ -32,19 +32,19 @@ func newWork(s *session) *cobra.Command {
 	cmd := s.taskVerb("work <task>", "Show where each attempt's work is saved, and download it", func(ctx context.Context, api *client.Client, t client.Task) error {
 		return s.work(ctx, api, t, asked)
 	})
-	cmd.Long = `Show where the work of each attempt is: on the task's branch, saved beside it in the repository, kept by omoi as a patch or a git
-bundle, or lost. --patch writes what omoi keeps: a patch as git apply takes it, or a bundle as git fetch takes it.`
+	cmd.Long = `Show where the work of each attempt is: on the task's branch, in a rescue ref of the repository, stored by omoi as a patch
+or a Git bundle, or lost. --patch writes what omoi stores: a patch for git apply, or a bundle for git fetch.`
 	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
 		switch {
 		case asked.attempt < 0:
 			return exit.Usagef("--attempt %d is not valid: attempts count from 1. Next: omoi work %s", asked.attempt, args[0])
 		case asked.patch == "-" && *s.JSON:
-			return exit.Usagef("--patch - prints the patch itself, which is no JSON. Next: leave --json out, or name a file")
+			return exit.Usagef("--patch - prints the patch itself, which is not JSON. Next: omit --json, or name a file")
 		}
 		return nil
 	}
-	cmd.Flags().IntVar(&asked.attempt, "attempt", 0, "number of the attempt; 0 is all, and with --patch the newest of which omoi keeps work")
-	cmd.Flags().StringVar(&asked.patch, "patch", "", "write the kept patch or bundle to this `file`; - is standard output")
+	cmd.Flags().IntVar(&asked.attempt, "attempt", 0, "number of the attempt; 0: all, and with --patch the newest with stored work")
+	cmd.Flags().StringVar(&asked.patch, "patch", "", "write the stored patch or bundle to this `file`; - is standard output")
 	return cmd
 }
 
@@ -60,7 +60,7 @@ func (s *session) work(ctx context.Context, api *client.Client, t client.Task, a
 		return s.takeWork(ctx, api, t, found, asked)
 	}
 	if len(found) == 0 && asked.attempt > 0 {
-		return task.Errorf(task.CodeNotFound, "The task has no work of an attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "The task has no saved work of attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
 	}
 	return s.answer(client.Page[client.SavedWork]{Items: found}, nil, func() { s.showWork(t, found) })
 }
@@ -100,11 +100,11 @@ func where(one client.SavedWork) string {
 	case one.Kind == savedwork.Lost:
 		return "lost"
 	case one.Kept():
-		return "kept by omoi"
+		return "stored by omoi"
 	case one.Kind == savedwork.Saving:
 		return "being saved"
 	case one.Ref == "":
-		return "nothing was left"
+		return "none"
 	case one.Kind == savedwork.Branch:
 		return render.Clean(one.Ref) + " at " + render.Clean(one.Head[:min(12, len(one.Head))])
 	}
@@ -137,9 +137,9 @@ func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) 
 }
 
 // savedWorkOf reads a task's sandboxes for [session.savedWork]; an error is passed over, since the result stands without.
-func (s *session) savedWorkOf(ctx context.Context, api *client.Client, t client.Task) {
+func (s *session) savedWorkOf(ctx context.Context, api *client.Client, t client.Task, out printer) {
 	if page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: pageLimit}); err == nil {
-		s.savedWork(s.hint, t, page.Items)
+		s.savedWork(out, t, page.Items)
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		}
 	}
 	if one.Attempt == 0 {
-		return task.Errorf(task.CodeNotFound, "omoi keeps no patch of this task. Where its work is: omoi work %s", render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "omoi stores no patch of this task. Next: omoi work %s", render.Short(t.ID))
 	}
 	if asked.patch == "-" {
 		if isTerminal(s.Stdout) { // a terminal would obey control characters
@@ -183,7 +183,7 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 	}
 	size, err := s.writeWork(ctx, api, t.ID, one, file)
 	return s.answer(map[string]any{"task_id": t.ID, "attempt": one.Attempt, "kind": one.Kind, "file": file, "bytes": size}, err, func() {
-		s.say("%s has the %s of attempt %d, %s", render.Clean(file), one.Kind, one.Attempt, render.Bytes(size))
+		s.say("Wrote the %s of attempt %d to %s (%s).", one.Kind, one.Attempt, render.Clean(file), render.Bytes(size))
 		s.next(s.hint, [][2]string{takes(one, file)})
 	})
 }
@@ -203,7 +203,7 @@ func (s *session) writeWork(ctx context.Context, api *client.Client, taskID stri
 		err = path.Err // without the name of the temporary file
 	}
 	if err != nil {
-		return 0, exit.Usagef("%s cannot be written: %w. Next: name another file", file, err)
+		return 0, exit.Usagef("write %s: %w. Next: name another file", file, err)
 	}
 	defer func() { _ = os.Remove(part.Name()) }() // it is gone where all went well
 	size, err = api.WriteWork(ctx, taskID, one.Attempt, part)

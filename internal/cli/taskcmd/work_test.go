@@ -33,8 +33,8 @@ func TestWork(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Repo: "acme/app"}}
-	require.Contains(t, f.omoi("work", "-").err, "No work yet")
-	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi keeps no patch of this task")
+	require.Contains(t, f.omoi("work", "-").out, "No work yet")
+	require.Contains(t, f.omoi("work", "-", "--patch", "x").err, "omoi stores no patch of this task")
 	since, rescue := time.Now(), "refs/omoi/rescue/"+idA+"/4"
 	f.works = []client.SavedWork{
 		{Attempt: 1, Kind: savedwork.Branch, Ref: "feature/x", Head: "0123456789abcdef", Next: "git fetch origin feature/x && git show FETCH_HEAD"},
@@ -46,7 +46,7 @@ func TestWork(t *testing.T) {
 	got := f.omoi("work", "-")
 	require.Zero(t, got.code, got.err)
 	for _, want := range []string{
-		"feature/x at 0123456789ab", "kept by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
+		"feature/x at 0123456789ab", "stored by omoi", "lost since " + since.Format("2006-01-02"), "Attempt 2: \"huge\" was left out",
 		"omoi work 456789ab --attempt 2 --patch work.patch", "git fetch origin feature/x", "in a clone of acme/app",
 		"\n  git fetch origin " + rescue + " && git show FETCH_HEAD  # show the work of attempt 4, in a clone of acme/app\n", "being saved",
 	} {
@@ -55,8 +55,8 @@ func TestWork(t *testing.T) {
 	require.NotContains(t, got.out, "\x1b")
 	f.tasks[0].Repo, f.works[0].Next = "/repo", "git -C /repo show feature/x"
 	require.Regexp(t, `(?m)^  git -C /repo show feature/x +# show the work of attempt 1$`, f.omoi("work", "-", "--attempt", "1").out)
-	require.NotContains(t, f.omoi("work", "-", "--attempt", "3").out, "kept by omoi")
-	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no work of an attempt 9")
+	require.NotContains(t, f.omoi("work", "-", "--attempt", "3").out, "stored by omoi")
+	require.Contains(t, f.omoi("work", "-", "--attempt", "9").err, "no saved work of attempt 9")
 	var page client.Page[client.SavedWork]
 	requireJSON(t, f.omoi("work", "-", "--json").out, &page)
 	require.Len(t, page.Items, 5)
@@ -90,12 +90,12 @@ func TestWorkIsTakenOut(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a patch")
 	got := f.omoi("work", "-", "--attempt", "2", "--patch", file)
 	require.Zero(t, got.code, got.err)
-	require.Contains(t, got.err, "\n  git apply '"+file+"'  # in a working copy", "a line to paste")
+	require.Contains(t, got.out, "\n  git apply '"+file+"'  # in a working copy", "a line to paste")
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "+the work of 2\n", string(content))
 	bundle := f.omoi("work", "-", "--attempt", "4", "--patch", file)
-	require.Contains(t, bundle.err, "git fetch '"+file+"' '+refs/*:refs/saved/*'")
+	require.Contains(t, bundle.out, "git fetch '"+file+"' '+refs/*:refs/saved/*'")
 	var told map[string]any
 	requireJSON(t, f.omoi("work", "-", "--attempt", "2", "--patch", file, "--json").out, &told)
 	require.Equal(t, []any{2.0, "patch", file, 15.0}, []any{told["attempt"], told["kind"], told["file"], told["bytes"]})

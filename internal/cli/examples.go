@@ -1,0 +1,25 @@
+package cli
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// exampleTexts are the examples of all commands: the path of a command, and below it, indented, its command lines.
+//
+//go:embed examples.txt
+var exampleTexts string
+
+// addExamples gives each command its examples.
+func addExamples(root *cobra.Command) {
+	cmd := root
+	for line := range strings.Lines(exampleTexts) {
+		if strings.HasPrefix(line, " ") {
+			cmd.Example = strings.TrimPrefix(cmd.Example+"\n"+strings.TrimRight(line, "\n"), "\n")
+			continue
+		}
+		cmd, _, _ = root.Find(strings.Fields(line)[1:]) // a test finds all of them
+	}
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+func TestExamples_EveryCommandHasTwo(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(cmd *cobra.Command) {
+		lines := exampleLines(cmd)
+		require.GreaterOrEqual(t, len(lines), 2, cmd.CommandPath())
+		for _, line := range lines {
+			require.Contains(t, line, cmd.CommandPath(), "an example shows its own command")
+		}
+	})
+}
+
+func TestExamples_NameACommand(t *testing.T) {
+	t.Parallel()
+	root := newRoot(testGlobals(&bytes.Buffer{}))
+	for line := range strings.Lines(exampleTexts) {
+		if path := strings.TrimSpace(line); !strings.HasPrefix(line, " ") {
+			found, _, err := root.Find(strings.Fields(path)[1:])
+			require.NoError(t, err)
+			require.Equal(t, path, found.CommandPath())
+		}
+	}
+}
+
+// TestExamples_Parse parses each example as its command does: flags, arguments, and what PreRunE checks.
+func TestExamples_Parse(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(shown *cobra.Command) {
+		for _, line := range exampleLines(shown) {
+			args := words(line[strings.Index(line, shown.CommandPath()):])[1:]
+			if end := slices.IndexFunc(args, func(word string) bool { return strings.Contains("|<>", word) }); end >= 0 {
+				args = args[:end]
+			}
+			cmd, args, err := newRoot(testGlobals(&bytes.Buffer{})).Find(args) // without flags of other examples
+			require.NoError(t, err, line)
+			require.NoError(t, cmd.ParseFlags(args), line)
+			require.NoError(t, cmd.ValidateArgs(cmd.Flags().Args()), line)
+			if cmd.PreRunE != nil && cmd.Name() != "shell" { // which needs a terminal
+				require.NoError(t, cmd.PreRunE(cmd, cmd.Flags().Args()), line)
+			}
+		}
+	})
+}
+
+func TestEveryFlagIsDescribed(t *testing.T) {
+	t.Parallel()
+	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(cmd *cobra.Command) {
+		cmd.InitDefaultHelpFlag()
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			require.NotRegexp(t, `^$|\.$`, flag.Usage, "%s --%s", cmd.CommandPath(), flag.Name)
+		})
+	})
+}
+
+func exampleLines(cmd *cobra.Command) []string {
+	return strings.FieldsFunc(cmd.Example, func(r rune) bool { return r == '\n' })
+}
+
+// words are the words of a shell command line, without their quotes.
+func words(line string) (out []string) {
+	word, quote := "", rune(0)
+	for _, r := range line + " " {
+		switch {
+		case r == quote:
+			quote, word = 0, word+"\x00"
+		case quote != 0, r != ' ' && r != '"' && r != '\'':
+			word += string(r)
+		case r == ' ' && word != "":
+			out, word = append(out, strings.ReplaceAll(word, "\x00", "")), ""
+		case r != ' ':
+			quote = r
+		}
+	}
+	return out
+}
