@@ -48,6 +48,8 @@ const preamble = `# Configuration
 
 Generated from package config by ` + "`make generate`" + `; do not edit.
 
+For operators: which settings exist, and where does a value come from? How to install omoi: [INSTALL.md](INSTALL.md).
+
 A setting has the first value that is found in this order: command parameter, environment, ` + "`.env.local`, `.env`" + ` (working
 directory), ` + "`<env>.yaml`, `base.yaml`" + ` (configuration directory), default. An empty variable counts as not set. A value out of
 range is an error. ` + "`omoi config show`" + ` prints every value with its origin and masks secrets. Write durations as ` + "`90s`, `15m`" + `

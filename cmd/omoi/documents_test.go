@@ -14,7 +14,7 @@ import (
 
 // notYet are pages that are still longer than a page may be, or have commands outside of sh blocks.
 func notYet() []string {
-	return []string{"docs/ARCHITECTURE.md", "docs/CHECKS.md",
+	return []string{"docs/CHECKS.md",
 		"docs/AGENTS-AND-SCRIPTS.md", "docs/GITHUB.md", "docs/DISPATCH.md", "docs/DIAGNOSIS.md", "docs/CLAUDE-CODE.md", "docs/VALIDATION.md", "README.md"}
 }
 
