@@ -91,6 +91,7 @@ type core struct {
 	bus          live.Bus
 	redis        *redis.Client // nil: the bus is inside this process
 	temporal     *temporal.Client
+	stack        *devstack.Stack // of omoi dev; nil elsewhere
 	ring         *token.Ring
 	sealing      *credential.Ring // encrypts credentials
 	logins       api.Logins       // nil: no JWT is taken

@@ -39,6 +39,7 @@ func RunDev(ctx context.Context, cfg *config.Loaded, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
+	d.stack = stack
 	d.use(stack.Info())
 	if opts.DaytonaEmulator {
 		end, err := d.startEmulator(ctx)
@@ -59,6 +60,8 @@ type dev struct {
 	cfg  *config.Loaded
 	opts Options
 	info devstack.Info
+
+	stack *devstack.Stack
 }
 
 // settle decides what a person has left open: login and port.
@@ -143,6 +146,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.stack = d.stack
 	c.shutdown = shutdown{api: apiStop, worker: workerStop}
 	limit, cancel := wait.Outlast(ctx, servicesTime+lateTime)
 	defer cancel()

@@ -16,7 +16,7 @@ func (c *core) probes() []api.Probe {
 	probes := []api.Probe{
 		{Name: "database", Required: true, Check: c.store.Ping},
 		{Name: "disk", Check: c.store.Writable}, // of the database
-		{Name: "temporal", Check: c.temporal.Check},
+		{Name: "temporal", Check: c.temporalWorks},
 		{Name: "workers", Check: c.workersPoll, Tell: c.workersOnline},
 		{Name: "relay", Check: func(ctx context.Context) error { return c.beats(ctx, ingest.PartRelay) }},
 		{Name: "redis", Check: c.redisCheck()},
@@ -27,6 +27,14 @@ func (c *core) probes() []api.Probe {
 			api.Probe{Name: "conductor", Check: c.cycles("conductor", c.cfg.Monitoring.ConductorInterval)})
 	}
 	return probes
+}
+
+// temporalWorks asks the server, and for that of omoi dev whether its store takes writes.
+func (c *core) temporalWorks(ctx context.Context) error {
+	if err := c.temporal.Check(ctx); err != nil || c.stack == nil {
+		return err
+	}
+	return c.stack.CheckTemporal(ctx)
 }
 
 // redisCheck returns the check of Redis; nil: the bus is inside this process.

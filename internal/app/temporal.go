@@ -97,6 +97,13 @@ func checkTemporal(ctx context.Context, cfg *config.Loaded, info devstack.Info) 
 	if err := askTemporal(ctx, t); err != nil {
 		found.Status, found.Detail = FindingFail, fmt.Sprintf("read namespace %s of the server at %s: %s", t.Namespace, t.Address, firstLine(err))
 		found.Next = "start Temporal there and create the namespace, or correct temporal.address and temporal.namespace"
+		return found
+	}
+	if info.APIURL == "" {
+		return found
+	}
+	if d, asked := dependency(ctx, cfg, info.APIURL, "temporal"); asked && isDown(d) { // that of omoi dev knows more
+		found.Status, found.Detail, found.Next = FindingFail, d.Detail, d.Next
 	}
 	return found
 }

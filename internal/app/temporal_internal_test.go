@@ -1,6 +1,8 @@
 package app
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +27,16 @@ func TestCheckTemporal_AsksTheServer(t *testing.T) {
 	defer func() { server.Client().Close(); require.NoError(t, server.Stop()) }()
 	info := devstack.Info{TemporalAddress: server.FrontendHostPort(), TemporalNamespace: "default"}
 	require.Equal(t, FindingOK, checkTemporal(t.Context(), fresh(t), info).Status)
-	info.TemporalNamespace = "nowhere"
+
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"ready": true, "dependencies": [{"name": "temporal", "state": "down", "required": false, "detail": "It stores nothing."}]}`))
+	}))
+	defer api.Close()
+	info.APIURL = api.URL
+	full := checkTemporal(t.Context(), fresh(t), info)
+	require.Equal(t, []string{FindingFail, "It stores nothing."}, []string{full.Status, full.Detail})
+	info.APIURL, info.TemporalNamespace = "", "nowhere"
 	missing := checkTemporal(t.Context(), fresh(t), info)
 	require.Equal(t, FindingFail, missing.Status)
 	require.Contains(t, missing.Next, "temporal.namespace")

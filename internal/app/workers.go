@@ -100,20 +100,30 @@ func (c *core) lookAtWorkers(ctx context.Context, missed int) int {
 
 // checkWorkers asks the API that serves here which workers poll which task queues; without an API there is nothing to say.
 func checkWorkers(ctx context.Context, cfg *config.Loaded, address string) []Finding {
+	d, found := dependency(ctx, cfg, address, "workers")
+	switch {
+	case !found:
+		return nil
+	case d.State == client.StateOK:
+		return []Finding{{Check: d.Name, Status: FindingOK, Detail: d.Detail}}
+	}
+	return []Finding{{Check: d.Name, Status: FindingWarn, Detail: d.Detail, Next: d.Next}}
+}
+
+func isDown(d client.Dependency) bool { return d.State == client.StateDown }
+
+// dependency returns what /readyz of the API at address says of one; an empty address is that of the configuration.
+func dependency(ctx context.Context, cfg *config.Loaded, address, name string) (_ client.Dependency, found bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ready, err := client.New(cmp.Or(address, apiURL(cfg)), cfg.API.Key.Reveal()).Ready(ctx)
 	if err != nil {
-		return nil
+		return client.Dependency{}, false
 	}
 	for _, d := range ready.Dependencies {
-		if d.Name != "workers" {
-			continue
+		if d.Name == name {
+			return d, true
 		}
-		if d.State == client.StateOK {
-			return []Finding{{Check: d.Name, Status: FindingOK, Detail: d.Detail}}
-		}
-		return []Finding{{Check: d.Name, Status: FindingWarn, Detail: d.Detail, Next: d.Next}}
 	}
-	return nil
+	return client.Dependency{}, false
 }

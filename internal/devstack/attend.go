@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/omoi-dev/omoi/internal/hostfault"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // attendPeriod is the time between two looks at a part that runs.
@@ -57,18 +58,27 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 	began := time.Now()
 	err := patiently(life, p.answers)
 	if err == nil {
+		p.noted(nil)
 		return 0
 	}
 	if refused(err) {
+		p.noted(nil)
 		p.cfg.Log.WarnContext(life, "component health check failed", slog.String("component", p.name), slog.String("error", err.Error()))
 		return 0
 	}
 	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk as it answers a lock
-		p.cfg.Log.WarnContext(life, "component not responding, disk not writable", slog.String("component", p.name), slog.String("error", fault.Error()))
+		full := task.Errorf(task.CodeUnavailable, "%s cannot write to the disk of %s. Next: free disk space there.", p.name, p.cfg.Home).WithCause(fault)
+		if p.noted(full) {
+			p.cfg.Log.WarnContext(life, "component not responding, disk not writable", slog.String("component", p.name), slog.String("error", fault.Error()))
+		}
 		return 0
 	}
+	p.noted(task.Errorf(task.CodeUnavailable, "%s does not take writes. If that lasts, omoi restarts it.", p.name).WithCause(err))
 	return before + attendPeriod + min(time.Since(began), askLimit)
 }
+
+// noted passes on what a look found, and reports whether that is news.
+func (p part) noted(fault error) bool { return p.note == nil || p.note(fault) }
 
 // refused reports whether an error is an answer, which a restart does not change. A store that is locked, and a
 // connection that is lost, are Unavailable.

@@ -3,11 +3,13 @@
 package devstack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,8 +26,21 @@ func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
 	require.ErrorIs(t, os.WriteFile(filepath.Join(home, "fill"), make([]byte, 2<<20), 0o600), syscall.ENOSPC)
-	p := part{cfg: withDefaults(Config{Home: home, Log: slog.New(slog.DiscardHandler)}), answers: func(context.Context) error { return errors.New("locked") }}
-	require.Zero(t, p.silence(t.Context(), time.Minute))
+	var s Stack
+	var log bytes.Buffer
+	p := part{
+		cfg: withDefaults(Config{Home: home, Log: slog.New(slog.NewTextHandler(&log, nil))}), note: s.noteTemporal,
+		answers: func(context.Context) error { return errors.New("locked") },
+	}
+	for range 3 {
+		require.Zero(t, p.silence(t.Context(), time.Minute))
+	}
+	require.ErrorContains(t, s.CheckTemporal(t.Context()), "cannot write to the disk of "+home)
+	require.Equal(t, 1, strings.Count(log.String(), "disk not writable"), "said once")
 	require.NoError(t, os.Remove(filepath.Join(home, "fill")))
 	require.Eventually(t, func() bool { return p.silence(t.Context(), time.Minute) > time.Minute }, 30*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, s.CheckTemporal(t.Context()), "does not take writes")
+	p.answers = func(context.Context) error { return nil }
+	require.Zero(t, p.silence(t.Context(), time.Minute))
+	require.NoError(t, s.CheckTemporal(t.Context()))
 }

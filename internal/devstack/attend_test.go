@@ -58,8 +58,10 @@ func requireRestart(t *testing.T, python, script string) {
 			}
 		}
 	}()
-	info := start(t, cfg).Info()
+	stack := start(t, cfg)
+	info := stack.Info()
 	require.Eventually(t, func() bool { return described(t, info) }, time.Minute, 50*time.Millisecond, "a probe writes")
+	require.NoError(t, stack.CheckTemporal(t.Context()))
 	require.Equal(t, 1, starts())
 	const hold = "import sqlite3, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=60)\n" +
 		"c.execute('BEGIN EXCLUSIVE')\nprint('held', flush=True)\nsys.stdin.read()"
@@ -77,10 +79,12 @@ func requireRestart(t *testing.T, python, script string) {
 	case <-time.After(time.Minute):
 		t.Error("Temporal still runs, and answers nobody")
 	}
+	require.Error(t, stack.CheckTemporal(t.Context()))
 	require.Contains(t, <-reason, `reason="omoi stopped the part: no answer for `)
 	require.Eventually(t, func() bool { return starts() > 1 }, time.Minute, 50*time.Millisecond)
 	require.NoError(t, in.Close())
 	require.NoError(t, lock.Wait())
+	require.Eventually(t, func() bool { return stack.CheckTemporal(t.Context()) == nil }, time.Minute, 50*time.Millisecond)
 }
 
 // described reports whether the namespace has the description that a probe writes.

@@ -123,7 +123,25 @@ type Stack struct {
 
 	mu       sync.Mutex
 	children []*child // in the order of their start
+	fault    error    // what the newest look at Temporal found; nil: it reads and writes
 	web      *web     // nil: none
+}
+
+// CheckTemporal returns why the Temporal server of this stack is of no use, as found within the last seconds: a store that
+// takes no writes still reads, so that a caller who only reads learns nothing of it.
+func (s *Stack) CheckTemporal(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fault
+}
+
+// noteTemporal keeps what a look at Temporal found, and reports whether the look before found something else.
+func (s *Stack) noteTemporal(fault error) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = (fault == nil) != (s.fault == nil)
+	s.fault = fault
+	return changed
 }
 
 // Start brings both up, at the same time, and returns when both answer. The caller holds
@@ -217,7 +235,7 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 			return err
 		}
 		s.info.TemporalAddress, s.info.TemporalUIURL = t.address(), t.web.url()
-		err = s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready, answers: t.answers})
+		err = s.start(ctx, life, part{cfg: cfg, program: t.program(), clear: nothing, ready: t.ready, answers: t.answers, note: s.noteTemporal})
 		if err == nil {
 			s.web = t.web
 			return nil
@@ -242,6 +260,8 @@ type part struct {
 	ready func(ctx context.Context) error
 	// answers tells whether a part that runs is of use; nil: a part that runs is.
 	answers func(ctx context.Context) error
+	// note takes what a look found, and reports whether that is news; nil: nobody asks.
+	note func(fault error) (changed bool)
 }
 
 // start brings a part up and keeps it up until the stack is closed.
