@@ -69,7 +69,7 @@ func TestFieldsAreNamedAsFlags(t *testing.T) {
 	for field, want := range map[string]string{
 		"repo": "--repo: nothing there.", "usd": "--usd: nothing there.", "wall_clock_s": "--wall-clock: nothing there.",
 		"sandbox_s": "--sandbox-time: nothing there.", "budget.usd": "--budget-usd: nothing there.",
-		"max_concurrent_tasks": "--max-concurrent-tasks: nothing there.", "allow_agent_messages": "--allow-agent-messages: nothing there.", "content": "Content: nothing there.",
+		"deadline_at": "--deadline: nothing there.", "max_concurrent_tasks": "--max-concurrent-tasks: nothing there.", "allow_agent_messages": "--allow-agent-messages: nothing there.", "content": "Content: nothing there.",
 	} {
 		err := exit.InFlags(task.Invalid(field, "%s: nothing there.", field), has)
 		require.Equal(t, want, exit.Message(err))

@@ -40,6 +40,8 @@ func flagOf(field string) string {
 		name = "wall-clock"
 	case "sandbox_s":
 		name = "sandbox-time"
+	case "deadline_at":
+		name = "deadline"
 	case "setup_timeout_seconds":
 		name = "setup-timeout"
 	case "autonomous_execution_enabled":
