@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,4 +40,17 @@ func TestDocuments_NameTestsThatExist(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 20)
+}
+
+// TestDocuments_IndexListsEveryPage requires a link to each page below docs in its index.
+func TestDocuments_IndexListsEveryPage(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	index := read(t, "../../docs/README.md")
+	for _, path := range pages {
+		if page := filepath.Base(path); page != "README.md" && !slices.Contains(notYet(), "docs/"+page) {
+			require.Contains(t, index, "]("+page+")", page)
+		}
+	}
 }
