@@ -21,6 +21,7 @@ TEMPORAL_VERSION      := v1.5.1
 GOLANGCI_LINT_VERSION := v2.15.0
 WORKFLOWCHECK_VERSION := v0.6.0
 SQLC_VERSION          := v1.31.1
+FREEZE_VERSION        := v0.2.2
 
 TEMPORAL_MODULE      := github.com/temporalio/cli
 TEMPORAL_PACKAGE     := $(TEMPORAL_MODULE)/cmd/temporal
@@ -30,6 +31,7 @@ WORKFLOWCHECK_MODULE  := go.temporal.io/sdk/contrib/tools/workflowcheck
 WORKFLOWCHECK_PACKAGE := $(WORKFLOWCHECK_MODULE)
 SQLC_MODULE  := github.com/sqlc-dev/sqlc
 SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
+FREEZE_MODULE := github.com/charmbracelet/freeze
 
 # two at once, unless whoever called make has said how many already
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -58,6 +60,13 @@ help: ## list the targets
 demo: ## build, start everything, run one real task to its end, say what happened, stop everything
 	@$(MAKE) --no-print-directory $(PARALLEL) build temporal
 	@$(BIN)/omoi demo
+
+# Times and ports differ in each run, so nothing compares the picture.
+.PHONY: picture
+picture: build temporal freeze ## draw the terminal of make demo, without diffs, as docs/images/demo.svg
+	@mkdir -p docs/images; { printf '\033[1m$$ make demo\033[0m\n'; COLUMNS=116 script -qec '$(BIN)/omoi demo' /dev/null </dev/null | tr -d '\r' | \
+		sed -n '/one real task/,/demo.*PASS/p' | sed -E '/^  [^ ]/d; /^ {20}/d'; } | $(BIN)/freeze --language ansi --window \
+		--padding 16 --font.size 13 --wrap 118 --font.family monospace --font.ligatures=false -o docs/images/demo.svg
 
 .PHONY: dev
 dev: ## build, start everything and keep it running until Ctrl-C
@@ -101,13 +110,15 @@ temporal: ## the Temporal development server: found on PATH, else built into bin
 	$(call install-tool,temporal,$(TEMPORAL_MODULE),$(TEMPORAL_PACKAGE),$(TEMPORAL_VERSION),the server that makes tasks durable; 2 to 5 minutes$(,) once)
 , := ,
 
-.PHONY: golangci-lint workflowcheck sqlc
+.PHONY: golangci-lint workflowcheck sqlc freeze
 golangci-lint:
 	@$(call install-tool,golangci-lint,$(GOLANGCI_LINT_MODULE),$(GOLANGCI_LINT_PACKAGE),$(GOLANGCI_LINT_VERSION),checks style and who may import whom)
 workflowcheck:
 	@$(call install-tool,workflowcheck,$(WORKFLOWCHECK_MODULE),$(WORKFLOWCHECK_PACKAGE),$(WORKFLOWCHECK_VERSION),checks that workflows are deterministic)
 sqlc:
 	@$(call install-tool,sqlc,$(SQLC_MODULE),$(SQLC_PACKAGE),$(SQLC_VERSION),turns SQL into Go)
+freeze:
+	@$(call install-tool,freeze,$(FREEZE_MODULE),$(FREEZE_MODULE),$(FREEZE_VERSION),draws terminal output as SVG)
 
 # --- tests -------------------------------------------------------------------
 
