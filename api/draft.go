@@ -188,7 +188,7 @@ func (a *API) checkScript(field string, script json.RawMessage) error {
 	if len(script) == 0 {
 		return task.Invalid(field,
 			"The agent scripted follows a script and needs one: %s, or `omoi run --script example:hello` "+
-				"(docs/AGENTS-AND-SCRIPTS.md has the steps). The agent claude has a model and needs none.",
+				"(docs/TASKS.md has the steps). The agent claude has a model and needs none.",
 			field)
 	}
 	var parsed struct {

@@ -17,7 +17,7 @@ func TestLimitsAreThoseOfTheDocuments(t *testing.T) {
 	w := open(t)
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
 	require.NoError(t, err)
-	guide, err := os.ReadFile("../docs/AGENTS-AND-SCRIPTS.md")
+	guide, err := os.ReadFile("../docs/API.md")
 	require.NoError(t, err)
 	for _, c := range []struct {
 		method, route, path, text string
@@ -26,17 +26,17 @@ func TestLimitsAreThoseOfTheDocuments(t *testing.T) {
 	}{
 		{
 			http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events", wire + "b/events",
-			"At most 1 MiB, unpacked; of agent.completed", mib, "one event 1 MiB",
+			"At most 1 MiB, unpacked; of agent.completed", mib, "one event | 1 MiB",
 		},
 		{
 			http.MethodPost, "/api/v1/sandboxes/{sandbox_id}/events/batch", wire + "b/events/batch", "At most 4 MiB, unpacked",
-			4 * mib, "a batch\n4 MiB",
+			4 * mib, "a batch | 4 MiB",
 		},
 		{
 			http.MethodPut, "/api/v1/sandboxes/{sandbox_id}/transcripts/{run_id}", wire + "b/transcripts/r",
-			"At most 4 MiB, unpacked", 4 * mib, "a piece of a transcript 4 MiB",
+			"At most 4 MiB, unpacked", 4 * mib, "a piece of a transcript | 4 MiB",
 		},
-		{http.MethodPost, "/api/v1/tasks", "/api/v1/tasks", "At most 1 MiB, unpacked", mib, "every other body 1 MiB"},
+		{http.MethodPost, "/api/v1/tasks", "/api/v1/tasks", "At most 1 MiB, unpacked", mib, "every other body | 1 MiB"},
 	} {
 		said := doc.Paths.Find(c.route).GetOperation(c.method).RequestBody.Value.Description
 		require.True(t, strings.HasPrefix(said, c.text), "%s: %s", c.route, said)

@@ -18,8 +18,9 @@ import (
 
 // notRun names the sh blocks of the documents that no rig runs, by how they begin, with the reason.
 var notRun = map[string]string{
-	"make ":      "CI runs the target: TestDocuments_MakeTargets",
-	"omoi dev\n": "the rig is the running installation",
+	"make ":          "CI runs the target: TestDocuments_MakeTargets",
+	"omoi dev\n":     "the rig is the running installation",
+	"bin/omoi dev\n": "likewise",
 }
 
 // TestDocuments_CommandsRun runs the sh blocks of each page in their order against an installation of its own, as a
@@ -94,7 +95,7 @@ func newPageReader(t *testing.T, page string) *pageReader {
 
 func (r *pageReader) app() string { return filepath.Join(r.env["HOME"], "src", "app") }
 
-// runs runs the blocks of a page. Every task that they created ends, and no sandbox is left.
+// runs executes the blocks of a page. Every task that they created ends, and no sandbox is left.
 func (r *pageReader) runs(blocks []string) {
 	r.t.Helper()
 	for _, block := range blocks {
@@ -130,9 +131,9 @@ func (r *pageReader) settled(block string) {
 		}
 	}
 	switch {
-	case strings.Contains(block, "workflow reset"), strings.HasPrefix(block, "omoi retry"):
+	case strings.Contains(block, "workflow reset"), strings.HasPrefix(block, "omoi retry $TASK"):
 		r.eventually("the task runs again", last(func(t task.Task) bool { return t.Status == task.StatusRunning }))
-	case strings.Contains(block, "--name command"), strings.Contains(block, "workflow cancel"), strings.HasPrefix(block, "omoi cancel"):
+	case strings.Contains(block, "--name command"), strings.Contains(block, "workflow cancel"):
 		r.eventually("the task is cancelled", last(func(t task.Task) bool { return t.Status == task.StatusCancelled }))
 	case strings.Contains(block, "workflow terminate"):
 		r.eventually("the task is written off", last(func(t task.Task) bool { return t.FailureClass == task.ClassTerminated }))

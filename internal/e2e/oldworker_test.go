@@ -285,10 +285,10 @@ func (r *rig) hasContract(made task.Task, due ...string) {
 // shellsOwn are variables that a shell or Python adds, and that of the machine's programs.
 func shellsOwn() []string { return []string{"PWD", "OLDPWD", "SHLVL", "_", "LC_CTYPE"} }
 
-// contractTable reads the table of docs/AGENTS-AND-SCRIPTS.md: which variable is given when.
+// contractTable reads the table of docs/CUSTOM-AGENTS.md: which variable is given when.
 func contractTable(t *testing.T) map[string]string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "AGENTS-AND-SCRIPTS.md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "CUSTOM-AGENTS.md"))
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(raw), "| variable | value | given |\n|---|---|---|\n")
 	require.True(t, found, "the table of variables")

@@ -17,7 +17,7 @@ import (
 const base64JSON = `"encoding": "anNvbi9wbGFpbg=="`
 
 // TestTemporalCLI reads and steers a running task with the temporal program alone, in plain
-// JSON. The table is what the README shows.
+// JSON. The commands are those of docs/OPERATIONS.md.
 func TestTemporalCLI(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, map[string]string{"OMOI_TASK_HEARTBEAT_TIMEOUT": "60s"}).up()

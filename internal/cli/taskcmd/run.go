@@ -36,7 +36,7 @@ func newRun(s *session) *cobra.Command {
 returns when the task is accepted; --wait continues until it has ended.
 
 --agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted runs the steps of a JSON script and ignores
-the text, command runs your own program in the sandbox, and external connects itself (docs/AGENTS-AND-SCRIPTS.md). omoi
+the text, command runs your own program in the sandbox, and external connects itself (docs/CUSTOM-AGENTS.md). omoi
 doctor shows which agents work here. Scripts to try: ` + exampleNames() + `.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

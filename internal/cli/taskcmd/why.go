@@ -16,7 +16,7 @@ import (
 func newWhy(s *session) *cobra.Command {
 	cmd := s.taskVerb("why <task>", "Explain a task's state, with evidence and the next command", s.why)
 	cmd.Long = `Explain in one sentence why a task waits, runs or has failed, with the events that support it, the diagnosis of its
-failures (docs/DIAGNOSIS.md) and the next command.`
+failures (docs/TROUBLESHOOTING.md) and the next command.`
 	return cmd
 }
 
