@@ -81,7 +81,7 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 		why.WriteString(" " + r.Agent + ": " + strings.Join(r.Missing, " "))
 	}
 	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent for the task: it names none, and no agent runtime works in %s sandboxes.%s Or name the agent: %s.",
-		work.Provider, why.String(), strings.Join(ownAgents(), ", ")), nil
+		work.Provider, why.String(), strings.Join(ownAgents(), ", ")).WithKind(task.KindNoAgent), nil
 }
 
 func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error) {

@@ -87,10 +87,10 @@ func (a *API) engine() *gin.Engine {
 	e.UseRawPath, e.UnescapePathValues = true, true
 	e.GET("/", a.welcome)
 	e.NoRoute(func(c *gin.Context) {
-		a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "There is no route %s.", clip(c.Request.URL.Path)))
+		a.writeError(c.Writer, c.Request, httpError(http.StatusNotFound, "Unknown route %s. Next: GET /api/v1/openapi.json lists all routes", clip(c.Request.URL.Path)))
 	})
 	e.NoMethod(func(c *gin.Context) {
-		a.writeError(c.Writer, c.Request, httpError(http.StatusMethodNotAllowed, "The route %s knows no method %s.",
+		a.writeError(c.Writer, c.Request, httpError(http.StatusMethodNotAllowed, "The route %s does not accept the method %s.",
 			clip(c.Request.URL.Path), c.Request.Method))
 	})
 	return e

@@ -162,7 +162,7 @@ func (a *API) identifyActive(ctx context.Context, l login) (caller, error) {
 // events are hot, and the intake knows the sandbox anyway; the others ask, see guard.
 func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
 	if want != accessSandbox && want != accessInbox && want != accessInspect {
-		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
+		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token gives access to the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
 	}
 	if err := a.deps.Tokens.Verify(credential, id); err != nil {
 		return caller{}, err
@@ -173,7 +173,8 @@ func (a *API) admitSandbox(id string, want access, credential string) (caller, e
 func (a *API) admitPerson(ctx context.Context, credential string) (caller, error) {
 	if credential == "" {
 		return caller{}, task.Errorf(task.CodeUnauthorized,
-			"This server asks for an API key: send it as Authorization: Bearer, or set OMOI_API_KEY for the command line.")
+			"Missing credential: this server requires an API key. Next: send it as Authorization: Bearer, or set OMOI_API_KEY for "+
+				"the omoi command")
 	}
 	if token.LooksSigned(credential) {
 		return a.admitLogin(ctx, credential)
@@ -203,7 +204,7 @@ func enough(who caller, want access) error {
 	case accessNone, accessSigned, accessRead, accessWrite, accessAdmin:
 	}
 	if need := slices.Index(scopes(), string(want)); who.scope < need {
-		return task.Errorf(task.CodeForbidden, "The login lacks the scope %s.", want).WithKind(task.KindScope)
+		return task.Errorf(task.CodeForbidden, "The credential lacks the scope %s. Next: use an API key with this scope", want).WithKind(task.KindScope)
 	}
 	return nil
 }
@@ -267,7 +268,7 @@ type Logins interface {
 func (a *API) admitLogin(ctx context.Context, credential string) (caller, error) {
 	if a.deps.Logins == nil {
 		return caller{}, task.Errorf(task.CodeUnauthorized,
-			"This server takes no JWT: send an API key, or set OMOI_API_JWT_SECRET where it runs.")
+			"JWT rejected: the server has no api.jwt_secret. Next: send an API key, or set OMOI_API_JWT_SECRET on the server")
 	}
 	said, err := a.deps.Logins.Verify(credential)
 	if err != nil {
@@ -275,7 +276,7 @@ func (a *API) admitLogin(ctx context.Context, credential string) (caller, error)
 	}
 	organization := cmp.Or(said.OrganizationID, a.cfg.Organization)
 	if !isID(organization) {
-		return caller{}, task.Errorf(task.CodeUnauthorized, "The JWT's claim org is no id of an organization.")
+		return caller{}, task.Errorf(task.CodeUnauthorized, "Invalid JWT: the claim org must be the ID of an organization.")
 	}
 	user, err := a.deps.Identities.UserOfLogin(ctx, organization, said.User)
 	who := caller{

@@ -32,7 +32,7 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 	case "gzip", "x-gzip":
 	default:
 		return nil, nil, httpError(http.StatusUnsupportedMediaType,
-			"Bodies are taken plain or with gzip, not with %q.", encoding)
+			"Unsupported content encoding %q: use gzip, or none.", encoding)
 	}
 	packed := &packedBody{src: plain, request: r}
 	whole, err := gzip.NewReader(packed)
@@ -63,10 +63,10 @@ func (p *packedBody) why(err error) error {
 	case isTooLong(err):
 		return err
 	case corrupt, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-		return httpError(http.StatusBadRequest, "The request body is not the gzip that its Content-Encoding says.")
+		return httpError(http.StatusBadRequest, "Cannot decompress the request body: it is not valid gzip.")
 	case p.whole:
-		return httpError(http.StatusBadRequest, "The compressed request body ends early, or has bytes after its gzip. "+
-			"Close the compressor, and send nothing after it.")
+		return httpError(http.StatusBadRequest, "Cannot decompress the request body: it ends early, or bytes follow its "+
+			"gzip data. Next: close the compressor, and send nothing after it")
 	}
 	return notRead(p.request, err)
 }
@@ -80,12 +80,12 @@ func isTooLong(err error) bool {
 // none of the statuses after which a sender gives up. Malformed chunks are, since they come again as they came.
 func notRead(r *http.Request, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return httpError(http.StatusRequestTimeout, "The request body did not come in time. Send it again.")
+		return httpError(http.StatusRequestTimeout, "The request body did not arrive in time. Next: send the request again")
 	}
 	if slices.Contains(r.TransferEncoding, "chunked") && !cutOff(err) {
-		return httpError(http.StatusBadRequest, "The chunks of the request body are malformed.")
+		return httpError(http.StatusBadRequest, "Malformed chunked encoding of the request body.")
 	}
-	return httpError(http.StatusRequestTimeout, "The request ended before its body was whole. Send it again.")
+	return httpError(http.StatusRequestTimeout, "The request ended before its body was complete. Next: send the request again")
 }
 
 // cutOff reports whether err is of the connection and not of what came over it.
@@ -106,7 +106,7 @@ func decode(body []byte, into any) error {
 	if said := decodeError(json.Unmarshal(body, reflect.New(reflect.TypeOf(into).Elem()).Interface())); said != nil {
 		return said
 	}
-	return task.Invalid("", "The request body is not of the expected form: %s.", err)
+	return task.Invalid("", "Cannot read the request body: %s.", err)
 }
 
 func decodeError(err error) error {
@@ -117,7 +117,7 @@ func decodeError(err error) error {
 		return task.Invalid(wrong.Field, "The field %s must be %s, not %s.", cmp.Or(wrong.Field, "body"),
 			kindOf(wrong), valueOf(wrong))
 	}
-	return task.Invalid("", "The request body is not well-formed JSON: %s.", err)
+	return task.Invalid("", "Invalid JSON in the request body: %s.", err)
 }
 
 func kindOf(wrong *json.UnmarshalTypeError) string {

@@ -54,7 +54,7 @@ func (r *report) readBody(limit int64, into *bytes.Buffer) error {
 		return httpError(http.StatusRequestEntityTooLarge, tooLong, inBytes(limit))
 	case errors.Is(err, errNoRoom):
 		r.drop(into)
-		return task.Errorf(task.CodeUnavailable, "Too many reports are waiting. Send the same again in a second.").WithKind(task.KindOverloaded)
+		return task.Errorf(task.CodeUnavailable, "Too many requests are waiting. Next: send the request again in a second").WithKind(task.KindOverloaded)
 	}
 	return err
 }

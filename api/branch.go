@@ -65,12 +65,12 @@ func (a *API) readBranch(
 		}
 	}
 	if _, _, ok := scm.OwnerName(at.RepoOwner + "/" + at.RepoName); !ok {
-		return scm.Owner{}, task.Invalid("repo_name", "%q is no repository on GitHub.", clip(at.RepoOwner+"/"+at.RepoName))
+		return scm.Owner{}, task.Invalid("repo_name", "Invalid repo_name: %q is not a valid repository name of GitHub.", clip(at.RepoOwner+"/"+at.RepoName))
 	}
 	who := callerOf(ctx)
 	if !a.cfg.Open && (who.user == "" || at.UserID != "" && at.UserID != who.user && at.UserID != who.userName) {
 		return scm.Owner{}, task.Errorf(task.CodeForbidden,
-			"The branch workflow acts for the caller alone: leave user_id out, or log in as that user.")
+			"The branch routes act for the caller alone. Next: leave user_id out, or use a credential of that user")
 	}
 	return scm.Owner{UserID: who.user}, nil
 }
@@ -129,7 +129,7 @@ func (a *API) mergeBranch(ctx context.Context, in *rawIn) (*bodyOut[client.Branc
 		said.MergeMethod, err = oneOf("merge_method", said.MergeMethod, "squash", []string{"merge", "squash", "rebase"})
 	}
 	if err == nil && said.PRNumber < 1 {
-		err = task.Invalid("pr_number", "Give pr_number: the number of the pull request.")
+		err = task.Invalid("pr_number", "Missing pr_number: the number of the pull request.")
 	}
 	if err != nil {
 		return nil, err

@@ -82,12 +82,12 @@ func checkTitle(field, title string) error {
 	case strings.TrimSpace(title) == "":
 		return task.Invalid(field, "The %s must not be empty.", field)
 	case utf8.RuneCountInString(title) > maxTitle:
-		return task.Invalid(field, "The %s has %d characters; at most %d are allowed.", field,
+		return task.Invalid(field, "The %s has %d characters: at most %d are allowed.", field,
 			utf8.RuneCountInString(title), maxTitle)
 	}
 	for _, r := range title {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) {
-			return task.Invalid(field, "The %s contains the control character U+%04X; write it as one line of text.", field, r)
+			return task.Invalid(field, "The %s contains the control character U+%04X: expected one line of text.", field, r)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func checkTitle(field, title string) error {
 // checkText refuses control characters but line breaks and tabs, and texts that are too long.
 func checkText(field, text string, longest int) error {
 	if len(text) > longest {
-		return task.Invalid(field, "The %s has %d bytes; at most %d are allowed. Put long material into a file of the repository.",
+		return task.Invalid(field, "The %s has %d bytes: at most %d are allowed. Next: put long material into a file of the repository",
 			field, len(text), longest)
 	}
 	for _, r := range text {
@@ -115,7 +115,7 @@ func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	if slices.Contains(allowed, value) {
 		return value, nil
 	}
-	return "", task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), strings.Join(allowed, ", "))
+	return "", task.Invalid(field, "Invalid %s %q: must be one of %s.", field, clip(value), strings.Join(allowed, ", "))
 }
 
 // fixedField is a field of a request that names what cannot be changed, and why.
@@ -136,7 +136,7 @@ func checkFixed(kind string, fields []fixedField) error {
 }
 
 func cannotChange(field, kind, why string) error {
-	return &task.Error{Code: task.CodeConflict, Field: field, Message: "Cannot change the " + field + " of a " + kind + ": " + why + "."}
+	return &task.Error{Code: task.CodeConflict, Kind: task.KindImmutable, Field: field, Message: "Cannot change the " + field + " of a " + kind + ": " + why + "."}
 }
 
 // checkIDs returns ids in the form of UUIDs, each once.
@@ -145,7 +145,7 @@ func checkIDs(field string, ids []string) ([]string, error) {
 	for _, id := range ids {
 		id = strings.ToLower(id)
 		if !isID(id) {
-			return nil, task.Invalid(field, "%q is no task id.", clip(id))
+			return nil, task.Invalid(field, "Invalid task ID %q: expected a UUID.", clip(id))
 		}
 		if !slices.Contains(known, id) {
 			known = append(known, id)
@@ -167,7 +167,7 @@ func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
 		return nil, task.Invalid(field, "The %s contains the character U+0000.", field)
 	}
 	if ingest.HasHugeNumber(raw) {
-		return nil, task.Invalid(field, "The %s contains a number that no double can hold.", field)
+		return nil, task.Invalid(field, "The %s contains a number beyond the range of a 64-bit float.", field)
 	}
 	return raw, nil
 }

@@ -103,6 +103,6 @@ func (a *answer[V]) find(ctx context.Context, log *slog.Logger, fn func(context.
 	defer close(a.ready)
 	defer caught(log, &a.err)
 	if a.value, a.err = fn(ctx); errors.Is(a.err, context.DeadlineExceeded) {
-		a.err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithKind(task.KindTimeout).WithCause(a.err)
+		a.err = task.Errorf(task.CodeUnavailable, "The request took too long. Next: send it again in a moment").WithKind(task.KindTimeout).WithCause(a.err)
 	}
 }

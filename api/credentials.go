@@ -43,13 +43,13 @@ func (a *API) registerCredentials() {
 func checkNames(names []string) error {
 	const field, most = "execution_config.credentials", 20
 	if len(names) > most {
-		return task.Invalid(field, "The %s names %d kinds; at most %d are allowed.", field, len(names), most)
+		return task.Invalid(field, "The %s names %d credentials: at most %d are allowed.", field, len(names), most)
 	}
 	for _, name := range names {
 		if err := credential.CheckKind(name); err != nil && name != credential.Model {
 			return task.Invalid(field,
-				"The name %q in %s is no kind of credential: it is model, anthropic, claude_oauth, github, or the name of "+
-					"another provider in small letters.",
+				"Invalid credential %q in %s: expected model, anthropic, claude_oauth, github, or the name of another model "+
+					"provider in lower case.",
 				clip(name), field)
 		}
 	}
@@ -67,12 +67,12 @@ func placeOf(who caller, kind, scope, projectID string) (credential.Place, error
 	scope = cmp.Or(scope, credential.ScopeUser)
 	switch {
 	case scope == credential.ScopeProject && !isID(projectID):
-		return p, task.Invalid("project_id", "Say which project: the scope project needs its project_id.")
+		return p, task.Invalid("project_id", "Missing project_id: the scope project needs it.")
 	case scope != credential.ScopeProject && projectID != "":
-		return p, task.Invalid("project_id", "A project_id belongs to the scope project.")
+		return p, task.Invalid("project_id", "Unexpected project_id: only the scope project takes one.")
 	case scope == credential.ScopeUser && who.user == "":
 		return p, task.Errorf(task.CodeForbidden,
-			"This login speaks for no user, so that it has no credentials of its own. Use an API key.")
+			"The caller has no user, and so no credentials of its own. Next: use an API key of a user")
 	case scope == credential.ScopeUser:
 		return p, nil
 	}

@@ -41,7 +41,7 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 func draftText(d *task.NewTask, in client.CreateTaskRequest) error {
 	d.Title, d.Description = in.Title, in.Description
 	if strings.TrimSpace(d.Title) == "" && strings.TrimSpace(d.Description) == "" {
-		return task.Invalid("title", "Give a title or a description: a task needs one of them.")
+		return task.Invalid("title", "Missing title and description: a task needs one of them.")
 	}
 	if in.Title != "" {
 		if err := checkTitle("title", in.Title); err != nil {
@@ -87,7 +87,7 @@ func draftWords(d *task.NewTask, in client.CreateTaskRequest) error {
 
 func checkTaskType(text string) error {
 	if !wordForm.MatchString(text) {
-		return task.Invalid("task_type", "The task_type %q may hold letters, digits and _ . - only.", clip(text))
+		return task.Invalid("task_type", "Invalid task_type %q: expected letters, digits, _ . and - only.", clip(text))
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.Create
 	field, provider := "provider", in.Provider
 	if in.Sandbox != "" {
 		if provider != "" && provider != in.Sandbox {
-			errs[2] = task.Invalid("sandbox", "The fields provider and sandbox differ: sandbox is an alias, give provider alone.")
+			errs[2] = task.Invalid("sandbox", "Conflicting fields provider and sandbox: sandbox is an alias. Next: send provider alone")
 		}
 		field, provider = "sandbox", in.Sandbox
 	}
@@ -119,8 +119,8 @@ func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.Create
 	}
 	if !task.ProviderOf(d.Provider).Machine && !task.RuntimeOf(d.Agent).SelfConnecting {
 		return task.Invalid(field,
-			"An external sandbox is no machine of ours, so no %s agent can be started in it; choose the agent external, or "+
-				"another sandbox.",
+			"Cannot start a %s agent in an external sandbox: omoi has no machine there. Next: use the agent external, or "+
+				"another provider",
 			d.Agent)
 	}
 	return nil
@@ -149,7 +149,7 @@ func (a *API) checkInput(agent, prefix string, script json.RawMessage, command [
 		return a.checkScript(field, script)
 	case task.InputCommand:
 		if len(command) == 0 || command[0] == "" {
-			return task.Invalid(field, "The agent %s needs %s: a list with the program and its arguments.", agent, field)
+			return task.Invalid(field, "Missing %s: the agent %s needs a list with the program and its arguments.", field, agent)
 		}
 	}
 	return nil
@@ -174,7 +174,7 @@ func badExecution(err error) error {
 		field := "execution_config." + wrong.Field
 		return task.Invalid(field, "The field %s must be %s, not %s.", field, kindOf(wrong), valueOf(wrong))
 	}
-	return task.Invalid("execution_config", "The execution_config cannot be read: %s.", err)
+	return task.Invalid("execution_config", "Cannot read execution_config: %s.", err)
 }
 
 func continuousOf(agent, mode string, given *bool) bool {
@@ -187,15 +187,15 @@ func continuousOf(agent, mode string, given *bool) bool {
 func (a *API) checkScript(field string, script json.RawMessage) error {
 	if len(script) == 0 {
 		return task.Invalid(field,
-			"The agent scripted follows a script and needs one: %s, or `omoi run --script example:hello` "+
-				"(docs/TASKS.md has the steps). The agent claude has a model and needs none.",
+			"Missing %s: the agent scripted needs a script. Next: send a script (docs/TASKS.md has its steps), or "+
+				"omoi run --script example:hello",
 			field)
 	}
 	var parsed struct {
 		Steps []map[string]any `json:"steps"`
 	}
 	if json.Unmarshal(script, &parsed) != nil || len(parsed.Steps) == 0 {
-		return task.Invalid(field, `The script must be an object of the form {"steps": [{...}, ...]} with one step or more.`)
+		return task.Invalid(field, `Invalid script: expected an object {"steps": [{...}, ...]} with at least one step.`)
 	}
 	if a.deps.Script == nil {
 		return nil
@@ -249,7 +249,7 @@ func checkDeadline(text string) (*time.Time, error) {
 func checkTime(field string, at time.Time) (*time.Time, error) {
 	const last = 9999
 	if at = at.UTC(); at.Year() > last {
-		return nil, task.Invalid(field, "The time in %s is after the year %d in UTC: give an earlier one.", field, last)
+		return nil, task.Invalid(field, "Invalid %s: the moment is after the year %d in UTC.", field, last)
 	}
 	return &at, nil
 }
@@ -264,13 +264,13 @@ func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateT
 	}
 	switch {
 	case given == 0:
-		return task.Invalid("repo", "Say where the task belongs: give repo, project_id or ticket_id.")
+		return task.Invalid("repo", "Missing repo, project_id or ticket_id: a task needs one of them.")
 	case given > 1:
-		return task.Invalid("repo", "Give only one of repo, project_id and ticket_id.")
+		return task.Invalid("repo", "Conflicting fields repo, project_id and ticket_id: send only one of them.")
 	case in.TicketID != "" && !isID(in.TicketID):
-		return task.Invalid("ticket_id", "%q is no ticket id.", clip(in.TicketID))
+		return task.Invalid("ticket_id", "Invalid ticket_id %q: expected a UUID.", clip(in.TicketID))
 	case in.ProjectID != "" && !isID(in.ProjectID):
-		return task.Invalid("project_id", "%q is no project id.", clip(in.ProjectID))
+		return task.Invalid("project_id", "Invalid project_id %q: expected a UUID.", clip(in.ProjectID))
 	}
 	var err error
 	d.TicketID, d.ProjectID = in.TicketID, in.ProjectID

@@ -35,8 +35,8 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 		return err
 	}
 	nearest := report.Candidates[0]
-	conflict := task.Errorf(task.CodeConflict, "%s The most alike is task %s (%.2f, %s): %s. Send force_create to make "+
-		"it all the same.",
+	conflict := task.Errorf(task.CodeConflict, "%s The most similar is task %s (similarity %.2f, %s): %s. Next: use that "+
+		"task, or set force_create",
 		report.Message, nearest.TaskID, nearest.Similarity, nearest.Status, clip(nearest.Title)).WithKind(task.KindDuplicateWork)
 	conflict.Field = "force_create"
 	return &alikeError{err: conflict, report: report}
@@ -45,7 +45,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 // alike compares a draft with the open work of its project, by counting words.
 func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{
-		Candidates: []client.Candidate{}, Message: "No open task of this project is about that.",
+		Candidates: []client.Candidate{}, Message: "No open task of the project describes similar work.",
 	}
 	open, err := a.deps.Conducting.OpenWork(ctx, conductor.WorkQuery{
 		OrganizationID: d.OrganizationID, ProjectID: d.ProjectID, TicketID: d.TicketID, Repo: d.Repo,
@@ -77,7 +77,7 @@ func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.Op
 	slices.SortStableFunc(report.Candidates,
 		func(x, y client.Candidate) int { return cmp.Compare(y.Similarity, x.Similarity) })
 	if n := len(report.Candidates); n > 0 {
-		report.IsDuplicate, report.Message = true, fmt.Sprintf("Open tasks of this project that are about the same work: %d.", n)
+		report.IsDuplicate, report.Message = true, fmt.Sprintf("Open tasks of the project that describe similar work: %d.", n)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/ingest"
@@ -87,10 +88,10 @@ func kindOfStatus(status int) task.Kind {
 // fail turns an error of a handler into a document and logs what the caller is not told.
 func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if errors.Is(err, context.Canceled) {
-		err = task.Errorf(task.CodeUnavailable, "The request was given up.").WithCause(err)
+		err = task.Errorf(task.CodeUnavailable, "The caller cancelled the request.").WithCause(err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = task.Errorf(task.CodeUnavailable, "That took too long. Try again in a moment.").WithKind(task.KindTimeout).WithCause(err)
+		err = task.Errorf(task.CodeUnavailable, "The request took too long. Next: send it again in a moment").WithKind(task.KindTimeout).WithCause(err)
 	}
 	code := task.CodeOf(err)
 	gone := errors.Is(ctx.Err(), context.Canceled) // the caller went away and reads no answer
@@ -156,13 +157,13 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	}
 	p.Detail = token.HideIn(detailOf(model))
 	if model.Status == http.StatusUnsupportedMediaType {
-		p.Detail = "The body is of a content type that is not known here; send it as Content-Type: application/json."
+		p.Detail = fmt.Sprintf("Unsupported content type %q: use application/json.", clip(ctx.Header("Content-Type")))
 	}
 	return p, nil
 }
 
-const tooLong = "The request body is too long: at most %s are taken here, unpacked. Put long texts into the " +
-	"repository, and their path into the task."
+const tooLong = "The request body is too long: at most %s are accepted, uncompressed. Next: put long texts into the " +
+	"repository, and their path into the task"
 
 // inBytes is a limit as people write it.
 func inBytes(limit int64) string {
@@ -186,6 +187,9 @@ func detailOf(model *huma.ErrorModel) string {
 		field = first.Location
 	}
 	detail := fmt.Sprintf("%s: %s", field, first.Message)
+	if first.Message == validation.MsgUnexpectedProperty {
+		detail = fmt.Sprintf("Unknown field %q in the request body", strings.TrimPrefix(field, "body."))
+	}
 	if more := len(model.Errors) - 1; more > 0 {
 		detail += " (and " + strconv.Itoa(more) + " more)"
 	}

@@ -37,7 +37,7 @@ func readJSON(body []byte, into any) error {
 	case ok:
 		return decodeError(err)
 	case err != nil:
-		return fmt.Errorf("no well-formed JSON: %w", err)
+		return fmt.Errorf("invalid JSON: %w", err)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func authority(who caller, said client.Authorship) (guardian.Call, error) {
 	}
 	if said.Authority != nil {
 		if *said.Authority < guardian.AuthorityWorker || *said.Authority > guardian.AuthoritySystem {
-			return call, task.Invalid("authority", "The authority is a number from 1 to 5.")
+			return call, task.Invalid("authority", "Invalid authority: must be 1 to 5.")
 		}
 		call.Authority = min(call.Authority, *said.Authority)
 	}
@@ -105,9 +105,9 @@ func authority(who caller, said client.Authorship) (guardian.Call, error) {
 	}
 	switch {
 	case said.Reason == "":
-		return call, task.Invalid("reason", "The field reason must say why.")
+		return call, task.Invalid("reason", "Missing field reason: expected why the action is needed.")
 	case call.Authority < guardian.AuthorityGuardian:
-		return call, task.Errorf(task.CodeForbidden, "This asks for the authority of a guardian (4); yours is that of a %s (%d). A key with the scope admin has it.",
+		return call, task.Errorf(task.CodeForbidden, "The action needs the authority GUARDIAN (4): the caller has %s (%d). Next: use an API key with the scope admin",
 			guardian.AuthorityName(call.Authority), call.Authority).WithKind(task.KindScope)
 	}
 	return call, nil
@@ -146,7 +146,7 @@ func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.
 	if !slices.Contains(priorities(), priority) {
 		return nil, &statusError{
 			http.StatusBadRequest,
-			task.Invalid("priority", "The priority %q is not one of %s.", clip(said.Priority), joined(priorities())),
+			task.Invalid("priority", "Invalid priority %q: must be one of %s.", clip(said.Priority), joined(priorities())),
 		}
 	}
 	return body(a.deps.Actions.OverridePriority(ctx, call, said.TaskID, priority))
@@ -159,7 +159,7 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 	case err != nil:
 		return nil, err
 	case said.Capacity < 1 || said.Capacity > 10_000:
-		return nil, task.Invalid("capacity", "The capacity is a number from 1 to 10000.")
+		return nil, task.Invalid("capacity", "Invalid capacity: must be 1 to 10000.")
 	}
 	done, err := a.deps.Actions.Reallocate(ctx, call, said.From, said.To, said.Capacity)
 	if task.CodeOf(err) == task.CodeExhausted {

@@ -128,7 +128,7 @@ func checkMedia(r *http.Request) error {
 	if media = strings.TrimSpace(media); media == "" || strings.EqualFold(media, "application/json") {
 		return nil
 	}
-	return httpError(http.StatusUnsupportedMediaType, "Events are taken as application/json, not as %q.", clip(media))
+	return httpError(http.StatusUnsupportedMediaType, "Unsupported content type %q: use application/json.", clip(media))
 }
 
 // paper is the API as a document only: what is registered with it is not served.

@@ -52,7 +52,7 @@ func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end() // as net/http does when the sender has closed its half
 	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Intake: down{}})
-	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "whole": io.ErrUnexpectedEOF} {
+	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "was complete": io.ErrUnexpectedEOF} {
 		for _, encoding := range []string{"", "gzip"} {
 			rec := httptest.NewRecorder()
 			req := httptest.NewRequestWithContext(ended, http.MethodPost, "http://127.0.0.1"+wire+"b/events", cut{err})

@@ -63,11 +63,11 @@ func oneEvent(r report) (said client.BatchEvent, err error) {
 		return said, err
 	}
 	if said.Type == "" {
-		return said, task.Invalid("event_type", "The event_type must be given.")
+		return said, task.Invalid("event_type", "Missing field event_type: expected the type of the event.")
 	}
 	if r.cut > 0 && said.Type != event.AgentCompleted {
 		return said, httpError(http.StatusRequestEntityTooLarge,
-			"Only agent.completed brings a transcript that may be longer than its place.")
+			"The event is too long: only agent.completed may have a longer transcript.")
 	}
 	return said, nil
 }

@@ -46,7 +46,7 @@ func (a *API) createKey(
 func checkExpiry(at time.Time) (*time.Time, error) {
 	if at.Before(time.Now()) {
 		return nil, task.Invalid("expires_at",
-			"The key would have expired already: give a later expires_at, or none for a key without end.")
+			"Invalid expires_at: it is in the past. Next: send a later moment, or none for a key that never expires")
 	}
 	return checkTime("expires_at", at)
 }

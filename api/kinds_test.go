@@ -51,3 +51,30 @@ func TestKinds_AgentsGetTheClass(t *testing.T) {
 	long = w.call(http.MethodPost, path, body, "Omoi-Protocol", "1").refused(http.StatusRequestEntityTooLarge, "")
 	require.Equal(t, task.Kind("invalid"), long.Code)
 }
+
+func TestKinds_OfRefusals(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	made := w.task(newTask())
+	of, box := "/api/v1/tasks/"+made.ID, w.begin(made)
+	w.repos.diff = strings.Repeat("+ line\n", 3<<20)
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, made.ID)
+	for kind, got := range map[task.Kind]answer{
+		task.KindImmutable:    w.call(http.MethodPatch, of, `{"agent":"claude"}`),
+		task.KindDiffTooLong:  w.call(http.MethodGet, of+"/diff", nil),
+		task.KindOrigin:       w.call(http.MethodGet, of, nil, "Origin", "http://other.example"),
+		task.KindInvalidState: w.call(http.MethodPost, wire+box+"/access-sessions", `{"kind":"shell"}`),
+		task.KindNoAgent:      w.call(http.MethodPost, "/api/v1/tasks", `{"title":"x","repo":"`+goodRepo+`"}`),
+	} {
+		require.Equal(t, kind, got.refused(client.StatusOf(infoOf(kind).Code), "").Code, "%s", got.body)
+	}
+}
+
+func infoOf(kind task.Kind) task.KindInfo {
+	for _, k := range task.Kinds() {
+		if k.Kind == kind {
+			return k
+		}
+	}
+	return task.KindInfo{}
+}

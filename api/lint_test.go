@@ -75,7 +75,9 @@ var (
 	unitName = regexp.MustCompile(`(^|_)(seconds|bytes|usd|ms)$`)
 	idText   = regexp.MustCompile(`^(UUID|ID)\b`)
 	idName   = regexp.MustCompile(`(^|_)ids?$`)
-	kebab    = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
+	// eventData are the schemas of what events hold.
+	eventData = regexp.MustCompile(`Data(Request)?$`)
+	kebab     = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 )
 
 // schemas checks the names of fields, except those of events, which omoi-agent and legacy workers write.
@@ -83,10 +85,10 @@ func (l *linter) schemas() {
 	asked := l.requestSchemas()
 	for schema, of := range l.doc.Components.Schemas {
 		for field, p := range of.Value.Properties {
-			if p.Value == nil || strings.HasPrefix(schema, "Event") && schema != "Event" && schema != "EventCounts" {
+			if p.Value == nil || eventData.MatchString(schema) {
 				continue
 			}
-			name := schema + "." + field
+			name := strings.TrimSuffix(schema, "Request") + "." + field
 			l.want(p.Value.Format != "date-time" || strings.HasSuffix(field, "_at"), name, "a moment ends in _at")
 			l.number(name, field, p.Value)
 			l.want(!idText.MatchString(p.Value.Description) || idName.MatchString(field), name, "an ID ends in _id")
@@ -115,6 +117,9 @@ func (l *linter) requestSchemas() map[string]bool {
 		}
 		found[name] = true
 		visit(ref.Value.Items)
+		for _, part := range slices.Concat(ref.Value.AllOf, ref.Value.AnyOf, ref.Value.OneOf) {
+			visit(part)
+		}
 		for _, p := range ref.Value.Properties {
 			visit(p)
 		}

@@ -85,7 +85,7 @@ func (a *API) registerMetrics() {
 
 func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, error) {
 	if a.deps.Metrics == nil {
-		return nil, task.Errorf(task.CodeNotFound, "This server counts nothing.")
+		return nil, task.Errorf(task.CodeNotFound, "This server has no metrics.")
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		c := humagin.Unwrap(ctx)

@@ -47,7 +47,7 @@ func (a *API) patchOrganization(
 ) (*bodyOut[client.Organization], error) {
 	if !a.operates(callerOf(ctx)) {
 		return nil, task.Errorf(task.CodeForbidden,
-			"Plans are changed by admins of the installation. Next: ask the one who runs it")
+			"Cannot change the organization: only admins of the installation may. Next: ask the operator of the installation").WithKind(task.KindScope)
 	}
 	return body(a.deps.Organizations.ChangeOrganization(ctx, in.ID, in.Body))
 }

@@ -50,7 +50,7 @@ func (a *API) waitOf(text string) (patience, error) {
 		wait, err = time.Duration(seconds)*time.Second, nil
 	}
 	if err != nil || wait < 0 {
-		return p, task.Invalid("wait", "The wait %q is no duration; write 25s.", clip(text))
+		return p, task.Invalid("wait", "Invalid wait %q: expected a duration, for example 25s.", clip(text))
 	}
 	p.wait = min(wait, a.cfg.MaxWait)
 	return p, nil

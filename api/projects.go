@@ -77,7 +77,7 @@ func checkProject(name, description, branch *string) error {
 			return err
 		}
 		if len(*name) > maxName {
-			return task.Invalid("name", "The name has %d bytes; at most %d are allowed.", len(*name), maxName)
+			return task.Invalid("name", "The name has %d bytes: at most %d are allowed.", len(*name), maxName)
 		}
 	}
 	if description != nil {
@@ -86,7 +86,7 @@ func checkProject(name, description, branch *string) error {
 		}
 	}
 	if branch != nil && strings.ContainsAny(*branch, " ~^:?*[\\\x00\n\t") {
-		return task.Invalid("default_branch", "%q is no name of a branch.", clip(*branch))
+		return task.Invalid("default_branch", "Invalid default_branch %q: it is not a valid branch name of git.", clip(*branch))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	var text string
 	if err := json.Unmarshal(known.ModelPrices, &text); err != nil {
 		return nil, task.Invalid("settings.model_prices",
-			"The model_prices must be a text: model=input/output, separated by commas, in USD per million tokens.")
+			"The model_prices must be a string: model=input/output, separated by commas, in USD per million tokens.")
 	}
 	if _, err := cost.ParseModelPrices(text); err != nil {
 		return nil, task.Invalid("settings.model_prices", "%s", task.MessageOf(err))

@@ -106,7 +106,7 @@ func checkFilter(name string, given []string) error {
 	}
 	for _, id := range given {
 		if id != "" && !isID(id) { // an empty filter is none
-			return task.Invalid("query."+name, "Query parameter %s: %q is no %s id.", name, clip(id), kind)
+			return task.Invalid("query."+name, "Query parameter %s: %q is not a valid %s ID.", name, clip(id), kind)
 		}
 	}
 	return nil

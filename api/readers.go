@@ -108,7 +108,7 @@ type getEventIn struct {
 func (a *API) getEvent(ctx context.Context, in *getEventIn) (*bodyOut[client.Event], error) {
 	sequence, ok := ingest.ParseEventID(in.SandboxID, in.EventID)
 	if !ok {
-		return nil, task.Errorf(task.CodeNotFound, "There is no event %s in sandbox %s.", clip(in.EventID), in.SandboxID)
+		return nil, task.Errorf(task.CodeNotFound, "Event %s not found in sandbox %s.", clip(in.EventID), in.SandboxID)
 	}
 	e, err := a.deps.Readers.Event(ctx, in.SandboxID, sequence)
 	if err == nil && slices.ContainsFunc(e.Omitted, func(name string) bool { return name != ingest.TranscriptField }) {

@@ -50,7 +50,7 @@ func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client
 	}
 	box, err := a.deps.Sandboxes.SandboxRow(ctx, organization, in.SandboxID, a.cfg.Open)
 	if err == nil && !box.Machine() {
-		err = task.Errorf(task.CodeNotFound, "Sandbox %s has no log of its own: its agent runs elsewhere.", box.ID)
+		err = task.Errorf(task.CodeNotFound, "Sandbox %s has no log: its agent runs outside of omoi.", box.ID)
 	}
 	if err != nil {
 		return nil, err

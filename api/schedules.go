@@ -39,9 +39,9 @@ func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*b
 		}
 		if !found.Exists {
 			return nil, task.Errorf(task.CodeConflict,
-				"There is no schedule %s. A worker creates it at its start, and within a minute after a deletion. "+
-					"Next, if no worker runs: omoi worker",
-				in.Name)
+				"Schedule %s does not exist: a worker creates it when it starts, and within a minute after a deletion. "+
+					"Next: omoi worker, if none runs",
+				in.Name).WithKind(task.KindInvalidState)
 		}
 		note := what + "d by " + callerOf(ctx).name
 		if in.Body != nil && in.Body.Reason != "" {

@@ -81,7 +81,8 @@ func (a *API) allowed(listeners []net.Listener) error {
 	for _, l := range listeners {
 		if a.cfg.Open && !isLoopback(l.Addr()) {
 			return task.Invalid("api.host",
-				"A server without login may listen on loopback only, not on %s. Use 127.0.0.1, or make keys and leave open off.", l.Addr())
+				"Cannot listen on %s: with authentication disabled, a server listens on loopback only. Next: use 127.0.0.1, or create "+
+					"API keys and set api.auth_disabled to false", l.Addr())
 		}
 	}
 	return nil

@@ -21,10 +21,11 @@ func (a *API) stranger(r *http.Request) error {
 	}
 	if !token.Looks(credentialOf(r)) {
 		return task.Errorf(task.CodeUnauthorized,
-			"Over its socket an open server asks for a sandbox token. Use its address on loopback, or start omoi api with keys.")
+			"Missing sandbox token: with authentication disabled, the server's Unix socket accepts sandbox tokens only. "+
+				"Next: use the server's loopback address")
 	}
 	if !strings.HasPrefix(r.URL.Path, socketRoutes) {
-		return task.Errorf(task.CodeForbidden, "A sandbox token opens the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
+		return task.Errorf(task.CodeForbidden, "A sandbox token gives access to the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
 	}
 	return nil
 }

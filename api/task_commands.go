@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/live"
@@ -95,11 +96,11 @@ func (a *API) awaitOutcome(ctx context.Context, organization string, c task.Comm
 	return c, err
 }
 
-// cameToNothing says what became of a command that was not carried out.
+// cameToNothing returns the error of a command that was not applied.
 func cameToNothing(c task.Command) error {
-	how := "was refused"
+	how := "was rejected"
 	if c.State == task.ReceiptTooLate {
 		how = "came too late"
 	}
-	return task.Errorf(task.CodeConflict, "The %s %s: %s.", c.Kind, how, c.Reason).WithKind(task.KindInvalidState)
+	return task.Errorf(task.CodeConflict, "The %s of task %s %s: %s.", c.Kind, c.TaskID, how, strings.TrimSuffix(c.Reason, ".")).WithKind(task.KindInvalidState)
 }

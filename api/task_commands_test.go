@@ -62,7 +62,7 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 			<-done
 			require.Equal(t, status, got.status)
 			if receipt == task.ReceiptTooLate {
-				require.Equal(t, "The fail came too late: because.", got.refused(status, "").Detail)
+				require.Equal(t, "The fail of task "+made.ID+" came too late: because.", got.refused(status, "").Detail)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func hashOf(body any) ([]byte, error) {
 func checkIdempotencyKey(key string) error {
 	if len(key) > maxKeyLength || strings.ContainsFunc(key, unicode.IsControl) {
 		return task.Invalid("Idempotency-Key",
-			"The Idempotency-Key may have at most %d characters and no control characters.", maxKeyLength)
+			"Invalid Idempotency-Key: expected at most %d characters, without control characters.", maxKeyLength)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 	for _, id := range in.IDs {
 		q.Fragments = append(q.Fragments, strings.ToLower(id))
 		if !fragmentForm.MatchString(strings.ToLower(id)) {
-			return q, task.Invalid("id", "%q is no part of a task id; give 4 or more characters of it.", clip(id))
+			return q, task.Invalid("id", "Invalid id %q: expected 4 to 36 hexadecimal digits and hyphens of a task ID.", clip(id))
 		}
 	}
 	return q, filterWords("status", in.Statuses, task.Statuses())
@@ -173,7 +173,7 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 func filterWords[T ~string](field string, values []string, known []T) error {
 	for _, value := range values {
 		if !slices.Contains(known, T(value)) {
-			return task.Invalid(field, "The %s %q is not one of %s.", field, clip(value), joined(known))
+			return task.Invalid(field, "Invalid %s %q: must be one of %s.", field, clip(value), joined(known))
 		}
 	}
 	return nil
@@ -280,7 +280,7 @@ func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 		return nil, err
 	}
 	if t.Branch == nil || t.Base == nil || t.Repo == "" {
-		return nil, task.Errorf(task.CodeNotFound, "Task %s has no branch yet, so there is no diff.", t.ID)
+		return nil, task.Errorf(task.CodeNotFound, "Task %s has no diff: its branch does not exist yet.", t.ID)
 	}
 	diff := &bounded{left: maxDiff}
 	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, BranchDiff{t.Repo, *t.Base, *t.Branch}, diff); err != nil {
@@ -312,7 +312,7 @@ type bounded struct {
 func (b *bounded) Write(p []byte) (int, error) {
 	if len(p) > b.left {
 		return 0, task.Errorf(task.CodeExhausted,
-			"The diff is too long to be served. Fetch the branch and look at it with git.")
+			"The diff is too long. Next: fetch the branch, and run git diff").WithKind(task.KindDiffTooLong)
 	}
 	b.left -= len(p)
 	return b.Buffer.Write(p)

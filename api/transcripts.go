@@ -58,13 +58,13 @@ type putTranscriptIn struct {
 func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[client.TranscriptMark], error) {
 	switch {
 	case !runForm.MatchString(in.RunID), strings.HasPrefix(in.RunID, "session-"): // as transcripts out of events are called
-		return nil, task.Invalid("path.run_id", "%q is no name of a run.", clip(in.RunID))
+		return nil, task.Invalid("path.run_id", "Invalid run_id %q: it does not have the form of a run ID.", clip(in.RunID))
 	case in.SessionID != "" && !runForm.MatchString(in.SessionID):
-		return nil, task.Invalid("query.session_id", "%q is no name of a session.", clip(in.SessionID))
+		return nil, task.Invalid("query.session_id", "Invalid session_id %q: it does not have the form of a session ID.", clip(in.SessionID))
 	case len(in.RawBody) == 0 || !bytes.HasSuffix(in.RawBody, []byte("\n")):
-		return nil, task.Invalid("", "The request body must be whole lines.")
+		return nil, task.Invalid("", "The request body must consist of complete lines.")
 	case in.Replace && (in.Offset != 0 || in.Sum != 0):
-		return nil, task.Invalid("query.offset", "The offset and the sum must be 0 where a transcript begins anew.")
+		return nil, task.Invalid("query.offset", "Invalid offset or sum: both must be 0 with replace.")
 	}
 	return body(a.deps.Transcripts.AppendTranscript(ctx, transcript.Piece{
 		SandboxID: in.SandboxID, RunID: in.RunID, SessionID: in.SessionID, Offset: in.Offset, Sum: in.Sum,

@@ -39,7 +39,7 @@ func checkVerdict(said client.ReviewRequest) error {
 		return err
 	}
 	if !said.Passed && strings.TrimSpace(said.Feedback) == "" {
-		return task.Invalid("feedback", "Say in feedback what is missing or wrong: the next agent is given it.")
+		return task.Invalid("feedback", "Missing feedback: a review that does not pass says what the next attempt must change.")
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (a *API) draftValidation(d *task.NewTask, in client.CreateTaskRequest, exec
 	v := execution.Validator
 	if v.Rounds < 0 || v.Rounds > maxRounds {
 		return task.Invalid("execution_config.validator.rounds",
-			"The execution_config.validator.rounds %d is not one of 1 to %d.", v.Rounds, maxRounds)
+			"Invalid execution_config.validator.rounds %d: must be 1 to %d.", v.Rounds, maxRounds)
 	}
 	rounds := v.Rounds
 	if rounds == 0 {
@@ -64,8 +64,8 @@ func (a *API) draftValidation(d *task.NewTask, in client.CreateTaskRequest, exec
 	case in.Validate == nil || !*in.Validate:
 		return nil
 	case d.Mode != modeImplementation:
-		return task.Invalid("validate", "Only work of the mode implementation can be validated: a validator looks at the "+
-			"branch, and an agent in mode %s leaves words.", d.Mode)
+		return task.Invalid("validate", "Cannot validate a task in mode %s: a validator reviews a branch, and only "+
+			"tasks in mode implementation change theirs.", d.Mode)
 	}
 	return wrong
 }
@@ -82,11 +82,10 @@ func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	switch runtime := task.RuntimeOf(agent); {
 	case runtime.SelfConnecting != task.RuntimeOf(d.Agent).SelfConnecting:
 		return task.Invalid("execution_config.validator.agent",
-			"An agent from outside can be validated by one from outside only, and no other by it.")
+			"Invalid validator: an external agent is validated by an external agent only, and validates no other.")
 	case runtime.Input == task.InputScript && len(v.Script) == 0:
-		return task.Invalid("execution_config.validator.script", "A scripted validator needs a script of its own with a "+
-			"`verdict` step: "+
-			"execution_config.validator.script, or `omoi run --validator-script <file>` (docs/VALIDATION.md).")
+		return task.Invalid("execution_config.validator.script", "Missing execution_config.validator.script: a scripted "+
+			"validator needs a script with a verdict step. Next: omoi run --validator-script <file> (docs/VALIDATION.md)")
 	}
 	return a.checkInput(agent, "execution_config.validator.", v.Script, v.Command)
 }

@@ -51,9 +51,9 @@ func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client
 	case err != nil:
 		return nil, err
 	case !box.Machine():
-		return nil, task.Errorf(task.CodeConflict, "Sandbox %s is no machine of ours: its agent runs elsewhere.", box.ID)
+		return nil, task.Errorf(task.CodeConflict, "Cannot access sandbox %s: its agent runs outside of omoi.", box.ID).WithKind(task.KindInvalidState)
 	case box.State == task.SandboxGone || box.State == task.SandboxLost:
-		return nil, task.Errorf(task.CodeGone, "Sandbox %s is %s. What is left of it: omoi receipt, omoi logs --raw.",
+		return nil, task.Errorf(task.CodeGone, "Cannot access sandbox %s: it is %s. Next: omoi receipt, or omoi logs --raw",
 			box.ID, box.State).WithKind(task.KindSandboxDeleted)
 	}
 	session, labels, err := a.deps.Visits.BeginVisit(ctx, who.organization, receipt.AccessSession{

@@ -99,19 +99,19 @@ func (a *API) checkHook(in *webhookIn) error {
 	switch {
 	case len(a.cfg.WebhookSecrets) == 0:
 		return task.Errorf(task.CodeNotFound,
-			"This server takes no webhooks: it has no secret. Next: set OMOI_GITHUB_WEBHOOK_SECRET, and the same at GitHub; "+
-				"see docs/GITHUB.md")
+			"Webhooks are disabled: the server has no webhook secret. Next: set OMOI_GITHUB_WEBHOOK_SECRET, and the same secret "+
+				"at GitHub; see docs/GITHUB.md")
 	case in.Signature == "":
 		return task.Errorf(task.CodeUnauthorized,
-			"There is no X-Hub-Signature-256. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+			"Missing header X-Hub-Signature-256. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
 	case !a.signed(in.RawBody, in.Signature):
 		return task.Errorf(task.CodeUnauthorized,
-			"The signature is of another secret. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
+			"Invalid signature: made with another secret. Next: give the webhook at GitHub the secret of OMOI_GITHUB_WEBHOOK_SECRET")
 	case !strings.EqualFold(strings.TrimSpace(media), "application/json"):
 		return task.Invalid("Content-Type",
-			"The webhook sends %q. Next: choose the content type application/json at GitHub", clip(media))
+			"Unsupported content type %q. Next: choose the content type application/json at GitHub", clip(media))
 	case in.Delivery == "" || len(in.Delivery) > hookID || strings.ContainsFunc(in.Delivery, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return task.Invalid("X-GitHub-Delivery", "The X-GitHub-Delivery must be given, of at most %d letters.", hookID)
+		return task.Invalid("X-GitHub-Delivery", "Invalid header X-GitHub-Delivery: expected 1 to %d printable ASCII characters.", hookID)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, erro
 			return noted, err
 		}
 	}
-	a.log.LogAttrs(ctx, slog.LevelInfo, "webhook", slog.String("event", eventWord(in.Event)), slog.String("delivery", in.Delivery),
+	a.log.LogAttrs(ctx, slog.LevelInfo, "webhook received", slog.String("event", eventWord(in.Event)), slog.String("delivery", in.Delivery),
 		slog.String("repo", clip(said.Repository.FullName)), slog.String("outcome", noted.State),
 		slog.String("reason", noted.Reason),
 		slog.String("task_id", noted.TaskID))

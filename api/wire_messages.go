@@ -79,7 +79,7 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[clie
 	who := callerOf(ctx)
 	if who.sandbox != "" {
 		return nil, task.Errorf(task.CodeForbidden,
-			"An agent does not write into its own inbox. To another agent of its project it writes by POST .../outbox.")
+			"An agent cannot send a message to its own inbox. Next: use POST .../outbox for another agent of the project")
 	}
 	once, err := in.once("inbox", said)
 	if err != nil {
@@ -123,11 +123,11 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[clien
 	switch {
 	case callerOf(ctx).sandbox == "": // on an open server too: who writes is who has the token
 		return nil, task.Errorf(task.CodeForbidden,
-			"Only an agent with its token has an outbox. Others write to the inbox: POST .../messages.")
+			"The outbox needs the token of its sandbox. Next: users send a message with POST .../messages")
 	case said.To == "":
-		return nil, task.Invalid("to", "The field to must name the sandbox or the task of an agent.")
+		return nil, task.Invalid("to", "Missing field to: expected the sandbox or the task of another agent.")
 	case said.Type != "" && said.Type != ingest.MessageUser && said.Type != ingest.MessageInterrupt:
-		return nil, task.Invalid("message_type", "An agent sends the message type user_message or interrupt.")
+		return nil, task.Invalid("message_type", "Invalid message_type: an agent may send user_message or interrupt.")
 	}
 	once, err := in.once("outbox", said)
 	if err != nil {

@@ -86,10 +86,10 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 		return nil, err
 	}
 	if said.Passed == nil {
-		return nil, task.Invalid("passed", "The field passed must be given: true or false.")
+		return nil, task.Invalid("passed", "Missing field passed: expected true or false.")
 	}
 	if said.Feedback == nil {
-		return nil, task.Invalid("feedback", "The field feedback must be given.")
+		return nil, task.Invalid("feedback", "Missing field feedback: expected a string.")
 	}
 	args := map[string]any{
 		"ok": *said.Passed, "passed": *said.Passed, "feedback": *said.Feedback, "evidence": said.Evidence,
@@ -112,7 +112,7 @@ func (a *API) askWire(
 	ctx context.Context, sandboxID string, ask task.CommandRequest, args map[string]any,
 ) (task.CommandResult, error) {
 	if ask.TaskID == "" {
-		return task.CommandResult{}, task.Invalid("task_id", "The task_id must be given.")
+		return task.CommandResult{}, task.Invalid("task_id", "Missing field task_id: expected the ID of the task.")
 	}
 	if err := knownID("task", ask.TaskID); err != nil {
 		return task.CommandResult{}, err

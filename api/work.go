@@ -129,25 +129,25 @@ func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error
 	switch {
 	case last == nil:
 		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound,
-			"Task %s has no work of an attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
+			"Task %s has no saved work of attempt %d. Next: omoi work %s", in.ID, in.Attempt, in.ID)
 	case last.Kind == savedwork.Lost:
 		return savedwork.SavedWork{}, task.Errorf(task.CodeGone, "The work of attempt %d is lost%s.",
 			in.Attempt, lostWords(*last))
 	case last.Kind == savedwork.Saving:
 		return savedwork.SavedWork{}, task.Errorf(task.CodeConflict,
-			"The work of attempt %d is still being saved. Next, in a moment: omoi work %s", in.Attempt, in.ID)
+			"The work of attempt %d is still being saved. Next: omoi work %s, in a moment", in.Attempt, in.ID).WithKind(task.KindInvalidState)
 	case last.Kind == savedwork.None:
-		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s has left no work.",
+		return savedwork.SavedWork{}, task.Errorf(task.CodeNotFound, "Attempt %d of task %s left no work.",
 			in.Attempt, in.ID)
 	}
 	return savedwork.SavedWork{}, task.Errorf(task.CodeConflict,
-		"The work of attempt %d is in the repository, and no patch of it is kept. Next: %s", in.Attempt, last.Next)
+		"The work of attempt %d is in the repository; omoi stores no patch of it. Next: %s", in.Attempt, last.Next).WithKind(task.KindInvalidState)
 }
 
 // lostWords say since when work is lost, or why.
 func lostWords(one savedwork.SavedWork) string {
 	if one.LostSince != nil {
-		return " since " + one.LostSince.UTC().Format(time.RFC3339) + ", when its sandbox was heard of last"
+		return " since " + one.LostSince.UTC().Format(time.RFC3339) + ", when its sandbox last reported"
 	}
 	if len(one.Notes) > 0 {
 		return ": " + strings.TrimRight(one.Notes[0], ".")
@@ -167,7 +167,7 @@ func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID strin
 		piece, err = a.deps.SavedWork.SavedPiece(limited, taskID, textID, n)
 		cancel()
 		if err != nil {
-			a.log.WarnContext(ctx, "saved work not sent to its end", slog.String("task_id", taskID), slog.Any("error", err))
+			a.log.WarnContext(ctx, "send saved work failed", slog.String("task_id", taskID), slog.Any("error", err))
 			panic(http.ErrAbortHandler)
 		}
 	}

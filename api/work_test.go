@@ -56,7 +56,7 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "is still being saved")
 	w.saves(box, task.Salvage{Kind: task.SalvageNone})
 	require.Equal(t, savedwork.None, w.works(job)[0].Kind)
-	require.Contains(t, w.getsWork(job, "1").refused(http.StatusNotFound, "").Detail, "has left no work")
+	require.Contains(t, w.getsWork(job, "1").refused(http.StatusNotFound, "").Detail, "left no work")
 
 	now := time.Now().UTC().Truncate(time.Second)
 	w.saves(box, task.Salvage{Kind: task.SalvageLost, LostSince: &now})
@@ -80,7 +80,7 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 		},
 	}, w.works(job))
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail,
-		"kept. Next: git -C "+goodRepo+" show refs/omoi/rescue/x/1")
+		"no patch of it. Next: git -C "+goodRepo+" show refs/omoi/rescue/x/1")
 	w.exec(`UPDATE projects SET repo = 'acme/app'`)
 	require.Equal(t, "git fetch origin refs/omoi/rescue/x/1 && git show FETCH_HEAD", w.works(job)[1].Next,
 		"a clone knows where that is")

@@ -117,7 +117,7 @@ func (a *API) webSocket(c *gin.Context) {
 	reader := &busReader{api: a, conn: conn, filter: filterOf(r), sandboxes: newBusSandboxes()}
 	reader.opened = a.opening(r.Context(), kindSocket, http.StatusSwitchingProtocols)
 	if err := reader.run(ctx, r); err != nil && ctx.Err() == nil {
-		a.log.DebugContext(ctx, "reader of the bus left", slog.Any("error", err))
+		a.log.DebugContext(ctx, "websocket closed", slog.Any("error", err))
 	}
 }
 
@@ -197,12 +197,12 @@ func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 		b.credential = first.Token
 	case <-patience.C:
 	case <-b.api.stopping:
-		return task.Errorf(task.CodeUnavailable, "The server stops.").WithKind(task.KindStopping)
+		return task.Errorf(task.CodeUnavailable, "The server is stopping.").WithKind(task.KindStopping)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	if b.credential == "" {
-		return task.Errorf(task.CodeUnauthorized, `This server asks for a token: send it as ?token=, as Authorization: Bearer, or first of all as {"type":"auth","token":"..."}.`)
+		return task.Errorf(task.CodeUnauthorized, `Missing credential. Next: send it as ?token=, as Authorization: Bearer, or as the first frame {"type":"auth","token":"..."}`)
 	}
 	return nil
 }
@@ -217,7 +217,7 @@ func (b *busReader) identify(ctx context.Context) error {
 	l := login{b.credential, b.only, accessRead}
 	if token.Looks(b.credential) {
 		if l.want = accessInspect; b.only == "" {
-			return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only: name it in entity_ids.")
+			return task.Errorf(task.CodeUnauthorized, "A sandbox token follows its own sandbox only. Next: name the sandbox in entity_ids")
 		}
 	}
 	who, err := b.api.identifyActive(ctx, l)

@@ -23,7 +23,7 @@ const (
 	hidden = -1
 )
 
-var errManySandboxes = task.Errorf(task.CodeUnavailable, "Too many sandboxes were followed. Next: connect again")
+var errManySandboxes = task.Errorf(task.CodeUnavailable, "Too many sandboxes for one connection. Next: connect again")
 
 // busSandboxes holds the sandboxes that a reader of the bus follows.
 type busSandboxes struct {

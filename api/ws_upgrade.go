@@ -26,14 +26,13 @@ func (a *API) upgrade(w gin.ResponseWriter, r *http.Request) (*websocket.Conn, b
 func notUpgraded(status int, cause error) error {
 	switch {
 	case status == http.StatusForbidden:
-		return task.Errorf(task.CodeForbidden, "This WebSocket takes no requests from pages of other sites.").WithCause(cause)
+		return task.Errorf(task.CodeForbidden, "Origin rejected: the WebSocket accepts no requests from web pages of other sites.").WithKind(task.KindOrigin).WithCause(cause)
 	case status == http.StatusUpgradeRequired:
 		return &statusError{status, task.Invalid("",
-			"This route is a WebSocket: connect to it with ws:// or wss://. GET /api/v1/tasks/{id}/stream tells of a task "+
-				"over plain HTTP.").WithCause(cause)}
+			"This route is a WebSocket. Next: connect with ws:// or wss://, or use GET /api/v1/tasks/{id}/stream").WithCause(cause)}
 	case status < http.StatusInternalServerError:
 		return &statusError{status, task.Invalid("",
-			"No WebSocket can be opened so: its headers are not those of the protocol, version 13.").WithCause(cause)}
+			"Invalid WebSocket handshake: expected the headers of protocol version 13.").WithCause(cause)}
 	}
 	return cause
 }

@@ -165,7 +165,7 @@ func (c *Client) request(ctx context.Context, in call) (*http.Request, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(in.method, http.MethodGet), address, body)
 	if err != nil {
-		return nil, task.Errorf(task.CodeInvalid, "%q is no address of a server.", c.base).WithCause(err)
+		return nil, task.Errorf(task.CodeInvalid, "Invalid server URL %q: expected one such as http://127.0.0.1:8000.", c.base).WithCause(err)
 	}
 	if in.header != nil {
 		req.Header = in.header.Clone()
@@ -190,7 +190,7 @@ func unreachable(base string, err error) error {
 		return fmt.Errorf("ask %s: %w", base, err)
 	}
 	return task.Errorf(task.CodeUnavailable,
-		"No server answers at %s. Start one with `omoi dev`, or name another with --api-url or OMOI_API_URL.", base).WithCause(err)
+		"No server answers at %s. Next: run omoi dev, or set --api-url or OMOI_API_URL", base).WithCause(err)
 }
 
 // NotSent reports whether a request cannot have arrived, since nobody could be connected to.

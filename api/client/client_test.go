@@ -75,7 +75,7 @@ func TestRequestsCarryKeyBodyAndQuery(t *testing.T) {
 	require.NoError(t, err)
 	r = last()
 	require.Equal(t, "/api/v1/tasks/a%2Fb/events", r.URL.EscapedPath())
-	require.Equal(t, "after=1%3A2&wait=25s", r.URL.RawQuery)
+	require.Equal(t, "cursor=1%3A2&wait=25s", r.URL.RawQuery)
 }
 
 func TestUnderWayIsNotSettled(t *testing.T) {

@@ -55,9 +55,9 @@ var (
 func CheckKind(kind string) error {
 	switch {
 	case kind == Model:
-		return task.Invalid("kind", "Say which: %s for an API key, %s for the token of a subscription.", Anthropic, ClaudeOAuth)
+		return task.Invalid("kind", "Ambiguous kind of credential: model. Next: use %s for an API key, or %s for the token of a subscription", Anthropic, ClaudeOAuth)
 	case !kindForm.MatchString(kind), strings.HasPrefix(kind, "omoi"):
-		return task.Invalid("kind", "A kind of credential is %s, %s, %s or the name of another provider, as openai: small letters, digits and _, and not omoi.",
+		return task.Invalid("kind", "Invalid kind of credential: expected %s, %s, %s or the name of another model provider, for example openai: lower-case letters, digits and _, not omoi first.",
 			Anthropic, ClaudeOAuth, GitHub)
 	}
 	return nil
@@ -72,11 +72,11 @@ func (v Value) Check(kind string) error {
 func (v Value) checkFor(kind string) error {
 	switch {
 	case kind == GitHub && v != (Value{Secret: v.Secret}):
-		return task.Invalid("base_url", "A %s credential is a token alone; which GitHub it is for is a setting of the server.", kind)
+		return task.Invalid("base_url", "Unexpected field: a %s credential has a secret only; the settings of the server name the GitHub host.", kind)
 	case kind == ClaudeOAuth && (v.BaseURL != "" || v.Bearer):
-		return task.Invalid("base_url", "The token of a subscription is good for Anthropic's own API alone; a base URL belongs to an %s key.", Anthropic)
+		return task.Invalid("base_url", "Unexpected base_url or bearer: the token of a subscription works at Anthropic's own API only. Next: use the kind %s", Anthropic)
 	case kind != GitHub && kind != ClaudeOAuth && kind != Anthropic && v != (Value{Secret: v.Secret, BaseURL: v.BaseURL, Models: Models{Model: v.Model}}):
-		return task.Invalid("bearer", "A credential of %s has a base URL and a model at most; bearer and the models that stand for others belong to an %s key.", kind, Anthropic)
+		return task.Invalid("bearer", "Unexpected field: a credential of %s has secret, base_url and model; bearer and other models belong to the kind %s.", kind, Anthropic)
 	}
 	return nil
 }
@@ -84,17 +84,17 @@ func (v Value) checkFor(kind string) error {
 func checkSecret(kind, secret string) error {
 	switch {
 	case len(secret) < shortest || len(secret) > longest:
-		return task.Invalid("secret", "The secret has %d bytes; it has %d to %d.", len(secret), shortest, longest)
+		return task.Invalid("secret", "The secret has %d bytes: expected %d to %d.", len(secret), shortest, longest)
 	case strings.ContainsFunc(secret, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar }):
-		return task.Invalid("secret", "The secret contains a blank, a line break or a control character; copy it again, alone.")
+		return task.Invalid("secret", "The secret contains a space, a line break or a control character. Next: copy the secret alone")
 	case !redact.CanHide(secret):
-		return task.Invalid("secret", "The secret is a number or a path, so that it could not be told from others in what agents print.")
+		return task.Invalid("secret", "The secret is a number or a path: omoi could not remove it from the output of agents.")
 	case kind == Anthropic && strings.HasPrefix(secret, "sk-ant-oat"):
-		return task.Invalid("secret", "This is the token of a Claude subscription. Next: omoi credentials set %s", ClaudeOAuth)
+		return task.Invalid("secret", "The secret is the token of a Claude subscription. Next: omoi credentials set %s", ClaudeOAuth)
 	case kind == ClaudeOAuth && strings.HasPrefix(secret, "sk-ant-api"):
-		return task.Invalid("secret", "This is an API key of Anthropic. Next: omoi credentials set %s", Anthropic)
+		return task.Invalid("secret", "The secret is an API key of Anthropic. Next: omoi credentials set %s", Anthropic)
 	case kind == GitHub && strings.HasPrefix(secret, "sk-"):
-		return task.Invalid("secret", "This is no token of GitHub, which begins with ghp_, github_pat_ or the like.")
+		return task.Invalid("secret", "The secret is not a GitHub token: expected one that begins with ghp_, github_pat_ or a similar prefix.")
 	}
 	return nil
 }
@@ -106,10 +106,10 @@ func checkBase(base string) error {
 	}
 	u, err := url.Parse(base)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || len(base) > longest {
-		return task.Invalid("base_url", "The base_url is no address as https://api.example.com.")
+		return task.Invalid("base_url", "Invalid base_url: expected a URL, for example https://api.example.com.")
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return task.Invalid("base_url", "The base_url must be an address alone, without user, password, ? and #.")
+		return task.Invalid("base_url", "Invalid base_url: expected a URL without user, password, ? and #.")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func checkBase(base string) error {
 func (m Models) check() error {
 	for field, name := range map[string]string{"model": m.Model, "haiku_model": m.Haiku, "sonnet_model": m.Sonnet, "opus_model": m.Opus} {
 		if name != "" && !modelForm.MatchString(name) {
-			return task.Invalid(field, "The %s must be the name of a model, as claude-sonnet-4-5.", field)
+			return task.Invalid(field, "Invalid %s: expected the name of a model, for example claude-sonnet-4-5.", field)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // errPrivate says that a test would have had to ask in the server's own network.
-var errPrivate = errors.New("this is no public address")
+var errPrivate = errors.New("the address is not public")
 
 // reach says which addresses a test may ask. People choose base URLs, and the server stands where
 // they do not: a test must not tell them what answers there.
@@ -80,7 +80,7 @@ func check(address string, free bool) error {
 	ip := at.Addr().Unmap()
 	switch {
 	case err != nil, ip.IsLinkLocalUnicast(), ip.IsMulticast():
-		return fmt.Errorf("%s is no address of a provider: %w", address, errPrivate)
+		return fmt.Errorf("reach provider %s: %w", address, errPrivate)
 	case !free && !public(ip):
 		return errPrivate
 	}

@@ -98,7 +98,7 @@ func missing(name string) error {
 	if name == Model {
 		next = Anthropic
 	}
-	return task.Errorf(task.CodeNotFound, "There is no %s of the user, the project, the organization or the server. Next: omoi credentials set %s",
+	return task.Errorf(task.CodeNotFound, "No %s found for the user, project, organization or server. Next: omoi credentials set %s",
 		nameOf(name), next).WithReason(task.NoCredential(next))
 }
 

@@ -100,7 +100,7 @@ func (r *Ring) open(row Row) (v Value, err error) {
 	}
 	text, err := key.Open(nil, nil, row.Sealed, bound(row.KeyID, row.names()))
 	if err != nil || json.Unmarshal(text, &v) != nil {
-		return v, task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or its key %q is another one than then. Next: omoi credentials set %s",
+		return v, task.Errorf(task.CodeNotFound, "The %s of the %s cannot be decrypted: it was changed in the database, or the key %q was replaced. Next: omoi credentials set %s",
 			nameOf(row.Kind), row.Scope(), row.KeyID, row.Kind).WithReason(task.NoCredential(row.Kind))
 	}
 	return v, nil

@@ -77,7 +77,7 @@ func (s *Service) Remove(ctx context.Context, p Place) error {
 	}
 	had, err := s.store.DropCredential(ctx, p)
 	if err == nil && !had {
-		err = task.Errorf(task.CodeNotFound, "There is no %s of the %s. Next: omoi credentials list", nameOf(p.Kind), p.Scope())
+		err = task.Errorf(task.CodeNotFound, "No %s stored for the %s. Next: omoi credentials list", nameOf(p.Kind), p.Scope())
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func checkName(field, value string, longest int) error {
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return task.Invalid(field, "The field %s must not contain control characters.", field)
 	case token.Holds(value):
-		return task.Invalid(field, "The field %s must not hold a token.", field)
+		return task.Invalid(field, "The field %s must not contain a sandbox token.", field)
 	}
 	return nil
 }

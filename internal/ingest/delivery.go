@@ -109,7 +109,7 @@ func (d *delivery) cleared(ctx context.Context) bool {
 		wait = wait || box.Recent
 		err := d.call(ctx, func(ctx context.Context) error { return d.relay.runs.StartCleanup(ctx, box.CleanupInput) })
 		if err != nil { // the reaper does it later
-			d.relay.log.WarnContext(ctx, "cleanup not started", slog.String("sandbox_id", box.SandboxID), slog.Any("error", err))
+			d.relay.log.WarnContext(ctx, "start cleanup failed", slog.String("sandbox_id", box.SandboxID), slog.Any("error", err))
 		}
 	}
 	return !wait || d.held()
@@ -239,7 +239,7 @@ func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
 	defer cancel()
 	if err := d.relay.store.DigestFailed(ctx, d.unit.SandboxID, pause); err != nil {
 		d.stranded = true
-		d.relay.log.WarnContext(ctx, "events not put back", slog.String("task_id", d.unit.TaskID), slog.Any("error", err))
+		d.relay.log.WarnContext(ctx, "reset digest failed", slog.String("task_id", d.unit.TaskID), slog.Any("error", err))
 	}
 }
 
@@ -257,8 +257,8 @@ func (d *delivery) failed(ctx context.Context, what string, err error) bool {
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Pause = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxPause)
 	d.settled.Error = task.MessageOf(err)
-	d.relay.log.WarnContext(ctx, "relay tries again later", slog.String("task_id", d.unit.TaskID),
-		slog.Int("failures", d.settled.Failures), slog.Any("error", err))
+	d.relay.log.WarnContext(ctx, "relay delivery failed", slog.String("task_id", d.unit.TaskID),
+		slog.Int("failures", d.settled.Failures), slog.Duration("retry_in", d.settled.Pause), slog.Any("error", err))
 	return false
 }
 
@@ -272,7 +272,7 @@ func (d *delivery) held() bool {
 // alarm is for what will not mend by itself.
 func (d *delivery) alarm(ctx context.Context, what string, c RelayCommand, err error) {
 	d.settled.Error = task.MessageOf(err)
-	d.relay.log.ErrorContext(ctx, "relay drops something", slog.Bool("alarm", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
+	d.relay.log.ErrorContext(ctx, "relay entry dropped", slog.Bool("alarm", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
 		slog.String("command_id", c.ID), slog.String("kind", c.Kind), slog.Any("error", err))
 }
 

@@ -154,7 +154,7 @@ func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int
 		return BatchReceipt{}, err
 	}
 	if first < 1 {
-		return BatchReceipt{}, task.Invalid("first", "The numbers of a sender begin with 1.")
+		return BatchReceipt{}, task.Invalid("first", "Invalid first: event numbers begin with 1.")
 	}
 	events, err := i.checkAll(events)
 	if err != nil {
@@ -196,7 +196,7 @@ func (i *Intake) enqueue(w *waiter) error {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	if i.closed {
-		return task.Errorf(task.CodeUnavailable, "The server is stopping. Send the same again in a second.").WithKind(task.KindStopping)
+		return task.Errorf(task.CodeUnavailable, "The server is stopping. Next: send the request again in a second").WithKind(task.KindStopping)
 	}
 	if i.held.Add(int64(w.size)) <= i.cfg.Room {
 		select {
@@ -207,7 +207,7 @@ func (i *Intake) enqueue(w *waiter) error {
 		}
 	}
 	i.held.Add(-int64(w.size))
-	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Send the same again in a second.").WithKind(task.KindOverloaded)
+	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Next: send the request again in a second").WithKind(task.KindOverloaded)
 }
 
 // answer lets go of a request.
@@ -294,12 +294,12 @@ func (i *Intake) try(ctx context.Context, all []*waiter) ([]Outcome, error) {
 func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	switch {
 	case errors.Is(err, ErrData):
-		err = task.Invalid("event_data", "The event's data cannot be stored as JSON.").WithCause(err)
+		err = task.Invalid("event_data", "Cannot store event_data: the database rejects its JSON.").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		err = task.Errorf(task.CodeUnavailable, "The database is too slow. Send the same again in a second.").WithKind(task.KindTimeout).WithCause(err)
+		err = task.Errorf(task.CodeUnavailable, "The database did not answer in time. Next: send the request again in a second").WithKind(task.KindTimeout).WithCause(err)
 	}
 	i.cfg.Meter.Lost(len(all))
-	i.log.WarnContext(ctx, "events not stored", slog.Int("requests", len(all)), slog.Any("error", err))
+	i.log.WarnContext(ctx, "store events failed", slog.Int("requests", len(all)), slog.Any("error", err))
 	for _, w := range all {
 		i.answer(w, Outcome{Err: err})
 	}

@@ -457,7 +457,7 @@ func TestATasksEventsAreReadOverItsAttempts(t *testing.T) {
 	require.Empty(t, page.Events, "behind attempts that the task does not have")
 	for _, bad := range []string{"1", "a:1", "1:b", "-1:2", "1:2:3", "1:2,", "1:2,1:3"} {
 		_, err := ingest.ParseCursor("cursor", bad)
-		requireInvalid(t, err, "after", bad)
+		requireInvalid(t, err, "cursor", bad)
 	}
 }
 
@@ -469,7 +469,7 @@ func foreignPlaces(t *testing.T) ingest.Cursor {
 		places = append(places, fmt.Sprintf("%d:0", 200-n))
 	}
 	_, err := ingest.ParseCursor("cursor", strings.Join(append(places, "1000:0"), ","))
-	requireInvalid(t, err, "after", "one more")
+	requireInvalid(t, err, "cursor", "one more")
 	cursor, err := ingest.ParseCursor("cursor", strings.Join(places, ","))
 	require.NoError(t, err)
 	return cursor

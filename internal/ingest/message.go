@@ -111,7 +111,7 @@ func Refused(code task.Code, m Message) error {
 	if code == task.CodeGone {
 		kind = task.KindSandboxDeleted
 	}
-	return task.Errorf(code, "The message is refused: %s Its receipt is message %s.", m.Reason, m.ID).
+	return task.Errorf(code, "Message rejected: %s Next: read its delivery status, message %s", m.Reason, m.ID).
 		WithKind(kind).WithCause(&RefusedError{m.ID})
 }
 

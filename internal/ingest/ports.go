@@ -42,7 +42,7 @@ func beatOnce(ctx context.Context, store Pulse, part string, period time.Duratio
 	limited, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	if err := store.Beat(limited, part); err != nil && ctx.Err() == nil {
-		log.WarnContext(ctx, "pulse not noted", slog.String("part", part), slog.Any("error", err))
+		log.WarnContext(ctx, "record heartbeat failed", slog.String("component", part), slog.Any("error", err))
 	}
 }
 
@@ -83,6 +83,6 @@ func AcknowledgedOf(err error) (int64, bool) {
 // Gap makes the error for a batch that began beyond its sender's mark.
 func Gap(acknowledged, first int64) error {
 	return task.Errorf(task.CodeConflict,
-		"The batch begins with event %d, but only 1..%d are stored. Send from %d on.",
+		"Sequence gap: the batch begins with event %d, and only events 1 to %d are stored. Next: send from event %d on",
 		first, acknowledged, acknowledged+1).WithKind(task.KindSequenceGap).WithCause(&GapError{Acknowledged: acknowledged})
 }

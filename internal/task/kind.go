@@ -29,6 +29,10 @@ const (
 	KindOverloaded      Kind = "overloaded"
 	KindStopping        Kind = "server_stopping"
 	KindTimeout         Kind = "timeout"
+	KindImmutable       Kind = "immutable_field"
+	KindNoAgent         Kind = "no_agent_runtime"
+	KindDiffTooLong     Kind = "diff_too_long"
+	KindOrigin          Kind = "origin_rejected"
 	KindDatabase        Kind = "database_unavailable"
 	KindDiskFull        Kind = "disk_full"
 	KindUpstream        Kind = "upstream_failed"
@@ -50,12 +54,15 @@ func Kinds() []KindInfo {
 		{"unauthorized", CodeUnauthorized, 401, "The request carries no credential, or one that is unknown, revoked or expired.", "Send a valid API key, JWT or sandbox token."},
 		{"forbidden", CodeForbidden, 403, "The credential is valid, and its owner may not do this.", "Use a credential with the right that the message names."},
 		{KindScope, CodeForbidden, 403, "The credential lacks the scope, or the authority, that the route needs.", "Use an API key with the scope that the message names."},
+		{KindOrigin, CodeForbidden, 403, "A web page of another site sent the request to a server that asks for no credential, or opened the WebSocket.", "Send the request from a program, or from the server's own pages."},
 		{KindOtherSandbox, CodeForbidden, 403, "A sandbox token was used on a route of another sandbox.", "Use the token of the sandbox in the path, or an API key."},
 		{"not_found", CodeNotFound, 404, "The route, or the object that the path or body names, does not exist in the caller's organization.", "Check the ID."},
 		{KindMethod, CodeNotFound, 405, "The route exists, and does not accept the method.", "Use a method that the OpenAPI document lists."},
 		{KindRequestTimeout, CodeUnavailable, 408, "The body did not arrive completely, or not in time.", "Send the request again."},
 		{"conflict", CodeConflict, 409, "The current state of the object does not allow the request.", "Read the object, then decide."},
-		{KindInvalidState, CodeConflict, 409, "The task, ticket, message or intervention is in a state that does not allow the action.", "Read the object: its status says which actions remain."},
+		{KindInvalidState, CodeConflict, 409, "The object is in a state that does not allow the action, for example a task that has ended.", "Read the object: its status says which actions remain."},
+		{KindImmutable, CodeConflict, 409, "The field cannot be changed, or not any more; the message says why.", "Leave the field out, or do what the message says."},
+		{KindNoAgent, CodeConflict, 409, "The request names no agent, and no agent runtime works; the message says what each one lacks.", "Do what the message says, or name an agent."},
 		{KindDuplicateWork, CodeConflict, 409, "An open task of the project describes nearly the same work; `duplicates` lists the candidates.", "Use the existing task, or set `force_create`."},
 		{KindKeyReused, CodeConflict, 409, "The Idempotency-Key was used with another body.", "Use a new key for a new request."},
 		{KindNameTaken, CodeConflict, 409, "Another object already has the name or the repository.", "Choose another name, or use the existing object."},
@@ -70,6 +77,7 @@ func Kinds() []KindInfo {
 		{"invalid", CodeInvalid, 422, "A field or parameter is missing, unknown or not valid; `errors` names each one.", "Correct the fields in `errors`."},
 		{KindInvalidCursor, CodeInvalid, 422, "The cursor was not issued by this server.", "Begin again without a cursor."},
 		{"exhausted", CodeExhausted, 429, "A limit is reached.", "Wait at least as long as `Retry-After` says, then repeat."},
+		{KindDiffTooLong, CodeExhausted, 429, "The diff is longer than the server returns.", "Fetch the branch, and run `git diff`."},
 		{KindQueueFull, CodeExhausted, 429, "The agent has as many waiting messages, or the project as many tasks, as are allowed.", "Wait until some are done, then repeat."},
 		{"internal", CodeInternal, 500, "omoi failed. The server's log has the details under the ID in `instance`.", "Report `instance` to the operator."},
 		{KindUpstream, CodeUnavailable, 502, "GitHub or another service behind omoi failed.", "Repeat later."},

@@ -20,10 +20,10 @@ func Check(r *http.Request, hosts []string) error {
 		return err
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return task.Errorf(task.CodeForbidden, "Request refused: it comes from a page of another origin, and this server asks for no login.")
+		return task.Errorf(task.CodeForbidden, "Request rejected: it comes from a page of another origin, and authentication is disabled.").WithKind(task.KindOrigin)
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !sameOrigin(origin, r.Host) {
-		return task.Errorf(task.CodeForbidden, "Request refused: it comes from the origin %q, and this server asks for no login.", origin)
+		return task.Errorf(task.CodeForbidden, "Request rejected: it comes from the origin %q, and authentication is disabled.", origin).WithKind(task.KindOrigin)
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func CheckHost(r *http.Request, hosts []string) error {
 		return nil
 	}
 	return task.Errorf(task.CodeForbidden,
-		"Request refused: %q is not a name of loopback, and this server asks for no login. Next: use 127.0.0.1.", r.Host)
+		"Request rejected: %q is not a loopback name, and authentication is disabled. Next: use 127.0.0.1", r.Host).WithKind(task.KindOrigin)
 }
 
 // Navigation reports whether a browser asks for a page to show in a tab, as after a click on a

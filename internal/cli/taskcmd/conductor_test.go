@@ -76,11 +76,11 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	require.Nil(t, f.created[1].CheckDuplicates)
 
 	f.refuse = &client.Problem{
-		Status: http.StatusConflict, Code: task.KindDuplicateWork, Detail: "The most alike is task " + idB + ". Send force_create to make it all the same.",
+		Status: http.StatusConflict, Code: task.KindDuplicateWork, Detail: "The most similar is task " + idB + ". Next: use that task, or set force_create",
 		Errors: []client.ProblemDetail{{Location: "body.force_create"}},
 	}
 	got := f.omoi(append(run, "--check-duplicates")...)
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.err, idB)
-	require.Contains(t, got.err, "To create it all the same, leave --check-duplicates out")
+	require.Contains(t, got.err, "Next: use that task, or leave --check-duplicates out")
 }

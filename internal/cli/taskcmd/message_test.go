@@ -33,7 +33,7 @@ func receipts(t *testing.T, f *fakeAPI, told ...client.MessageReceipt) {
 	})
 	mux.HandleFunc("POST /api/v1/sandboxes/{id}/messages", func(w http.ResponseWriter, r *http.Request) {
 		if told[0].State == client.MessageRejected {
-			answer(w, http.StatusConflict, client.Problem{Status: 409, Detail: "The message is refused: because.", Code: task.KindMessageRejected, MessageID: idM})
+			answer(w, http.StatusConflict, client.Problem{Status: 409, Detail: "Message rejected: because.", Code: task.KindMessageRejected, MessageID: idM})
 			return
 		}
 		answer(w, http.StatusOK, client.QueuedMessage{Status: "queued", MessageID: idM, SandboxID: r.PathValue("id")})

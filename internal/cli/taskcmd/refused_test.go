@@ -21,14 +21,14 @@ func TestRunNamesFlagsWhereTheServerNamesFields(t *testing.T) {
 		{"agent", `The agent "foo" is not one of claude, scripted, command, external.`, []string{"--agent", "foo"}, `--agent: The agent "foo" is not one of claude, scripted, command, external.`},
 		{"provider", `The provider "moon" is not one of local, docker, daytona, external.`, []string{"--sandbox", "moon"}, `--provider: The provider "moon" is not one of local`},
 		{"execution_config.command", `The agent command needs execution_config.command: a list.`, nil, "--execution-config: The agent command needs command: a list."},
-		{"execution_config.script", `The agent scripted follows a script and needs one: execution_config.script.`, nil, "--script: The agent scripted follows a script and needs one: script."},
+		{"execution_config.script", `Missing execution_config.script: the agent scripted needs a script.`, nil, "--script: Missing script: the agent scripted needs a script."},
 		{"execution_config.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello"}, "--script: Step 1 of the script"},
 		{"execution_config.validator.script", `Step 1 of the script: unknown.`, []string{"--script", "example:hello", "--validator-script", "example:hello"}, "--validator-script: Step 1 of the script"},
 		{"execution_config.setup", `The field execution_config.setup must be a text, not number.`, []string{"--execution-config", config}, "--execution-config: The field setup must be a text"},
 		{"description", "The description has 65537 bytes; at most 65536 are allowed.", nil, "The description has 65537 bytes"},
 		{"title", "The title contains the control character U+000A.", nil, "--title: The title contains"},
 		{"max_retries", "max_retries: expected number <= 10.", nil, "--max-retries: give at most 10"},
-		{"Idempotency-Key", "The Idempotency-Key may have at most 255 characters.", nil, "--idempotency-key: The Idempotency-Key may have"},
+		{"Idempotency-Key", "Invalid Idempotency-Key: expected at most 255 characters.", nil, "--idempotency-key: Invalid Idempotency-Key"},
 	} {
 		f := newFake(t)
 		f.refuse = &client.Problem{Status: 422, Detail: c.says, Code: "invalid", Errors: []client.ProblemDetail{{Location: "body." + c.field}}}

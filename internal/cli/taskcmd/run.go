@@ -124,8 +124,8 @@ func (r *run) notMade(err error) error {
 		r.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", r.key)
 	}
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Field == "force_create" {
-		said := strings.ReplaceAll(e.Message, "Send force_create to make it all the same", "To create it all the same, leave --check-duplicates out")
-		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s", said))
+		what, _, _ := strings.Cut(e.Message, " Next: ")
+		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s Next: use that task, or leave --check-duplicates out", what))
 	}
 	return err
 }
