@@ -63,7 +63,7 @@ func TestKinds_OfRefusals(t *testing.T) {
 		task.KindImmutable:    w.call(http.MethodPatch, of, `{"agent":"claude"}`),
 		task.KindDiffTooLong:  w.call(http.MethodGet, of+"/diff", nil),
 		task.KindOrigin:       w.call(http.MethodGet, of, nil, "Origin", "http://other.example"),
-		task.KindInvalidState: w.call(http.MethodPost, wire+box+"/access-sessions", `{"kind":"shell"}`),
+		task.KindInvalidState: w.call(http.MethodPost, wire+box+"/access-sessions", `{"kind":"shell","summary":"look"}`),
 		task.KindNoAgent:      w.call(http.MethodPost, "/api/v1/tasks", `{"title":"x","repo":"`+goodRepo+`"}`),
 	} {
 		require.Equal(t, kind, got.refused(client.StatusOf(infoOf(kind).Code), "").Code, "%s", got.body)

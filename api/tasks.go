@@ -286,7 +286,7 @@ func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 	if err := a.deps.Repos.Diff(ctx, scm.Owner{UserID: t.UserID, ProjectID: t.ProjectID}, BranchDiff{t.Repo, *t.Base, *t.Branch}, diff); err != nil {
 		return nil, a.withoutBranch(ctx, t, err)
 	}
-	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.Bytes()}, nil
+	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.kept.Bytes()}, nil
 }
 
 // withoutBranch says that retention removed a branch that is missing, which it does to branches without a commit of
@@ -303,9 +303,10 @@ func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error
 	return cmp.Or(a.deps.SavedWork.BranchKept(ctx, t.ID), err)
 }
 
-// bounded is a buffer that refuses to grow beyond what is left.
+// bounded is a buffer that refuses to grow beyond what is left. It does not embed the buffer, whose ReadFrom and
+// WriteString pass by Write.
 type bounded struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	left int
 }
 
@@ -315,5 +316,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 			"The diff is too long. Next: fetch the branch, and run git diff").WithKind(task.KindDiffTooLong)
 	}
 	b.left -= len(p)
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
