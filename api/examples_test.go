@@ -30,16 +30,18 @@ func mainOperations() []string {
 
 // sample is a file of the folder examples.
 type sample struct {
-	Method, Path    string
-	Status          int
-	Request, Answer any
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Status  int    `json:"status"`
+	Request any    `json:"request"`
+	Answer  any    `json:"answer"`
 }
 
-func sampleOf(t testing.TB, operation string) (s sample) {
-	t.Helper()
+func sampleOf(tb testing.TB, operation string) (s sample) {
+	tb.Helper()
 	content, err := os.ReadFile("examples/" + operation + ".json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(content, &s), operation)
+	require.NoError(tb, err)
+	require.NoError(tb, json.Unmarshal(content, &s), operation)
 	return s
 }
 

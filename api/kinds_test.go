@@ -59,14 +59,17 @@ func TestKinds_OfRefusals(t *testing.T) {
 	of, box := "/api/v1/tasks/"+made.ID, w.begin(made)
 	w.repos.diff = strings.Repeat("+ line\n", 3<<20)
 	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, made.ID)
-	for kind, got := range map[task.Kind]answer{
-		task.KindImmutable:    w.call(http.MethodPatch, of, `{"agent":"claude"}`),
-		task.KindDiffTooLong:  w.call(http.MethodGet, of+"/diff", nil),
-		task.KindOrigin:       w.call(http.MethodGet, of, nil, "Origin", "http://other.example"),
-		task.KindInvalidState: w.call(http.MethodPost, wire+box+"/access-sessions", `{"kind":"shell","summary":"look"}`),
-		task.KindNoAgent:      w.call(http.MethodPost, "/api/v1/tasks", `{"title":"x","repo":"`+goodRepo+`"}`),
+	for _, c := range []struct {
+		kind task.Kind
+		got  answer
+	}{
+		{task.KindImmutable, w.call(http.MethodPatch, of, `{"agent":"claude"}`)},
+		{task.KindDiffTooLong, w.call(http.MethodGet, of+"/diff", nil)},
+		{task.KindOrigin, w.call(http.MethodGet, of, nil, "Origin", "http://other.example")},
+		{task.KindInvalidState, w.call(http.MethodPost, wire+box+"/access-sessions", `{"kind":"shell","summary":"look"}`)},
+		{task.KindNoAgent, w.call(http.MethodPost, "/api/v1/tasks", `{"title":"x","repo":"`+goodRepo+`"}`)},
 	} {
-		require.Equal(t, kind, got.refused(client.StatusOf(infoOf(kind).Code), "").Code, "%s", got.body)
+		require.Equal(t, c.kind, c.got.refused(client.StatusOf(infoOf(c.kind).Code), "").Code)
 	}
 }
 
