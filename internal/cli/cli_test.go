@@ -146,7 +146,7 @@ func TestServersOutOfReach(t *testing.T) {
 
 func TestHelpListsTheCommands(t *testing.T) {
 	t.Parallel()
-	code, out, _ := omoi(t, nil)
+	code, out, _ := omoi(t, nil, "--help")
 	require.Zero(t, code)
 	for _, name := range []string{"dev", "api", "worker", "migrate", "doctor", "config", "version", "run", "ps", "show", "logs", "completion"} {
 		require.Regexp(t, `(?m)^  `+name+` `, out)

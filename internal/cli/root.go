@@ -56,6 +56,11 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
+// Root returns the tree of all commands, for tools that read the texts of it.
+func Root() *cobra.Command {
+	return newRoot(&globals{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard})
+}
+
 func newRoot(g *globals) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "omoi",
@@ -63,7 +68,8 @@ func newRoot(g *globals) *cobra.Command {
 		Long: `omoi runs AI coding agents as durable Temporal workflows. Each task gets a branch, a sandbox and an agent, survives
 crashes of any component, and ends with a pull request and a verified sandbox deletion.
 
-omoi dev starts everything on this machine.
+omoi dev starts everything on this machine. omoi without a command shows the server, the tasks by status, what needs you,
+and the next command.
 
 Agents: ` + strings.Join(task.RuntimeNames(), ", ") + ` (omoi run --help describes them).
 
@@ -98,6 +104,8 @@ Exit codes:
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
+	root.Args, root.SuggestionsMinimumDistance = unknownCommand, 2
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return taskcmd.Overview(cmd.Context(), g.streams()) }
 	root.InitDefaultHelpCmd()
 	completion(root)
 	sections(root)
@@ -191,12 +199,16 @@ func (g *globals) variable(name string) string {
 	return ""
 }
 
-// addTaskCommands adds the commands with which a person works on tasks.
-func addTaskCommands(root *cobra.Command, g *globals) {
-	streams := taskcmd.IO{
+// streams is what the commands of tasks see of the process.
+func (g *globals) streams() taskcmd.IO {
+	return taskcmd.IO{
 		Env: g.variable, Stdin: g.stdin, Stdout: g.stdout, Stderr: g.stderr, Dir: g.dir, JSON: &g.json, Provider: g.provider,
 	}
-	for _, cmd := range taskcmd.Commands(streams) {
+}
+
+// addTaskCommands adds the commands with which users work on tasks.
+func addTaskCommands(root *cobra.Command, g *globals) {
+	for _, cmd := range taskcmd.Commands(g.streams()) {
 		cmd.PersistentPreRunE = func(*cobra.Command, []string) error { // a wrong --set must not be passed over
 			_, err := g.load()
 			return err

@@ -1,0 +1,127 @@
+package taskcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/cli/exit"
+	"github.com/omoi-dev/omoi/internal/cli/render"
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// overviewTasks is how many of the newest tasks an overview counts.
+const overviewTasks = 100
+
+// overview is the JSON form of omoi without a command.
+type overview struct {
+	APIURL    string              `json:"api_url"` // empty: no server is running
+	Info      *client.Info        `json:"info"`
+	Readiness *client.Readiness   `json:"readiness"`
+	Counts    map[task.Status]int `json:"task_counts"` // of the newest tasks
+	Counted   int                 `json:"counted_tasks"`
+	NeedsUser []client.Task       `json:"needs_user"` // suspended or blocked until a user acts
+	Next      string              `json:"next"`
+
+	more bool // there are older tasks
+}
+
+// Overview prints whether a server is running, its tasks by status, what needs a user, and the next command.
+func Overview(ctx context.Context, streams IO) error {
+	s := &session{streams}
+	o := overview{Counts: map[task.Status]int{}, NeedsUser: []client.Task{}, Next: "omoi dev"}
+	api, err := s.api()
+	if exit.Code(err) == exit.Unreachable {
+		err = s.answer(o, nil, func() { s.say("No server is running.\nNext: %s", o.Next) })
+		return cmp.Or(err, exit.With(exit.Unreachable, nil))
+	}
+	if err == nil {
+		err = o.read(ctx, api)
+	}
+	return s.answer(o, err, func() { s.showOverview(o) })
+}
+
+// read asks the server: what it is, how it is, its newest tasks, and the pending ones, since old ones may be suspended.
+func (o *overview) read(ctx context.Context, api *client.Client) error {
+	info, err := api.Info(ctx)
+	if err != nil {
+		return err
+	}
+	ready, err := api.Ready(ctx)
+	if err != nil {
+		return err
+	}
+	tasks, err := newest(ctx, api, client.TaskFilter{}, overviewTasks, false)
+	if err != nil {
+		return err
+	}
+	pending, err := api.Tasks(ctx, client.TaskFilter{Status: string(task.StatusPending), Limit: overviewTasks})
+	o.APIURL, o.Info, o.Readiness, o.more, o.Counted = api.BaseURL(), &info, &ready, tasks.More, len(tasks.Items)
+	for _, t := range tasks.Items {
+		o.Counts[t.Status]++
+	}
+	for _, t := range pending.Items {
+		if parked(t) {
+			o.NeedsUser = append(o.NeedsUser, t)
+		}
+	}
+	o.Next = o.next(tasks.Items)
+	return err
+}
+
+// next is the most useful command: for what needs a user first, then for what runs.
+func (o *overview) next(tasks []client.Task) string {
+	running := slices.IndexFunc(tasks, func(t client.Task) bool { return !t.Status.Final() })
+	switch {
+	case len(o.NeedsUser) > 0:
+		return resumes(o.NeedsUser[0])
+	case o.Info.DefaultAgent == "" && len(tasks) == 0:
+		return "omoi run \"Say hello\" --repo <path> --script example:hello --wait"
+	case running >= 0:
+		return "omoi logs -f " + render.Short(tasks[running].ID)
+	}
+	return "omoi run \"<text>\""
+}
+
+// resumes is the command that resumes a task which waits for a user.
+func resumes(t client.Task) string {
+	if t.Blocked == task.BlockedReview {
+		return "omoi review " + render.Short(t.ID) + " --approve"
+	}
+	return nextCommands(t, false)[0][0]
+}
+
+func (s *session) showOverview(o overview) {
+	s.row("Server", fmt.Sprintf("%s, version %s", o.APIURL, o.Info.Version))
+	s.row("Tasks", o.counts())
+	for _, t := range o.NeedsUser {
+		s.row("Needs you", fmt.Sprintf("%s  %s  Next: %s", render.Short(t.ID), shortWhy(t), resumes(t)))
+	}
+	for _, d := range o.Readiness.Dependencies {
+		if d.State == client.StateDown {
+			s.row("Alert", s.style().Red(d.Name)+": "+render.OneLine(d.Detail, 300)+suffix(" Next: ", d.Next))
+		}
+	}
+	if o.Info.DefaultAgent == "" {
+		s.row("Agents", "no default: no agent runtime has its program and a credential. Next: omoi doctor, or omoi credentials set anthropic")
+	}
+	s.say("\nNext: %s", o.Next)
+}
+
+// counts are the tasks by status, in the order of a task's life.
+func (o *overview) counts() string {
+	var parts []string
+	for _, status := range task.Statuses() {
+		if n := o.Counts[status]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, status))
+		}
+	}
+	text := cmp.Or(strings.Join(parts, ", "), "none")
+	if o.more {
+		text += fmt.Sprintf(" (of the newest %d)", o.Counted)
+	}
+	return text
+}
