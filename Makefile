@@ -89,6 +89,10 @@ $(BIN)/omoi-agent:
 
 RELEASE_PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 
+.PHONY: man
+man: ## write dist/man: a man page for each command
+	@$(GO) run ./internal/tools/manpages dist/man
+
 .PHONY: release
 release: ## make dist/omoi-<os>-<arch>.tar.gz of RELEASE_PLATFORMS with checksums, check them, and run the one of this machine
 	@time .ci/release $(RELEASE_PLATFORMS)
