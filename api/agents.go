@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -74,14 +75,20 @@ func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, m
 		return "", nil, err
 	}
 	var why strings.Builder
+	first := "" // command
 	for _, r := range runtimes {
 		if len(r.Missing) == 0 {
 			return r.Agent, nil, nil
 		}
-		why.WriteString(" " + r.Agent + ": " + strings.Join(r.Missing, " "))
+		why.WriteString(" " + r.Agent + ":")
+		for _, missing := range r.Missing {
+			reason, next, _ := strings.Cut(missing, " Next: ")
+			why.WriteString(" " + reason)
+			first = cmp.Or(first, next)
+		}
 	}
-	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent for the task: it names none, and no agent runtime works in %s sandboxes.%s Or name the agent: %s.",
-		work.Provider, why.String(), strings.Join(ownAgents(), ", ")).WithKind(task.KindNoAgent), nil
+	return "", task.Errorf(task.CodeConflict, "Cannot choose an agent: the task names none (%s always work), and no other agent works in %s sandboxes.%s Next: %s",
+		strings.Join(ownAgents(), ", "), work.Provider, why.String(), cmp.Or(first, "name the agent")).WithKind(task.KindNoAgent), nil
 }
 
 func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error) {

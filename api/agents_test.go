@@ -66,7 +66,7 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	unnamed := client.CreateTaskRequest{Repo: goodRepo, Title: "x"}
 	ticket := client.CreateTicketRequest{Repo: goodRepo, Title: "x"}
 	refused := w.call(http.MethodPost, "/api/v1/tasks", unnamed).refused(http.StatusConflict, "")
-	require.Equal(t, task.Kind("conflict"), refused.Code)
+	require.Equal(t, task.KindNoAgent, refused.Code)
 	require.Contains(t, refused.Detail, "claude: There is no program. Next: install it.")
 	require.Contains(t, refused.Detail, "name the agent: scripted, command, external")
 	w.call(http.MethodPost, "/api/v1/tickets", ticket).refused(http.StatusConflict, "")

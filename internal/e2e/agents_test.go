@@ -29,7 +29,7 @@ func TestDefaultAgent_ByProgramOfTheWorkerAndStoredCredential(t *testing.T) {
 	})
 
 	refused := r.omoi("run", "x", "--repo", repo)
-	require.NotZero(t, refused.code)
+	require.Equal(t, 4, refused.code)
 	require.Contains(t, refused.stderr, "Next: omoi credentials set anthropic")
 	require.NotContains(t, refused.stderr, "npm install", "the program is there")
 	require.Contains(t, r.omoi("doctor").stdout, "version 2.1.328, sandboxes can see it; no credential")

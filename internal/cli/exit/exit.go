@@ -1,4 +1,4 @@
-// Package exit turns errors into exit codes and into what a person reads on standard error.
+// Package exit turns errors into exit codes and into what users read on standard error.
 package exit
 
 import (
@@ -58,6 +58,10 @@ func Code(err error) int {
 	}
 	if errors.Is(err, context.Canceled) {
 		return Interrupted
+	}
+	switch task.KindOf(err) {
+	case task.KindNoAgent, task.KindDuplicateWork:
+		return NeedsYou
 	}
 	switch task.CodeOf(err) {
 	case task.CodeInvalid:

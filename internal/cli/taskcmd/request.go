@@ -2,6 +2,8 @@ package taskcmd
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,7 +63,7 @@ func (r *run) request(cmd *cobra.Command, args []string) (client.CreateTaskReque
 		in.Budget = &b
 	}
 	if r.project == "" {
-		in.Repo, err = r.repository()
+		in.Repo, err = r.repository(cmd.Context())
 	}
 	return in, err
 }
@@ -209,9 +211,9 @@ func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-// repository is what the server is told: a path made absolute, of the repository around it where it is a folder
-// of one; what cannot be a path as it is. Nothing given: the repository around the current folder.
-func (r *run) repository() (string, error) {
+// repository is what the server is told: of --repo a path made absolute, or a name as it is. Without --repo it is the
+// GitHub repository of the working copy around the current folder, else that local repository.
+func (r *run) repository(ctx context.Context) (string, error) {
 	if r.repo != "" {
 		return r.named(r.repo)
 	}
@@ -223,7 +225,7 @@ func (r *run) repository() (string, error) {
 	if top == "" {
 		return "", exit.Usagef("no repository: the current folder is not in a Git repository. Next: omoi run \"<text>\" --repo <path>")
 	}
-	return top, nil
+	return cmp.Or(remote(ctx, top), top), nil
 }
 
 // named is the repository that a person names, as the server takes it.

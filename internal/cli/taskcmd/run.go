@@ -30,10 +30,13 @@ type run struct {
 func newRun(s *session) *cobra.Command {
 	r := &run{session: s}
 	cmd := &cobra.Command{
-		Use:   "run \"<text>\" --repo <path>",
+		Use:   "run \"<text>\"",
 		Short: "Create a task",
 		Long: `Create a task for an agent in a repository. The text is an argument, a file (--file), or standard input (-). The command
 returns when the task is accepted; --wait continues until it has ended.
+
+Without --repo and --project the command uses the repository around the current folder: the one on GitHub from which it was
+cloned, else the local one. --repo . means the local one in any case.
 
 --agent claude gives the text to Claude Code (docs/CLAUDE-CODE.md). scripted runs the steps of a JSON script and ignores
 the text, command runs your own program in the sandbox, and external connects itself (docs/CUSTOM-AGENTS.md). omoi
@@ -61,7 +64,7 @@ func ProviderFlag(cmd *cobra.Command, provider *string, usage string) {
 func (r *run) taskFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&r.file, "file", "f", "", "read the text from a `file`; - is standard input")
-	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local git repository, or owner/name of one on GitHub (default the one around the current folder)")
+	f.StringVarP(&r.repo, "repo", "r", "", "`path` of a local Git repository, or owner/name of one on GitHub (default: the GitHub repository of the current folder, else its local repository)")
 	f.StringVar(&r.project, "project", "", "existing `project` of the task, instead of --repo: its name, its ID, or 4 or more characters of the ID")
 	f.StringVar(&r.title, "title", "", "title (default: the beginning of the text)")
 	f.StringVar(&r.agent, "agent", "", strings.Join(task.RuntimeNames(), ", ")+" (default: task.agent of the server, else the first one that is installed and has a credential)")
@@ -108,29 +111,25 @@ func (r *run) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return r.notMade(err)
 	}
-	if r.repo != in.Repo {
-		r.hint("Repository: %s", in.Repo)
-	}
 	if r.wait {
 		return r.watch(cmd.Context(), api, t)
 	}
-	return r.made(t, made)
+	return r.made(cmd.Context(), api, t, made)
 }
 
-// notMade says how to ask again without making two tasks, where the answer may have been lost, and asks the user to decide
-// about a duplicate.
+// notMade tells how to repeat a request whose answer may be lost, and how to create a duplicate.
 func (r *run) notMade(err error) error {
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {
 		r.note("The request may have arrived. Next: repeat the command with --idempotency-key %s", r.key)
 	}
-	if e, ok := errors.AsType[*task.Error](err); ok && e.Field == "force_create" {
+	if e, ok := errors.AsType[*task.Error](err); ok && e.Kind == task.KindDuplicateWork {
 		what, _, _ := strings.Cut(e.Message, " Next: ")
 		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s Next: use that task, or leave --check-duplicates out", what))
 	}
 	return err
 }
 
-func (r *run) made(t client.Task, made bool) error {
+func (r *run) made(ctx context.Context, api *client.Client, t client.Task, made bool) error {
 	if *r.JSON {
 		return r.printJSON(t)
 	}
@@ -139,6 +138,7 @@ func (r *run) made(t client.Task, made bool) error {
 		r.hint("This idempotency key was used before: the task exists already.")
 	}
 	r.say("%s  %s  %s", st.Bold(t.ID), st.Status(t.Status), render.OneLine(t.Title, 80))
+	r.say("%s", r.plan(ctx, api, t))
 	r.hint("Next: omoi logs -f %s, or omoi show %s", render.Short(t.ID), render.Short(t.ID))
 	return nil
 }
@@ -151,6 +151,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 	}
 	if !*r.JSON {
 		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
+		r.say("%s", r.plan(ctx, api, t))
 	}
 	f := &follower{session: r.session, api: api, id: t.ID, quiet: *r.JSON, lines: r.lines(t, true)}
 	if err := f.follow(ctx); err != nil {

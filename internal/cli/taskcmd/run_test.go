@@ -81,7 +81,7 @@ func TestRunFindsTheRepositoryAroundIt(t *testing.T) {
 	got := f.with(call{dir: filepath.Join(dir, "sub")}, "run", "x")
 	require.Zero(t, got.code, got.err)
 	require.Equal(t, dir, f.created[0].Repo)
-	require.Contains(t, got.out, "Repository: "+dir)
+	require.Contains(t, got.out, "of /repo, without a budget.")
 }
 
 func TestRunRefusesWhatItCannotSend(t *testing.T) {
