@@ -39,8 +39,9 @@ func TestExamples_Parse(t *testing.T) {
 	t.Parallel()
 	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(shown *cobra.Command) {
 		for _, line := range exampleLines(shown) {
-			args := words(line[strings.Index(line, shown.CommandPath()):])[1:]
-			if end := slices.IndexFunc(args, func(word string) bool { return strings.Contains("|<>", word) }); end >= 0 {
+			_, after, _ := strings.Cut(line, shown.CommandPath())
+			args := append(strings.Fields(shown.CommandPath())[1:], words(after)...)
+			if end := slices.IndexFunc(args, func(word string) bool { return word == "|" || word == "<" || word == ">" }); end >= 0 {
 				args = args[:end]
 			}
 			cmd, args, err := newRoot(testGlobals(&bytes.Buffer{})).Find(args) // without flags of other examples

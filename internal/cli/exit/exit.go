@@ -59,8 +59,7 @@ func Code(err error) int {
 	if errors.Is(err, context.Canceled) {
 		return Interrupted
 	}
-	switch task.KindOf(err) {
-	case task.KindNoAgent, task.KindDuplicateWork:
+	if kind := task.KindOf(err); kind == task.KindNoAgent || kind == task.KindDuplicateWork {
 		return NeedsYou
 	}
 	switch task.CodeOf(err) {

@@ -32,7 +32,7 @@ type overview struct {
 // Overview prints whether a server is running, its tasks by status, what needs a user, and the next command.
 func Overview(ctx context.Context, streams IO) error {
 	s := &session{streams}
-	o := overview{Counts: map[task.Status]int{}, NeedsUser: []client.Task{}, Next: "omoi dev"}
+	o := overview{Counts: make(map[task.Status]int), NeedsUser: []client.Task{}, Next: "omoi dev"}
 	api, err := s.api()
 	if exit.Code(err) == exit.Unreachable {
 		err = s.answer(o, nil, func() { s.say("No server is running.\nNext: %s", o.Next) })
