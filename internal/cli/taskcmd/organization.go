@@ -43,7 +43,7 @@ func (s *session) organizationUpdate() *cobra.Command {
 			if found[0], err = api.PatchOrganization(ctx, found[0].ID, change); err != nil {
 				return err
 			}
-			return s.answer(found, nil, func() {
+			return s.answer(found[0], nil, func() {
 				s.organizationTable(found)
 				if change.MaxSlots != nil && limit == 0 {
 					s.note("Warning: with a limit of 0 no task of the organization starts. Next: omoi organization update %s --max-concurrent-tasks <n>", found[0].ID)
