@@ -51,6 +51,7 @@ func (s *session) hostMarkLost() *cobra.Command {
 		about(hostOf, func(ctx context.Context, api *client.Client, host client.Host) error {
 			return s.markLost(ctx, api, host, yes)
 		}))
+	cmd.ValidArgsFunction = completion(s, (*client.Client).Hosts, func(h client.Host) (string, string) { return render.Clean(h.ID), h.Name })
 	cmd.Flags().BoolVar(&yes, "yes", false, "mark the host as lost")
 	return cmd
 }

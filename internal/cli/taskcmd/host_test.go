@@ -69,3 +69,10 @@ func TestHostsLost(t *testing.T) {
 	require.Contains(t, f.omoi("host", "mark-lost", "pc2", "--yes", "--json").out, `"lost_sandboxes": 3`)
 	require.Equal(t, []string{"away-bbbb", "away-bbbb"}, *lost)
 }
+
+func TestCompletion_OffersHostsAndProjects(t *testing.T) {
+	t.Parallel()
+	f, _ := withHosts(t, client.Host{ID: "build-3", Name: "pc3"})
+	require.Contains(t, f.omoi("__complete", "host", "mark-lost", "").out, "build-3\tpc3")
+	require.Contains(t, newFake(t).omoi("__complete", "project", "pause", "").out, "app\n")
+}

@@ -45,7 +45,9 @@ func (s *session) projectTable(projects []client.Project) {
 }
 
 func (s *session) projectVerb(use, short string, do func(context.Context, *client.Client, client.Project) error) *cobra.Command {
-	return s.verb(use+" <project>", short, exactly(1, projectArg), about(projectOf, do))
+	cmd := s.verb(use+" <project>", short, exactly(1, projectArg), about(projectOf, do))
+	cmd.ValidArgsFunction = s.completeProjects()
+	return cmd
 }
 
 const projectArg = "the name of a project, its ID, or 4 or more characters of the ID"

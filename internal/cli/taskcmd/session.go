@@ -148,21 +148,34 @@ const (
 	completionTime = 2 * time.Second
 )
 
+// completion offers the shell what read returns, each as a word with a description.
+func completion[T any](s *session, read func(*client.Client, context.Context) ([]T, error), word func(T) (string, string)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
+		api, err := s.api()
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		found, _ := read(api, ctx) // without an answer there is nothing to offer
+		for _, one := range found {
+			text, description := word(one)
+			out = append(out, cobra.CompletionWithDesc(text, render.OneLine(description, 60)))
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
 // completeTasks offers the newest tasks to the shell.
-func (s *session) completeTasks(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	api, err := s.api()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (s *session) completeTasks(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	read := func(api *client.Client, ctx context.Context) ([]client.Task, error) { //nolint:revive // the order of method expressions
+		page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
+		return page.Items, err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-	defer cancel()
-	page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var out []cobra.Completion
-	for _, t := range page.Items {
-		out = append(out, cobra.CompletionWithDesc(render.Short(t.ID), render.OneLine(t.Title, 60)))
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return completion(s, read, func(t client.Task) (string, string) { return render.Short(t.ID), t.Title })(cmd, args, typed)
+}
+
+// completeProjects offers the projects to the shell.
+func (s *session) completeProjects() cobra.CompletionFunc {
+	return completion(s, AllProjects, func(p client.Project) (string, string) { return render.Clean(p.Name), p.Repo })
 }
