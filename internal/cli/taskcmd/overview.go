@@ -78,12 +78,14 @@ func (o *overview) next(tasks []client.Task) string {
 	switch {
 	case len(o.NeedsUser) > 0:
 		return resumes(o.NeedsUser[0])
-	case o.Info.DefaultAgent == "" && len(tasks) == 0:
-		return "omoi run \"Say hello\" --repo <path> --script example:hello --wait"
 	case running >= 0:
 		return "omoi logs -f " + render.Short(tasks[running].ID)
+	case o.Info.DefaultAgent != "":
+		return "omoi run \"<text>\""
+	case len(tasks) == 0:
+		return "omoi run \"Say hello\" --repo <path> --script example:hello --wait"
 	}
-	return "omoi run \"<text>\""
+	return "omoi doctor"
 }
 
 // resumes is the command that resumes a task which waits for a user.

@@ -39,6 +39,8 @@ func TestOverview_CountsTasksAndNamesTheNextCommand(t *testing.T) {
 	require.Regexp(t, `Tasks +1 running, 2 failed\n`, got.out)
 	require.Contains(t, got.out, "\nNext: omoi logs -f 456789ab\n")
 	require.NotContains(t, got.out, "Needs you")
+	f.tasks = f.tasks[1:]
+	require.Contains(t, f.overview(false, env).out, "\nNext: omoi doctor\n", "no task without an agent's name can run")
 }
 
 func TestOverview_ShowsWhatNeedsAUser(t *testing.T) {
