@@ -82,7 +82,7 @@ func TestOverview_WithoutAServer(t *testing.T) {
 	require.Contains(t, f.overview(true, map[string]string{"OMOI_HOME": t.TempDir()}).out, `"next": "omoi dev"`)
 	got = f.overview(false, map[string]string{"OMOI_API_URL": "http://127.0.0.1:1"})
 	require.Equal(t, exit.Unreachable, got.code)
-	require.Contains(t, got.err, "Next: omoi dev")
+	require.Contains(t, got.err, "Next: run omoi dev")
 }
 
 func TestRun_SaysWhatWillHappen(t *testing.T) {
