@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/omoi-dev/omoi/api/client"
@@ -68,8 +69,8 @@ func stillOpen(d client.ProjectDeletion) error {
 		named = append(named, t.ID+" ("+state+")")
 	}
 	if more := len(d.OpenTasks) - most; more > 0 {
-		named = append(named, "and more")
+		named = append(named, fmt.Sprintf("and %d more", more))
 	}
-	return task.Errorf(task.CodeConflict, "Project %s has %d open tasks: %s. Next, for each: omoi cancel <task>",
-		d.Project.Name, len(d.OpenTasks), strings.Join(named, "; ")).WithKind(task.KindOpenTasks)
+	return task.Errorf(task.CodeConflict, "Project %s has open tasks: %s. Next, for each: omoi cancel <task>",
+		d.Project.Name, strings.Join(named, "; ")).WithKind(task.KindOpenTasks)
 }

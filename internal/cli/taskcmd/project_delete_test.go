@@ -25,7 +25,7 @@ func TestProjectsDelete_PreviewsUnlessConfirmed(t *testing.T) {
 	mux.HandleFunc("GET /api/v1/projects/{id}/deletion", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, preview) })
 	mux.HandleFunc("DELETE /api/v1/projects/{id}", func(w http.ResponseWriter, r *http.Request) {
 		if len(preview.OpenTasks) > 0 {
-			problem(w, task.CodeConflict, "Project app has 1 open tasks.")
+			problem(w, task.CodeConflict, "Project app has open tasks.")
 			return
 		}
 		deleted = append(deleted, r.PathValue("id"))
@@ -51,7 +51,7 @@ func TestProjectsDelete_PreviewsUnlessConfirmed(t *testing.T) {
 	require.Equal(t, []string{idA, idB}, deleted, "a name goes before a part of an ID")
 	preview.OpenTasks = []client.OpenTask{{ID: idC, Title: "Do it", Status: task.StatusRunning}}
 	require.Contains(t, f.omoi("project", "delete", "app").out, "Open:  ")
-	require.Contains(t, f.omoi("project", "delete", "app", "--yes").err, "1 open tasks")
+	require.Contains(t, f.omoi("project", "delete", "app", "--yes").err, "has open tasks")
 	require.Equal(t, exit.Usage, f.omoi("project", "delete").code)
 }
 
