@@ -125,7 +125,7 @@ func (r *taskRun) checkDuration(ctx workflow.Context) stage {
 	}
 	f := fact{
 		Fact:   task.Fact{Kind: task.FactTooLong, SandboxID: r.attempt.SandboxID, OK: r.watch.Unknown == 0},
-		reason: "the attempt reached its longest duration", endReason: task.Reason{Code: task.ReasonMaxDuration},
+		reason: "the attempt exceeded its maximum duration", endReason: task.Reason{Code: task.ReasonMaxDuration},
 	}
 	if !f.OK && r.watch.Uncertainty != "" {
 		f.reason += "; the last check said: " + r.watch.Uncertainty

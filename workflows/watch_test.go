@@ -39,7 +39,7 @@ func TestUnknownForTheLongestDurationSuspends(t *testing.T) {
 	s.after(6*time.Hour, func() {
 		require.Equal(t, task.BlockedUnknownTooLong, s.last().Blocked)
 		require.True(t, s.last().ReleaseSlot)
-		require.Equal(t, "the attempt reached its longest duration; the last check said: nobody answers", s.last().Ended.Reason)
+		require.Equal(t, "the attempt exceeded its maximum duration; the last check said: nobody answers", s.last().Ended.Reason)
 		require.Equal(t, []string{"box1"}, s.cleaned)
 		s.command(contract.CommandRetry, "again", "")
 	})

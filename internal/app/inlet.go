@@ -133,5 +133,5 @@ func (e endedRuns) writeOff(ctx context.Context, taskID string) (bool, error) {
 	if open || (err != nil && task.CodeOf(err) != task.CodeNotFound) {
 		return false, err
 	}
-	return true, e.store.Abandon(ctx, taskID, "The workflow was ended from outside.")
+	return true, e.store.Abandon(ctx, taskID, "The workflow was terminated.")
 }

@@ -44,7 +44,7 @@ func TestGitHubRefusesAndTakesAgain(t *testing.T) {
 	require.Equal(t, task.ClassPublish, failed.FailureClass)
 	r.noLeaks()
 	failed = r.task(guarded.ID)
-	require.Contains(t, failed.Why, "saved beside its branch")
+	require.Contains(t, failed.Why, "saved outside its branch")
 	shown := r.omoi("show", guarded.ID).stdout
 	require.Contains(t, shown, "Not all work of attempt 1 is on the branch. Next: omoi work")
 	require.NoError(t, hub.Unprotect(hubRepo))
@@ -63,10 +63,10 @@ func TestGitHubRefusesAndTakesAgain(t *testing.T) {
 	r.goOn(judged.ID)
 	require.Equal(t, task.ClassPublish, r.ends(judged.ID, task.StatusFailed).FailureClass)
 	r.noLeaks()
-	require.Contains(t, r.task(judged.ID).Why, "hands it to a validator")
+	require.Contains(t, r.task(judged.ID).Why, "validates it without")
 	require.NoError(t, hub.Unprotect(hubRepo))
 	r.retry(judged.ID)
 	found := r.ends(judged.ID, task.StatusCompleted)
-	require.Equal(t, []string{"first", "validation"}, attemptsOf(found, func(a task.Attempt) string { return a.Kind }), "nobody does it again")
+	require.Equal(t, []string{"first", "validation"}, attemptsOf(found, func(a task.Attempt) string { return a.Kind }), "without a new attempt at the work")
 	require.Len(t, hub.Pulls(hubRepo), 4)
 }

@@ -37,7 +37,7 @@ func TestAgentThatDoesNotStart(t *testing.T) {
 	got := r.ends(queued.ID, task.StatusCompleted)
 	require.Equal(t, 2, got.AttemptCount)
 	require.Equal(t, 1, got.Retries)
-	require.Contains(t, got.Attempts[0].Reason, "did not report in")
+	require.Contains(t, got.Attempts[0].Reason, "did not report its start")
 	r.noLeaks()
 	r.gapless()
 }

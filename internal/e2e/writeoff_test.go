@@ -41,7 +41,7 @@ func TestWorkflowsThatNobodyLoaded(t *testing.T) {
 		r.terminate(id)
 	}
 	_, _, err := r.api.Cancel(context.Background(), asked.ID, "enough")
-	conflict(t, err, "ended from outside")
+	conflict(t, err, "workflow was terminated")
 	r.terminated(asked.ID)
 
 	r.startWorker()
@@ -68,7 +68,7 @@ func TestADivergedBranchNeedsAnotherAttempt(t *testing.T) {
 	r.release(made.ID)
 	got = r.ends(made.ID, task.StatusFailed)
 	require.Equal(t, task.ClassPublish, got.FailureClass)
-	require.Contains(t, got.Why, "begins a new attempt")
+	require.Contains(t, got.Why, "starts a new attempt")
 
 	r.retry(made.ID)
 	r.until(made.ID, "has a second attempt at work", func(t task.Task) bool {

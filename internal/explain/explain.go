@@ -76,7 +76,7 @@ func Explain(f WhyFacts) Explanation {
 		e.Evidence = []Evidence{}
 	}
 	if c := t.PendingCommand; c != nil && !f.begunAgain() {
-		e.Why = strings.TrimRight(e.Why, ".") + "; a " + c.Kind + " is asked for and under way."
+		e.Why = strings.TrimRight(e.Why, ".") + "; the command " + c.Kind + " is pending."
 		e.Next = f.whileAsked(c, e.Next)
 	}
 	if codesOnly {
@@ -133,20 +133,20 @@ func (f WhyFacts) pending() Explanation {
 	case t.Blocked != task.BlockedNone:
 		return f.blocked()
 	case f.Down.What != "" && AboutToStart(t):
-		why := task.Sentence("Branch and sandbox cannot be made now", f.Down.What)
+		why := task.Sentence("Branch and sandbox cannot be created now", f.Down.What)
 		return Explanation{State: StandsWaiting, Why: why, Next: f.Down.Next}
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: queueNext(t)}
 	case t.WaitingFor.Code != "":
 		return Explanation{State: StandsWaiting, Why: whyPending(t), Next: troubleNext(t.WaitingFor)}
 	case last.Number > 0 && last.EndedAt == nil:
-		why := fmt.Sprintf("Attempt %d is being prepared; its sandbox %s is %s.", last.Number, last.SandboxID, last.SandboxState)
+		why := fmt.Sprintf("Attempt %d is starting; its sandbox %s is %s.", last.Number, last.SandboxID, last.SandboxState)
 		return Explanation{State: StandsStarting, Why: why, Next: "omoi logs -f " + t.ID}
 	case last.Number > 0:
 		shows := f.failures()
-		return Explanation{State: StandsStarting, Why: withEvents(whyPending(t), shows), Next: "omoi logs -f " + t.ID, Evidence: shows}
+		return Explanation{State: StandsStarting, Why: withEvents(whyEnded(t), shows) + starting(t), Next: "omoi logs -f " + t.ID, Evidence: shows}
 	case f.age(t.CreatedAt) > forgotten:
-		why := fmt.Sprintf("It was accepted %s ago and has not been taken up: it may be that no worker or no Temporal is there.", rough(f.age(t.CreatedAt)))
+		why := fmt.Sprintf("The task was accepted %s ago and has not started: Temporal or a worker may not be running.", rough(f.age(t.CreatedAt)))
 		return Explanation{State: StandsUnknown, Why: why, Next: "omoi doctor"}
 	}
 	return Explanation{State: StandsStarting, Why: whyPending(t), Next: "omoi logs -f " + t.ID}
@@ -159,9 +159,9 @@ func (f WhyFacts) blocked() Explanation {
 	t := f.Task
 	switch t.Blocked {
 	case task.BlockedDependency:
-		return f.dependency("It waits for " + counted(max(len(f.DependsOn), len(t.DependsOn.TaskIDs)), "task") + " to be completed")
+		return f.dependency("The task waits for " + counted(max(len(f.DependsOn), len(t.DependsOn.TaskIDs)), "task") + " to complete")
 	case task.BlockedDependencyFailed:
-		e := f.dependency("A task that it depends on has failed or was cancelled")
+		e := f.dependency("A dependency has failed or was cancelled")
 		if broken := f.broken(); broken != "" {
 			e.Next = "omoi retry " + broken
 		}
@@ -170,16 +170,16 @@ func (f WhyFacts) blocked() Explanation {
 		shows := f.newest()
 		return Explanation{State: StandsSuspended, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
 	case task.BlockedBudget:
-		return f.parked("Its budget, or that of its project, is spent, and its work is saved", lastReason(t), RaiseBudget(t))
+		return f.parked("The budget of the task or its project is spent; the work is saved", lastReason(t), RaiseBudget(t))
 	case task.BlockedPaused:
 		return f.paused()
 	case task.BlockedUnknownTooLong:
-		return f.parked("Its sandbox could not be reached for too long, and the work is saved as far as it could be", lastReason(t), "omoi retry "+t.ID)
+		return f.parked("The sandbox was unreachable for too long; the work is saved as far as possible", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedReview:
 		return f.parked(needsReview, lastReason(t), "omoi review "+t.ID+" --approve")
 	case task.BlockedNone:
 	}
-	return f.parked("It is blocked", string(t.Blocked), "omoi show "+t.ID)
+	return f.parked("The task is blocked", string(t.Blocked), "omoi show "+t.ID)
 }
 
 // paused is by a person for a project, and by a setting for all organizations.
@@ -195,7 +195,7 @@ func (f WhyFacts) paused() Explanation {
 // parked prefers what the gate has said.
 func (f WhyFacts) parked(why, reason, next string) Explanation {
 	if f.Task.QueueReason.Code != "" {
-		why, reason = "It is "+Reason(f.Task.QueueReason), ""
+		why, reason = "The task is "+Reason(f.Task.QueueReason), ""
 	}
 	shows := f.newest()
 	return Explanation{State: StandsSuspended, Why: withEvents(task.Sentence(why, reason), shows), Next: next, Evidence: shows}

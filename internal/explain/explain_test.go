@@ -106,13 +106,13 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		events            []int64
 	}{
 		"out of budget, queued": {about(pending, queued(task.Reason{Code: task.ReasonTaskBudget, Used: 9, Limit: 8, Unit: task.UnitSandboxSeconds})), "waiting", "its budget is spent", "omoi budget T --sandbox-time <more>", nil},
-		"queued":                {about(pending, queued(task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5})), "waiting", "at position 2 of its project's queue, waiting for a slot: 5 of 5", "omoi project update P --max-concurrent-tasks <n>", nil},
+		"queued":                {about(pending, queued(task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5})), "waiting", "Queued at position 2: waiting for a slot: 5 of 5", "omoi project update P --max-concurrent-tasks <n>", nil},
 		"organization at none":  {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit})), "waiting", "limit 0", "omoi organization list", nil},
 		"organization full":     {about(pending, queued(task.Reason{Code: task.ReasonOrganizationLimit, Used: 1, Limit: 1})), "waiting", "1 of 1 used", "omoi organization list", nil},
 		"held":                  {about(pending, queued(task.Reason{Code: task.ReasonAutonomousOff})), "waiting", "autonomous", "omoi project update P --autonomous-execution", nil},
 		"turn, no room": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonUnverifiedLimit, Provider: "docker", Used: 20, Limit: 20}
-		}), "waiting", "It is admitted and waits: 20 of", "omoi sandbox list", nil},
+		}), "waiting", "The task is admitted and waits: 20 of", "omoi sandbox list", nil},
 		"no machine": {about(pending, func(f *explain.WhyFacts) { f.Task.WaitingFor.Code = task.ReasonNoHost }), "waiting", "no host offers", "omoi host list", nil},
 		"trouble": {about(pending, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonRetrying, Detail: "the repository does not answer"}
@@ -120,41 +120,41 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"being prepared":  {about(pending, nil), "starting", "sandbox box1 is running", "omoi logs -f T", nil},
 		"between tries":   {about(pending, blocked(task.BlockedNone, nil)), "starting", "the reason (events 7, 4 of attempt 1).", "omoi logs -f T", []int64{7, 4}},
 		"just accepted":   {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
-		"never taken up":  {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not been taken up", "omoi doctor", nil},
-		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to be completed: D is running.", "omoi why D", nil},
+		"never taken up":  {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not started", "omoi doctor", nil},
+		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to complete: D is running.", "omoi why D", nil},
 		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
-		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "suspended", "limit of a provider", "omoi retry T", []int64{9}},
-		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "suspended", "is reached, and it is waiting until 2026-03-04 14:00:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
-		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "suspended", "It is waiting: another task tries", "omoi retry T", nil},
-		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "suspended", "spent, and its work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
+		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "suspended", "rate limit is reached", "omoi retry T", []int64{9}},
+		"limit, asleep":   {about(pending, blocked(task.BlockedProviderLimit, asleep)), "suspended", "is reached; the task is waiting until 2026-03-04 14:00:00 UTC, when that limit resets: the reason", "omoi retry T", []int64{9}},
+		"limit, told":     {about(pending, blocked(task.BlockedProviderLimit, queued(task.Reason{Code: task.ReasonCooldownProbe}))), "suspended", "The task is waiting: another task tests", "omoi retry T", nil},
+		"budget":          {about(pending, blocked(task.BlockedBudget, nil)), "suspended", "spent; the work is saved: the reason (event 9 of attempt 1).", "omoi budget T --usd <more>", []int64{9}},
 		"project budget":  {about(pending, blocked(task.BlockedBudget, queued(task.Reason{Code: task.ReasonProjectBudget, Used: 1, Limit: 1, Unit: task.UnitTokens}))), "suspended", "the budget of its project", "omoi budget --project P --tokens <more>", nil},
 		"paused":          {about(pending, blocked(task.BlockedPaused, nil)), "suspended", "project is paused", "omoi project resume P", []int64{9}},
 		"project paused":  {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonProjectPaused}))), "suspended", "project is paused", "omoi project resume P", nil},
 		"all paused":      {about(pending, blocked(task.BlockedPaused, queued(task.Reason{Code: task.ReasonOrganizationPaused}))), "suspended", "ORCHESTRATOR_ENABLED=false", "omoi config show", nil},
 		"review":          {about(pending, blocked(task.BlockedReview, nil)), "suspended", "gave no verdict: the reason (event 9 of attempt 1).", "omoi review T --approve", []int64{9}},
-		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "suspended", "could not be reached", "omoi retry T", []int64{9}},
+		"unreached":       {about(pending, blocked(task.BlockedUnknownTooLong, nil)), "suspended", "was unreachable", "omoi retry T", []int64{9}},
 
-		"assigned":      {about(task.StatusAssigned, nil), "starting", "is being started in sandbox box1", "omoi logs -f T", []int64{9}},
+		"assigned":      {about(task.StatusAssigned, nil), "starting", "is starting in sandbox box1", "omoi logs -f T", []int64{9}},
 		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
-		"at work":       {about(task.StatusRunning, lives(nil)), "running", "it last did something 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
-		"without pulse": {about(task.StatusRunning, nil), "running", "at work in sandbox box1", "omoi logs -f T", []int64{9}},
+		"at work":       {about(task.StatusRunning, lives(nil)), "running", "its last activity was 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"without pulse": {about(task.StatusRunning, nil), "running", "running in sandbox box1", "omoi logs -f T", []int64{9}},
 		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
-		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "lives and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
+		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "sends heartbeats and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
 		"listens":       {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })), "waiting", "waited for a message for 2m", `omoi send T "<text>"`, []int64{9}},
-		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
-		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "of which omoi took nothing in for 4m", "omoi logs --raw T", []int64{9}},
+		"silent":        {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "no heartbeat for 5m, and that alone does not end it", "omoi logs --raw T", []int64{9}},
+		"intake out":    {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Beat, p.IntakeOut = 5*time.Minute, 4*time.Minute })), "unknown", "during which ingest was down for 4m", "omoi logs --raw T", []int64{9}},
 		"doubt": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			f.Task.WaitingFor = task.Reason{Code: task.ReasonProviderUnreachable, Detail: "the host does not report"}
 		}), "unknown", "the host does not report", "omoi logs --raw T", []int64{9}},
-		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and it is one that connects itself.", "omoi show T", nil},
-		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "nothing was heard of it for 5m", "omoi logs -f T", []int64{9}},
+		"unheard, elsewhere": {about(task.StatusAssigned, elsewhere(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m, and connects itself.", "omoi show T", nil},
+		"silent, elsewhere":  {about(task.StatusRunning, elsewhere(func(p *task.Pulse) { p.Beat = 5 * time.Minute })), "unknown", "no heartbeat for 5m", "omoi logs -f T", []int64{9}},
 		"steered": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(nil)(f)
 			f.Opinion = &explain.Opinion{SpokenBy: "rules", Steer: true, Summary: "The same call came 5 times.", Confidence: 0.8, Evidence: []int64{7, 12}}
-		}), "stuck", "the guardian (rules, sure by 0.8) thinks that it has gone wrong: The same call came 5 times (events 7, 12 of attempt 1).", "omoi guardian interventions T", []int64{7, 12}},
+		}), "stuck", "the guardian (rules, confidence 0.8) recommends steering: The same call came 5 times (events 7, 12 of attempt 1).", "omoi guardian interventions T", []int64{7, 12}},
 		"validated": {about(task.StatusValidating, lives(nil)), "running", "validates the work", "omoi logs -f T", []int64{9}},
 
-		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validator", "omoi logs -f T", nil},
+		"before a validator": {about(task.StatusPendingValidation, nil), "waiting", "validation round 1", "omoi logs -f T", nil},
 		"to be revised":      {about(task.StatusNeedsRevision, nil), "starting", "", "omoi show T", nil},
 		"completed":          {about(task.StatusCompleted, nil), "completed", "Completed after 1 attempt", "omoi receipt T", []int64{9}},
 		"completed, and said": {about(task.StatusCompleted, func(f *explain.WhyFacts) {
@@ -183,17 +183,17 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"bad input":       {about(task.StatusFailed, broken(task.ClassInvalidInput)), "failed", "invalid_input", "omoi show T", []int64{7, 4}},
 		"out of budget":   {about(task.StatusFailed, broken(task.ClassBudget)), "failed", "budget", "omoi budget T --usd <more>", []int64{7, 4}},
 		"cancelled":       {about(task.StatusCancelled, broken(task.ClassNone)), "cancelled", "It broke.", "omoi retry T", nil},
-		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are gone, or task.cleanup_timeout after those attempts have ended; before,", "omoi sandbox list", nil},
-		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "running", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		"begins again":    {about(task.StatusFailed, func(f *explain.WhyFacts) { f.Task.PendingCommand = &task.Command{Kind: "retry"} }), "starting", "are deleted, or task.cleanup_timeout after their end; the task was failed before.", "omoi sandbox list", nil},
+		"being cancelled": {about(task.StatusRunning, asked("cancel", time.Second)), "running", "; the command cancel is pending.", "omoi logs -f T", []int64{9}},
 		"listens, being cancelled": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("cancel", time.Second)(f)
-		}), "waiting", "; a cancel is asked for and under way.", "omoi logs -f T", []int64{9}},
+		}), "waiting", "; the command cancel is pending.", "omoi logs -f T", []int64{9}},
 		"listens, about to be completed": {about(task.StatusRunning, func(f *explain.WhyFacts) {
 			lives(func(p *task.Pulse) { p.Waiting = 90 * time.Second })(f)
 			asked("complete", time.Second)(f)
-		}), "waiting", "; a complete is asked for and under way.", "omoi logs -f T", []int64{9}},
-		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "running", "; a cancel is asked for", "omoi doctor", []int64{9}},
+		}), "waiting", "; the command complete is pending.", "omoi logs -f T", []int64{9}},
+		"cancelled for long": {about(task.StatusRunning, asked("cancel", time.Hour)), "running", "; the command cancel is pending", "omoi doctor", []int64{9}},
 		"a status to come":   {about("dreaming", nil), "unknown", "dreaming", "omoi show T", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
 	}
 	e := explain.Explain(about(task.StatusPending, slot))
 	require.Equal(t, []any{explain.StandsWaiting, "omoi worker"}, []any{e.State, e.Next})
-	require.Equal(t, "Branch and sandbox cannot be made now: No worker polls q: tasks are accepted and wait.", e.Why)
+	require.Equal(t, "Branch and sandbox cannot be created now: No worker polls q: tasks are accepted and wait.", e.Why)
 	blocked := explain.Explain(about(task.StatusPending, func(f *explain.WhyFacts) { slot(f); f.Task.Blocked = task.BlockedPaused }))
 	require.NotContains(t, blocked.Why, "No worker", "the project is paused first")
 	f := about(task.StatusPending, slot)

@@ -15,7 +15,7 @@ func (f WhyFacts) live() Explanation {
 	switch {
 	case t.WaitingFor.Code != "":
 		e.State, e.Next = StandsUnknown, f.printed()
-		e.Why = task.Sentence(begun+", and may be in trouble, which alone does not end it", Reason(t.WaitingFor))
+		e.Why = task.Sentence(begun+", and its state is unknown, which alone does not end it", Reason(t.WaitingFor))
 	case p == nil:
 		if t.Status == task.StatusAssigned {
 			e.State = StandsStarting
@@ -33,9 +33,9 @@ func (f WhyFacts) live() Explanation {
 		e.Why = fmt.Sprintf("%s, with %s under way for %s.", begun, p.Tool, rough(p.ToolAge))
 	case f.NoWork > 0 && p.Work >= f.NoWork:
 		e.State, e.Next = StandsStuck, send(t.ID)
-		e.Why = fmt.Sprintf("%s; its agent lives and has done nothing for %s.", begun, rough(p.Work))
+		e.Why = fmt.Sprintf("%s; its agent sends heartbeats and has done nothing for %s.", begun, rough(p.Work))
 	case p.Work >= 0:
-		e.Why = fmt.Sprintf("%s; it last did something %s ago.", begun, rough(p.Work))
+		e.Why = fmt.Sprintf("%s; its last activity was %s ago.", begun, rough(p.Work))
 	}
 	e.Why = withEvents(e.Why, e.Evidence)
 	return e
@@ -48,7 +48,7 @@ func (f WhyFacts) unheard(begun string) Explanation {
 		e.Why = fmt.Sprintf("%s; its agent has not reported in %s.", begun, rough(f.Pulse.Assigned))
 	}
 	if f.Task.SelfConnecting() {
-		e.Why = strings.TrimSuffix(e.Why, ".") + ", and it is one that connects itself."
+		e.Why = strings.TrimSuffix(e.Why, ".") + ", and connects itself."
 		e.Next = "omoi show " + f.Task.ID // it names the sandbox to report under
 	}
 	return e
@@ -66,10 +66,10 @@ func (f WhyFacts) printed() string {
 func (f WhyFacts) silent(begun string) Explanation {
 	p, cause := f.Pulse, ", and that alone does not end it"
 	if p.IntakeOut > 0 {
-		cause = fmt.Sprintf(", of which omoi took nothing in for %s", rough(p.IntakeOut))
+		cause = fmt.Sprintf(", during which ingest was down for %s", rough(p.IntakeOut))
 	}
 	e := Explanation{State: StandsUnknown, Next: f.printed(), Evidence: f.newest()}
-	e.Why = withEvents(fmt.Sprintf("%s; nothing was heard of it for %s%s.", begun, rough(p.Beat), cause), e.Evidence)
+	e.Why = withEvents(fmt.Sprintf("%s; no heartbeat for %s%s.", begun, rough(p.Beat), cause), e.Evidence)
 	return e
 }
 
@@ -88,7 +88,7 @@ func (f WhyFacts) steered(begun string) Explanation {
 		}
 		e.Evidence = append(e.Evidence, s)
 	}
-	why := fmt.Sprintf("%s; the guardian (%s, sure by %.1f) thinks that it has gone wrong", begun, o.SpokenBy, o.Confidence)
+	why := fmt.Sprintf("%s; the guardian (%s, confidence %.1f) recommends steering", begun, o.SpokenBy, o.Confidence)
 	e.Why = withEvents(task.Sentence(why, o.Summary), e.Evidence)
 	return e
 }

@@ -29,19 +29,21 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonSlot:               always("waiting for a slot"),
 		task.ReasonProjectLimit:       func(r task.Reason) string { return slots(r, "project") },
 		task.ReasonOrganizationLimit:  func(r task.Reason) string { return slots(r, "organization") },
-		task.ReasonBudgetReserved:     always("waiting: what is left of the budget of its project is reserved for running tasks"),
+		task.ReasonBudgetReserved:     always("waiting: the rest of the project's budget is reserved for running tasks"),
 		task.ReasonTaskBudget:         func(r task.Reason) string { return "waiting: " + Spent(r) },
 		task.ReasonProjectBudget:      func(r task.Reason) string { return "waiting: " + Spent(r) },
 		task.ReasonDependency:         func(r task.Reason) string { return "waiting for " + counted(r.Tasks, "task") + " that it depends on" },
-		task.ReasonDependencyFailed:   always("waiting: a task that it depends on failed or was cancelled"),
+		task.ReasonDependencyFailed:   always("waiting: a dependency failed or was cancelled"),
 		task.ReasonProjectPaused:      always("waiting: the project is paused"),
 		task.ReasonOrganizationPaused: always("waiting: the organization is paused"),
 		task.ReasonAutonomousOff:      always("waiting: autonomous execution is off in this project"),
-		task.ReasonCooldown:           func(r task.Reason) string { return "waiting until " + until(r) + " for the limit of its credential" },
-		task.ReasonCooldownProbe:      always("waiting: another task tries whether the limit of its credential has reset"),
-		task.ReasonCooldownOver:       always("waiting: the limit of its credential has reset, and tasks on it resume one after the other"),
-		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
-		task.ReasonLimitUnknown:       limitUnknown,
+		task.ReasonCooldown: func(r task.Reason) string {
+			return "waiting until " + until(r) + " for the rate limit of its credential"
+		},
+		task.ReasonCooldownProbe: always("waiting: another task tests whether the rate limit of its credential has reset"),
+		task.ReasonCooldownOver:  always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
+		task.ReasonLimitReset:    func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
+		task.ReasonLimitUnknown:  limitUnknown,
 
 		task.ReasonEarlierSandbox:  earlierSandbox,
 		task.ReasonUnverifiedLimit: unverified,
@@ -58,29 +60,29 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonKilled:         always("The agent was killed from outside."),
 		task.ReasonStopped:        always("The agent was stopped from outside."),
 		task.ReasonExited:         exited,
-		task.ReasonNotStarted:     always("The agent did not report in."),
-		task.ReasonNoWork:         always("The agent beats and does no work."),
+		task.ReasonNotStarted:     always("The agent did not report its start."),
+		task.ReasonNoWork:         always("The agent sends heartbeats and does no work."),
 		task.ReasonIdle:           always("The agent waited for a message that did not come."),
-		task.ReasonSilent:         always("The agent has fallen silent."),
-		task.ReasonSandboxGone:    always("The provider says that the sandbox is gone."),
-		task.ReasonSandboxStopped: because("The sandbox does not run any more"),
+		task.ReasonSilent:         always("The agent stopped sending heartbeats."),
+		task.ReasonSandboxGone:    always("The provider reports the sandbox as deleted."),
+		task.ReasonSandboxStopped: because("The sandbox no longer runs"),
 		task.ReasonMaxDuration:    maxDuration,
 		task.ReasonNoVerdict:      always("The validator ended without a verdict."),
-		task.ReasonReset:          always("The task's workflow was reset to a point before this attempt, so another one takes its place."),
+		task.ReasonReset:          always("The task's workflow was reset to a point before this attempt, so another attempt replaces it."),
 		task.ReasonTaskEnded:      always("The task ended without this attempt: its workflow was reset."),
-		task.ReasonSandboxLeft:    always("Its sandbox was gone when the task was loaded."),
-		task.ReasonTerminated:     always("The workflow was ended from outside."),
+		task.ReasonSandboxLeft:    always("The sandbox was deleted when the task was loaded."),
+		task.ReasonTerminated:     always("The workflow was terminated."),
 
-		task.ReasonStoreUnreachable:    always("The store cannot be asked."),
-		task.ReasonSandboxUnreachable:  always("The sandbox is out of reach of this worker."),
-		task.ReasonProviderUnreachable: because("The provider cannot be asked"),
-		task.ReasonAgentUnknown:        because("The provider cannot tell whether the agent lives"),
-		task.ReasonIntakeDown:          always("Events could not be taken in for a while."),
-		task.ReasonRelayDown:           always("Events and commands could not be passed on for a while."),
-		task.ReasonSpoolUnreadable:     always("The agent's spool cannot be looked at."),
+		task.ReasonStoreUnreachable:    always("The database cannot be reached."),
+		task.ReasonSandboxUnreachable:  always("The sandbox cannot be reached from this worker."),
+		task.ReasonProviderUnreachable: because("The provider cannot be reached"),
+		task.ReasonAgentUnknown:        because("The provider cannot tell whether the agent runs"),
+		task.ReasonIntakeDown:          always("Events could not be ingested for a while."),
+		task.ReasonRelayDown:           always("Events and commands could not be forwarded for a while."),
+		task.ReasonSpoolUnreadable:     always("The agent's spool cannot be read."),
 		task.ReasonEndUnsent:           because("The agent has ended and cannot reach the API"),
-		task.ReasonEventsUnsent:        because("The agent works and cannot reach the API"),
-		task.ReasonEventsPending:       always("The agent beats, and its events are on their way."),
+		task.ReasonEventsUnsent:        because("The agent runs and cannot reach the API"),
+		task.ReasonEventsPending:       always("The agent sends heartbeats, and its events are on their way."),
 		task.ReasonVerdictPending:      always("Its verdict is accepted and on its way to the task."),
 	}
 }
@@ -111,9 +113,9 @@ func Amount(r task.Reason) string {
 	case task.UnitTokens:
 		return fmt.Sprintf("%.0f of %.0f tokens", math.Round(r.Used), math.Round(r.Limit))
 	case task.UnitSandboxSeconds:
-		return fmt.Sprintf("%.0f of %.0f seconds of sandboxes", math.Round(r.Used), math.Round(r.Limit))
+		return fmt.Sprintf("%.0f of %.0f sandbox seconds", math.Round(r.Used), math.Round(r.Limit))
 	case task.UnitWallClock:
-		return fmt.Sprintf("%.0f of %.0f seconds by the clock", math.Round(r.Used), math.Round(r.Limit))
+		return fmt.Sprintf("%.0f of %.0f seconds of wall-clock time", math.Round(r.Used), math.Round(r.Limit))
 	}
 	return fmt.Sprintf("%.2f of %.2f USD", r.Used, r.Limit)
 }
@@ -127,7 +129,7 @@ func noHost(r task.Reason) string {
 }
 
 func hostsFull(r task.Reason) string {
-	return fmt.Sprintf("no room on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
+	return fmt.Sprintf("no free capacity on the %s that offer %s sandboxes", counted(int(r.Limit), "host"), r.Provider)
 }
 
 func retrying(r task.Reason) string {
@@ -185,11 +187,11 @@ func interrupted(r task.Reason) string {
 }
 
 func exited(r task.Reason) string {
-	return fmt.Sprintf("The agent ended with exit code %d and did not say how.", r.ExitCode)
+	return fmt.Sprintf("The agent exited with code %d and reported no outcome.", r.ExitCode)
 }
 
 func maxDuration(r task.Reason) string {
-	text := "The attempt reached its longest duration"
+	text := "The attempt exceeded its maximum duration"
 	if r.Detail != "" {
 		text += "; the last check said: " + strings.TrimRight(r.Detail, ".")
 	}
@@ -210,7 +212,7 @@ func InShort(reason string) string {
 func ByWhom(sender string) string {
 	switch sender {
 	case task.FromPerson:
-		return " by a person"
+		return " by a user"
 	case "guardian":
 		return " by the guardian"
 	case "agent":

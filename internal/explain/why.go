@@ -16,7 +16,7 @@ func Why(t task.Task, down Outage) string {
 
 // whyAgain says when a task that is over goes on.
 func whyAgain(t task.Task) string {
-	return fmt.Sprintf("The next attempt begins as soon as the sandboxes of the earlier ones are gone, or task.cleanup_timeout after those attempts have ended; before, the task was %s", t.Status)
+	return fmt.Sprintf("The next attempt starts when the sandboxes of earlier attempts are deleted, or task.cleanup_timeout after their end; the task was %s before", t.Status)
 }
 
 // Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
@@ -32,11 +32,11 @@ func AboutToStart(t task.Task) bool {
 func whyStatus(t task.Task) string {
 	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
-		return fmt.Sprintf("Attempt %d is being started in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is starting in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
 	case task.StatusRunning:
-		return fmt.Sprintf("Attempt %d is at work in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
+		return fmt.Sprintf("Attempt %d is running in sandbox %s (%s).", t.AttemptCount, task.Deref(t.SandboxID), t.Provider)
 	case task.StatusPendingValidation:
-		return "The work is done and on its branch; a validator is about to look at it (" + round(t) + ")."
+		return "Work pushed to the branch; validation " + round(t) + " is starting."
 	case task.StatusValidating:
 		return fmt.Sprintf("Attempt %d validates the work in sandbox %s (%s), %s.", t.AttemptCount, task.Deref(t.SandboxID), t.Provider, round(t))
 	}
@@ -46,18 +46,26 @@ func whyStatus(t task.Task) string {
 func whyPending(t task.Task) string {
 	switch {
 	case t.QueuePosition != nil && t.QueueReason.Code != "":
-		return fmt.Sprintf("It is at position %d of its project's queue, %s.", *t.QueuePosition, Reason(t.QueueReason))
+		return fmt.Sprintf("Queued at position %d: %s.", *t.QueuePosition, Reason(t.QueueReason))
 	case t.QueueReason.Code != "" && !t.HoldsSlot:
-		return "It is " + Reason(t.QueueReason) + "."
+		return "The task is " + Reason(t.QueueReason) + "."
 	case t.WaitingFor.Code != "":
-		return task.Sentence("It is admitted and waits", Reason(t.WaitingFor))
+		return task.Sentence("The task is admitted and waits", Reason(t.WaitingFor))
 	case t.AttemptCount > 0:
-		return task.Sentence(fmt.Sprintf("Attempt %d has ended; the next one is being prepared", t.AttemptCount), lastReason(t))
+		return whyEnded(t) + starting(t)
 	case t.HoldsSlot:
 		return "Admitted; creating branch and sandbox."
 	}
-	return "It is accepted and about to be let in."
+	return "Task accepted; waiting for admission."
 }
+
+// whyEnded says why the last attempt ended.
+func whyEnded(t task.Task) string {
+	return task.Sentence(fmt.Sprintf("Attempt %d ended", t.AttemptCount), lastReason(t))
+}
+
+// starting announces the next attempt.
+func starting(t task.Task) string { return fmt.Sprintf(" Starting attempt %d.", t.AttemptCount+1) }
 
 // needsReview introduces why a validator gave no verdict.
 const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
@@ -66,18 +74,18 @@ const needsReview = "The work is on its branch and waits for a user's review: th
 func whyLimit(t task.Task) string {
 	switch {
 	case t.QueuedAt != nil && t.QueueReason.Code != "": // another task may have met the limit
-		return "It is " + Reason(t.QueueReason) + "."
+		return "The task is " + Reason(t.QueueReason) + "."
 	case t.QueueReason.Code != "":
-		return task.Sentence("A limit of a provider is reached, and it is "+Reason(t.QueueReason), shown(t))
+		return task.Sentence("A provider's rate limit is reached; the task is "+Reason(t.QueueReason), shown(t))
 	}
-	return task.Sentence("A limit of a provider is reached; it goes on when the limit resets", shown(t))
+	return task.Sentence("A provider's rate limit is reached; the task resumes when the limit resets", shown(t))
 }
 
 func whyPaused(t task.Task) string {
 	if allPaused(t) {
-		return "It is " + Reason(t.QueueReason) + ": no task begins while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without that."
+		return "The task is " + Reason(t.QueueReason) + ": no task starts while omoi runs with ORCHESTRATOR_ENABLED=false. Start omoi without it."
 	}
-	return "Its project is paused; it goes on when the project is resumed."
+	return "The project is paused; the task resumes with the project."
 }
 
 // allPaused reports whether the setting orchestrator.enabled holds a task, and no person.
@@ -107,7 +115,7 @@ func shown(t task.Task) string {
 func whyPublish(t task.Task) string {
 	last, outside := t.Last(), t.SelfConnecting()
 	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
-	place := "The work is saved beside its branch; "
+	place := "The work is saved outside its branch; "
 	if last.Unpublished().Text != "" {
 		place = "The work is kept by omoi as a git bundle (`omoi work " + t.ID + "`); "
 	}
@@ -116,15 +124,13 @@ func whyPublish(t task.Task) string {
 	case t.Rounds > 0 && last.Kind == task.KindValidation, t.Rounds == 0 && (there || outside):
 		return "The work is on its branch; " + retry + "publishes it without a new attempt."
 	case t.Rounds > 0 && there:
-		return "The work is on its branch; " + retry + "hands it to a validator, and nobody does it again."
+		return "The work is on its branch; " + retry + "validates it without a new attempt at the work."
 	case t.Rounds > 0 && saved:
-		return place + retry + "tries to put it there and hands it to a validator, " +
-			"and begins a new attempt where the branch has moved."
+		return place + retry + "pushes it and validates it, and starts a new attempt if the branch has moved."
 	case saved:
-		return place + retry + "tries to put it there without a new attempt, " +
-			"and begins one where the branch has moved."
+		return place + retry + "pushes it without a new attempt, and starts one if the branch has moved."
 	}
-	return "The work did not get to its branch; what could be saved of it stands with the attempt. " + retry + "begins a new attempt."
+	return "The work did not reach its branch; `omoi work " + t.ID + "` lists what is saved. " + retry + "starts a new attempt."
 }
 
 func counted(n int, noun string) string {
@@ -155,7 +161,7 @@ func round(t task.Task) string {
 
 func whyRevision(t task.Task) string {
 	if len(t.Reviews) == 0 {
-		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is about to begin.", t.Revisions)
+		return fmt.Sprintf("A validator asked for a revision (%d so far); the next attempt is starting.", t.Revisions)
 	}
-	return strings.TrimRight(t.Reviews[len(t.Reviews)-1].Words(t.Rounds), ".") + ". The next attempt is about to begin."
+	return strings.TrimRight(t.Reviews[len(t.Reviews)-1].Words(t.Rounds), ".") + ". The next attempt is starting."
 }

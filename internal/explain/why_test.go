@@ -17,48 +17,48 @@ func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
 	ended, until := time.Now(), time.Date(2026, 3, 4, 14, 0, 0, 0, time.UTC)
 	box, url := "abc", "https://example.org/1"
 	for want, row := range map[string]task.Task{
-		"about to be let in": {Status: task.StatusPending},
-		"branch and sandbox": {Status: task.StatusPending, HoldsSlot: true},
-		"waits: no room":     {Status: task.StatusPending, HoldsSlot: true, WaitingFor: task.Reason{Code: task.ReasonHostsFull, Limit: 1, Provider: "docker"}},
-		"does not end it: The provider cannot tell whether the agent lives: Lost": {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonAgentUnknown, Detail: "Lost."}},
+		"waiting for admission": {Status: task.StatusPending},
+		"branch and sandbox":    {Status: task.StatusPending, HoldsSlot: true},
+		"waits: no free":        {Status: task.StatusPending, HoldsSlot: true, WaitingFor: task.Reason{Code: task.ReasonHostsFull, Limit: 1, Provider: "docker"}},
+		"does not end it: The provider cannot tell whether the agent runs: Lost": {Status: task.StatusRunning, SandboxID: &box, WaitingFor: task.Reason{Code: task.ReasonAgentUnknown, Detail: "Lost."}},
 		"position 2":                            {Status: task.StatusPending, QueuePosition: &two, QueueReason: task.Reason{Code: task.ReasonProjectLimit, Used: 5, Limit: 5}},
 		"organization is paused":                {Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonOrganizationPaused}},
-		"1 task to be completed":                {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
-		"it depends on has failed":              {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
+		"1 task to complete":                    {Status: task.StatusPending, Blocked: task.BlockedDependency, DependsOn: task.DependsOn{TaskIDs: []string{"x"}}},
+		"dependency has failed":                 {Status: task.StatusPending, Blocked: task.BlockedDependencyFailed},
 		"limit resets":                          {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t"},
 		"waiting until 2026-03-04 14:00:00 UTC": {Status: task.StatusPending, Blocked: task.BlockedProviderLimit, ID: "t", QueueReason: task.Reason{Code: task.ReasonCooldown, Until: &until}},
-		"its work is saved":                     {Status: task.StatusPending, Blocked: task.BlockedBudget},
+		"the work is saved":                     {Status: task.StatusPending, Blocked: task.BlockedBudget},
 		"its budget is spent, 7 of 7 tokens": {
 			ID: "b", ProjectID: "p", Status: task.StatusPending, QueueReason: task.Reason{Code: task.ReasonTaskBudget, Used: 7, Limit: 7, Unit: task.UnitTokens},
 		},
-		"could not be reached":                       {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
-		"Attempt 2 has ended":                        {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
-		"being started":                              {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
-		"at work in sandbox abc":                     {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
-		"asked for a revision":                       {Status: task.StatusNeedsRevision, Revisions: 1},
-		"validator is about to":                      {Status: task.StatusPendingValidation, Rounds: 3},
-		"validates the work":                         {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},
-		"pull request is https":                      {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
-		"Failed after 3 attempts: the disk is full.": {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
-		"without a new attempt":                      {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
-		"without a new attempt.":                     {Status: task.StatusFailed, FailureClass: task.ClassPublish, Agent: task.AgentExternal},
-		"begins a new attempt":                       {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
+		"sandbox was unreachable":                       {Status: task.StatusPending, Blocked: task.BlockedUnknownTooLong},
+		"Attempt 2 ended: it died. Starting attempt 3.": {Status: task.StatusPending, AttemptCount: 2, Attempts: []task.Attempt{{Reason: "it died", EndedAt: &ended}}},
+		"is starting in":                                {Status: task.StatusAssigned, AttemptCount: 1, SandboxID: &box},
+		"running in sandbox abc":                        {Status: task.StatusRunning, AttemptCount: 1, SandboxID: &box},
+		"asked for a revision":                          {Status: task.StatusNeedsRevision, Revisions: 1},
+		"validation round 1 of 3 is starting":           {Status: task.StatusPendingValidation, Rounds: 3},
+		"validates the work":                            {Status: task.StatusValidating, AttemptCount: 2, SandboxID: &box, Rounds: 3},
+		"pull request is https":                         {Status: task.StatusCompleted, AttemptCount: 1, PullURL: &url},
+		"Failed after 3 attempts: the disk is full.":    {Status: task.StatusFailed, AttemptCount: 3, ErrorMessage: &text},
+		"without a new attempt":                         {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}}},
+		"without a new attempt.":                        {Status: task.StatusFailed, FailureClass: task.ClassPublish, Agent: task.AgentExternal},
+		"starts a new attempt":                          {Status: task.StatusFailed, FailureClass: task.ClassPublish, Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {}}},
 		"`omoi retry v` publishes": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "v", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}, {Kind: task.KindValidation}},
 		},
-		"saved beside its branch; `omoi retry w` tries to put it there and hands it to a validator, and begins": { // nobody has found it good
+		"saved outside its branch; `omoi retry w` pushes it and validates it, and starts": { // nobody has found it good
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "w", Attempts: []task.Attempt{{Salvage: &task.Salvage{Kind: task.SalvageRef, Ref: "r", Head: "c"}}},
 		},
-		"`omoi retry x` hands it": {
+		"`omoi retry x` validates it": {
 			Status: task.StatusFailed, FailureClass: task.ClassPublish, Rounds: 2, ID: "x", Attempts: []task.Attempt{{HeadCommit: new("c0ffee")}},
 		},
-		"The work is kept by omoi as a git bundle (`omoi work y`); `omoi retry y` tries": {
+		"The work is kept by omoi as a git bundle (`omoi work y`); `omoi retry y` pushes it": {
 			Status: task.StatusFailed, FailureClass: task.ClassCredentials, ID: "y",
 			Attempts: []task.Attempt{{FailureClass: task.ClassPublish, Salvage: &task.Salvage{Kind: task.SalvagePatch, Ref: "text", Head: "c"}}},
 		},
-		"Cancelled.":          {Status: task.StatusCancelled, ID: "t"},
-		"next attempt begins": {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
-		"cancel is asked for": {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
+		"Cancelled.":                {Status: task.StatusCancelled, ID: "t"},
+		"next attempt starts":       {Status: task.StatusFailed, PendingCommand: &task.Command{Kind: "retry"}},
+		"command cancel is pending": {Status: task.StatusPending, PendingCommand: &task.Command{Kind: "cancel"}},
 	} {
 		why := explain.Why(row, explain.Outage{})
 		require.Contains(t, why, want)
@@ -72,5 +72,5 @@ func TestWhy_NamesTheReviewThatAsksForARevision(t *testing.T) {
 	t.Parallel()
 	review := task.Validation{Round: 2, SandboxID: "s", Feedback: "add tests"}
 	why := explain.Why(task.Task{Status: task.StatusNeedsRevision, Rounds: 3, Reviews: []task.Validation{review}}, explain.Outage{})
-	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is about to begin.", why)
+	require.Equal(t, "round 2 of 3: the validator said no: add tests. The next attempt is starting.", why)
 }

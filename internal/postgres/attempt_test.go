@@ -259,11 +259,11 @@ func TestADoubtIsShownUntilTheNextEvent(t *testing.T) {
 		require.NoError(t, err)
 		return got.WaitingFor.Detail
 	}
-	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonProviderUnreachable, Detail: "The provider cannot be asked."}))
-	require.Equal(t, "The provider cannot be asked.", shown())
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonProviderUnreachable, Detail: "The provider cannot be reached."}))
+	require.Equal(t, "The provider cannot be reached.", shown())
 	w.exec(`UPDATE sandboxes SET last_event_at = clock_timestamp() WHERE id = $1`, live.SandboxID)
 	require.Empty(t, shown())
-	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonStoreUnreachable, Detail: "The store cannot be asked."}))
+	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{Code: task.ReasonStoreUnreachable, Detail: "The database cannot be reached."}))
 	require.NoError(t, w.store.NoteDoubt(t.Context(), live.SandboxID, task.Reason{}))
 	require.Empty(t, shown())
 }

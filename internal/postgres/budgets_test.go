@@ -197,7 +197,7 @@ func TestTheClockOfAProjectIsNoTasks(t *testing.T) {
 	_, err := store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 36000})
 	require.NoError(t, err)
 	w.enforce()
-	require.Regexp(t, `^The budget of this project is nearly spent: \d+ of 36000 seconds by the clock\. `,
+	require.Regexp(t, `^The budget of this project is nearly spent: \d+ of 36000 seconds of wall-clock time\. `,
 		one[string](t, w.pool, `SELECT content FROM messages WHERE sandbox_id = $1`, box))
 	_, err = store.SetProjectBudget(t.Context(), w.org, p, "me", task.Budget{WallClockS: 3600})
 	require.NoError(t, err)

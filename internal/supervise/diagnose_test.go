@@ -116,8 +116,8 @@ func TestAnInterruptIsNoLimit(t *testing.T) {
 		try.InterruptedBy, try.EndReason = "person", task.Reason{Code: task.ReasonInterrupted, By: "person"}
 		d, found := diagnose(caseOf(task.StatusFailed, try))
 		require.True(t, found)
-		require.Contains(t, d.Cause, "interrupted by a person")
-		require.Contains(t, d.Advice, "interrupted by a person")
+		require.Contains(t, d.Cause, "interrupted by a user")
+		require.Contains(t, d.Advice, "interrupted by a user")
 		require.NotContains(t, d.Cause+d.Proposal+d.Advice, "limit")
 		require.Equal(t, "omoi retry T", d.Command)
 	}
