@@ -57,7 +57,7 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 		return err
 	}
 	if seen.State == sandbox.StateGone {
-		return task.Errorf(task.CodeGone, "sandbox %s is gone before its agent was started", p.row.ID)
+		return task.Errorf(task.CodeGone, "sandbox %s was deleted before its agent started", p.row.ID)
 	}
 	if seen.Started {
 		return nil
@@ -150,7 +150,7 @@ func (p place) writeConfig(ctx context.Context, cfg agentconfig.Config) error {
 func (a *Activities) resume(ctx context.Context, p place) (*agentconfig.Resume, error) {
 	from, ok, err := a.deps.Tasks.EarlierTranscript(ctx, p.row.TaskID, p.row.Attempt)
 	if err != nil {
-		return nil, fmt.Errorf("look for the transcript of an earlier attempt: %w", err)
+		return nil, fmt.Errorf("find the transcript of an earlier attempt: %w", err)
 	}
 	if !ok {
 		return nil, nil //nolint:nilnil // a first attempt has nothing to go on from

@@ -29,7 +29,7 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
 	}
 	if err != nil {
-		return contract.BranchResult{}, ofHost(fmt.Errorf("make branch: %w", err))
+		return contract.BranchResult{}, ofHost(fmt.Errorf("create branch: %w", err))
 	}
 	out := contract.BranchResult{Branch: branch.Name, Base: began(work, branch)}
 	// noted before any attempt needs it: StartAgent reads it from the store

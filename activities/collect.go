@@ -82,7 +82,7 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got a
 	}
 	if got.Bundle == "" {
 		return contract.Collected{}, classed(task.ClassPublish, task.Errorf(task.CodeInvalid,
-			"The agent's commits could not be packed: %s", strings.Join(got.Notes, " ")))
+			"Cannot bundle the agent's commits: %s", strings.Join(got.Notes, " ")))
 	}
 	head, err := a.push(ctx, p, work)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *Activities) file(ctx context.Context, p place, path string, limit int64
 	r := http.MaxBytesReader(nil, f, limit)
 	err = use(r)
 	if _, over := r.Read(nil); errors.As(over, new(*http.MaxBytesError)) { // which use may not have passed on
-		return task.Errorf(task.CodeInvalid, "The work in the sandbox is larger than %d MiB.", limit>>20).WithCause(errTooLarge)
+		return task.Errorf(task.CodeInvalid, "The work in the sandbox exceeds the limit of %d MiB.", limit>>20).WithCause(errTooLarge)
 	}
 	return err
 }
@@ -237,6 +237,6 @@ func requires(work task.Work, name string) bool {
 // noCommit is a failure of the agent: the next attempt is told of it.
 func noCommit(work task.Work) error {
 	return classed(task.ClassAgentError, task.Errorf(task.CodeInvalid,
-		"Nothing was done: the branch %s has no commit of this task. Next: commit and push the change; "+
+		"No work found: branch %s has no commit of this task. Next: commit and push the change; "+
 			"a task without changes sets REQUIRE_CODE_PUSHED=false in env of its execution config.", work.Branch))
 }

@@ -208,7 +208,7 @@ func cutShort(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !final(codeOf(err)) {
 		return err
 	}
-	return classed(task.ClassNone, task.Errorf(task.CodeUnavailable, "The step was cut short: %s", publicText(err)).WithCause(err))
+	return classed(task.ClassNone, task.Errorf(task.CodeUnavailable, "The step was interrupted: %s", publicText(err)).WithCause(err))
 }
 
 // Bounds of a stored error.

@@ -94,7 +94,7 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	case err != nil:
 		return ofSandbox(err)
 	case seen.State == sandbox.StateGone:
-		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is gone, and its spool with it", p.row.ID))
+		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is deleted, and its spool with it", p.row.ID))
 	case !seen.Started && p.row.StartedAt == nil:
 		return nil
 	}
@@ -184,7 +184,7 @@ func (r *pullRelay) look(ctx context.Context) (over string) {
 	seen, err := r.inspect(ctx)
 	switch {
 	case err != nil:
-		r.warn(ctx, fmt.Errorf("look at a sandbox: %w", err))
+		r.warn(ctx, fmt.Errorf("inspect sandbox: %w", err))
 		return ""
 	case seen.State == sandbox.StateGone:
 		return "the sandbox is gone"
@@ -260,7 +260,7 @@ func (p place) flush(ctx context.Context, within time.Duration) error {
 	}
 	if res.ExitCode != 0 {
 		said := strings.TrimSpace(string(res.Stderr[:min(len(res.Stderr), maxReasonRunes)]))
-		return task.Errorf(task.CodeUnavailable, "the rest of the spool of sandbox %s cannot be read: %s", p.row.ID, said)
+		return task.Errorf(task.CodeUnavailable, "read the rest of the spool of sandbox %s: %s", p.row.ID, said)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 // that nobody could for long.
 func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error) {
 	if err := a.deps.Fleet.EndStrays(ctx); err != nil {
-		return contract.Orphans{}, fmt.Errorf("end attempts that nobody ends: %w", err)
+		return contract.Orphans{}, fmt.Errorf("end abandoned attempts: %w", err)
 	}
 	orphans, err := a.deps.Fleet.LedgerOrphans(ctx, a.cfg.Grace)
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 	}
 	n, oldest, err := a.deps.Fleet.Overdue(ctx, a.cfg.Overdue)
 	if err != nil {
-		return contract.Orphans{}, fmt.Errorf("count what is overdue: %w", err)
+		return contract.Orphans{}, fmt.Errorf("count unverified sandboxes: %w", err)
 	}
 	text := ""
 	if n > 0 {
@@ -136,7 +136,7 @@ func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbo
 func (a *Activities) list(ctx context.Context, name string) ([]sandbox.Sandbox, error) {
 	provider, err := a.deps.Providers.Provider(name)
 	if err != nil {
-		return nil, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", name).WithCause(err)
+		return nil, task.Errorf(task.CodeUnavailable, "this worker does not offer provider %s", name).WithCause(err)
 	}
 	installation, err := a.deps.Fleet.Installation(ctx)
 	if err != nil {
@@ -210,7 +210,7 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	switch {
 	case task.CodeOf(err) == task.CodeNotFound:
 	case err != nil:
-		return false, fmt.Errorf("ask for the run: %w", err)
+		return false, fmt.Errorf("load the workflow run: %w", err)
 	case open:
 		return false, nil
 	}
@@ -225,7 +225,7 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 	left, err := a.deps.Reconciler.Leftovers(ctx, taskID)
 	if err != nil {
-		return fmt.Errorf("look for what it left: %w", err)
+		return fmt.Errorf("find its sandboxes: %w", err)
 	}
 	for _, o := range left {
 		if err := a.deps.Runs.StartCleanup(ctx, o.CleanupInput); err != nil {

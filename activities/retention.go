@@ -32,7 +32,7 @@ type Retention interface {
 func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegun, error) {
 	now, err := a.deps.Retention.Clock(ctx)
 	if err != nil {
-		return contract.RetentionBegun{}, fmt.Errorf("begin a retention pass: %w", err)
+		return contract.RetentionBegun{}, fmt.Errorf("start retention pass: %w", err)
 	}
 	now = now.Add(a.cfg.Retention.Ahead)
 	out := contract.RetentionBegun{Kinds: []contract.RetentionStep{}}

@@ -177,7 +177,7 @@ func (a *Activities) fallback(ctx context.Context, p place, got agentconfig.Coll
 	a.log.WarnContext(ctx, "push saved work failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))
 	ref, err := a.keepBundle(ctx, p)
 	if errors.Is(err, errTooLarge) {
-		return lost(out, fmt.Sprintf("The repository takes the work under no name, and more than %d MiB of it is not kept elsewhere.", maxKeptBundle>>20)), nil
+		return lost(out, fmt.Sprintf("The repository rejects the work under any ref, and omoi stores at most %d MiB elsewhere.", maxKeptBundle>>20)), nil
 	}
 	if err != nil {
 		return out, fmt.Errorf("keep bundle: %w", err)
@@ -215,7 +215,7 @@ var errTooLarge = errors.New("larger than allowed")
 func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err error) {
 	spool, err := nameless()
 	if err != nil {
-		return "", fmt.Errorf("make room for a bundle: %w", err)
+		return "", fmt.Errorf("create temporary folder for a bundle: %w", err)
 	}
 	defer spool.Close() //nolint:errcheck // what it held is stored, or not needed
 	encoder := base64.NewEncoder(base64.StdEncoding, spool)

@@ -38,7 +38,7 @@ func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) 
 	}
 	if p.provider, err = a.deps.Providers.Provider(row.Provider); err != nil {
 		// Another worker may have it: a configuration must not end a cleanup for good.
-		return place{}, task.Errorf(task.CodeUnavailable, "this worker has no provider %s", row.Provider).WithCause(err)
+		return place{}, task.Errorf(task.CodeUnavailable, "this worker does not offer provider %s", row.Provider).WithCause(err)
 	}
 	p.caps = p.provider.Capabilities()
 	return p, nil
@@ -52,7 +52,7 @@ func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) 
 		return place{}, err
 	}
 	if p.caps.HostBound && p.row.HostID != "" && p.row.HostID != a.cfg.HostID {
-		return place{}, task.Errorf(task.CodeUnavailable, "sandbox %s lives on host %s, this is %s", sandboxID, p.row.HostID, a.cfg.HostID)
+		return place{}, task.Errorf(task.CodeUnavailable, "sandbox %s is on host %s, not on this host %s", sandboxID, p.row.HostID, a.cfg.HostID)
 	}
 	return p, nil
 }
@@ -80,7 +80,7 @@ func (p place) inspect(ctx context.Context) (sandbox.Inspection, error) {
 	case err != nil:
 		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown}, fmt.Errorf("inspect sandbox %s: %w", p.row.ID, err)
 	case seen.State == sandbox.StateUnknown:
-		return seen, task.Errorf(task.CodeUnavailable, "provider %s cannot say what became of sandbox %s", p.row.Provider, p.row.ID)
+		return seen, task.Errorf(task.CodeUnavailable, "provider %s does not know sandbox %s", p.row.Provider, p.row.ID)
 	}
 	return seen, nil
 }

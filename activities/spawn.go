@@ -28,17 +28,17 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 		return contract.SpawnedSandbox{}, err
 	}
 	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
-		return contract.SpawnedSandbox{}, fmt.Errorf("make sandbox: %w", err)
+		return contract.SpawnedSandbox{}, fmt.Errorf("create sandbox: %w", err)
 	}
 	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row)); err != nil {
-		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write intent to make: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("record sandbox creation: %w", err))
 	}
 	made, err := a.ensure(ctx, p)
 	if err != nil {
-		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("make sandbox: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("create sandbox: %w", err))
 	}
 	if err := a.deps.Ledger.SandboxRunning(ctx, in.SandboxID, made); err != nil {
-		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("write that it runs: %w", err))
+		return contract.SpawnedSandbox{}, ofSandbox(fmt.Errorf("record running sandbox: %w", err))
 	}
 	a.log.InfoContext(ctx, "sandbox created", slog.String("sandbox_id", p.row.ID), slog.String("task_id", p.row.TaskID),
 		slog.Int("attempt", p.row.Attempt), slog.String("provider", p.row.Provider))
@@ -58,11 +58,11 @@ func ready(p sandbox.Provider) error {
 // spawnable refuses to make what is over already: an attempt that was cancelled meanwhile.
 func spawnable(p place) error {
 	if p.row.Provider == task.ProviderBare {
-		return task.Invalid("sandbox", "Sandbox %s is no sandbox of a task.", p.row.ID)
+		return task.Invalid("sandbox", "Sandbox %s does not belong to a task.", p.row.ID)
 	}
 	switch p.row.State {
 	case task.SandboxDeleting, task.SandboxGone, task.SandboxLost:
-		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is %s already", p.row.ID, p.row.State))
+		return classed(task.ClassInfrastructure, task.Errorf(task.CodeGone, "sandbox %s is already %s", p.row.ID, p.row.State))
 	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning:
 	}
 	return nil

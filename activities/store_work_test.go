@@ -51,7 +51,7 @@ func TestABundleThatIsTooLargeToKeepIsSaidToBeLost(t *testing.T) {
 	require.Equal(t, task.SalvageLost, b.salvage().Kind)
 	kept := b.store.rows[boxID].Salvage
 	require.NotNil(t, kept.LostSince)
-	require.Equal(t, []string{"The repository takes the work under no name, and more than 128 MiB of it is not kept elsewhere."}, kept.Notes)
+	require.Equal(t, []string{"The repository rejects the work under any ref, and omoi stores at most 128 MiB elsewhere."}, kept.Notes)
 	require.Empty(t, b.store.lengths)
 }
 

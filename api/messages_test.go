@@ -270,7 +270,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	w.call(http.MethodPost, wire+peer+"/messages", `{"content":"x"}`, authorization, token).
 		refused(http.StatusForbidden, "")
 	w.exec(`UPDATE tasks SET sandbox_id = NULL WHERE id = $1`, to.ID)
-	require.Contains(t, post(to.ID, "").refused(http.StatusConflict, "").Detail, "No agent is at work")
+	require.Contains(t, post(to.ID, "").refused(http.StatusConflict, "").Detail, "no running attempt")
 }
 
 // Nothing is told of agents elsewhere, not even that they exist.

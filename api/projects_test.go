@@ -23,7 +23,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	require.Equal(t, []any{"App", goodRepo, 5, true, false},
 		[]any{made.Name, made.Repo, made.MaxSlots, made.Autonomous, made.Paused})
 	require.Contains(t, w.call(http.MethodPost, path, `{"repo":"/srv/git/app"}`).refused(http.StatusConflict, "").Detail,
-		"already, App. Next, to change its settings: omoi project update App --setup")
+		"Project App already has the repository /srv/git/app. Next: to change its settings, omoi project update App --setup")
 	w.call(http.MethodPost, path, `{"repo":"/nowhere"}`).refused(422, "body.repo")
 	w.call(http.MethodPost, path, `{}`).refused(422, "body.name")
 	w.call(http.MethodPost, path, `{"name":"x","max_concurrent_tasks":-1}`).refused(422, "body.max_concurrent_tasks")

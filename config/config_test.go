@@ -123,7 +123,7 @@ func TestUnreadableDotenvNamesTheNextStep(t *testing.T) {
 	require.NoError(t, os.Mkdir(path, 0o700)) // not even root reads a folder
 	_, err := config.Load(config.Source{WorkDir: work})
 	require.ErrorContains(t, err, path)
-	require.ErrorContains(t, err, "make it readable for you (chmod u+r), move it away, or start omoi in another folder")
+	require.ErrorContains(t, err, "make it readable (chmod u+r), move it, or start omoi in another folder")
 }
 
 func TestOpenServerIsForLoopbackOnly(t *testing.T) {

@@ -85,7 +85,7 @@ func yamlLayers(dir, name string) ([]layer, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("configuration: %w", err)
 		case base != "base.yaml" && name != envLocal && name != envProduction:
-			return nil, fmt.Errorf("configuration: env: there is no %s. Create it, or set OMOI_ENV to local or production", path)
+			return nil, fmt.Errorf("configuration: env: %s not found. Next: create it, or set OMOI_ENV to local or production", path)
 		}
 	}
 	if name != envProduction {
@@ -137,7 +137,7 @@ func dotenv(dir string) ([]layer, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("configuration: %w; make it readable for you (chmod u+r), move it away, or start omoi in another folder", err)
+			return nil, fmt.Errorf("configuration: %w. Next: make it readable (chmod u+r), move it, or start omoi in another folder", err)
 		}
 		vars, err := parseDotenv(string(content))
 		if err != nil {

@@ -49,7 +49,7 @@ func TestLegacyEnvironment_IsRefusedWhereItCannotHold(t *testing.T) {
 			"DAYTONA_SANDBOX_EXECUTION=true", "DAYTONA_API_KEY=k", "OMOI_TASK_PROVIDER=docker",
 		},
 		"must end without a query": {"CALLBACK_URL=https://a.example.com?x=hidden"},
-		"env: there is no ":        {"OMOIOS_ENV=staging"},
+		"staging.yaml not found":   {"OMOIOS_ENV=staging"},
 	} {
 		_, err := config.Load(config.Source{Environ: environ})
 		require.ErrorContains(t, err, want)

@@ -123,7 +123,7 @@ func (w *Worker) Run(ctx context.Context) error {
 // ending is why ctx has ended; nil: it was asked for.
 func ending(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
-		return fmt.Errorf("poll for work: %w", cause)
+		return fmt.Errorf("poll task queues: %w", cause)
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func ending(ctx context.Context) error {
 func (w *Worker) schedule(ctx context.Context) {
 	// A server that has just started may refuse for a while, which stops no task.
 	ensure := func() error { return w.deps.Schedules.EnsureSchedules(ctx) }
-	if w.insist(ctx, "make schedules", func(error) bool { return true }, ensure) != nil {
+	if w.insist(ctx, "create schedules", func(error) bool { return true }, ensure) != nil {
 		return
 	}
 	if err := w.deps.Schedules.WakeReaper(ctx); err != nil {

@@ -240,7 +240,7 @@ func TestNoAgentCompletesAnImplementationWithoutWork(t *testing.T) {
 			require.Equal(t, 1, b.run())
 			failed := b.one("agent.error")
 			require.Equal(t, []any{"agent_error", "nothing_done"}, []any{failed["failure_class"], failed["error_type"]})
-			require.Contains(t, failed["error"], "the branch feature/x has no commit of this task")
+			require.Contains(t, failed["error"], "branch feature/x has no commit of this task")
 			require.Empty(t, b.server.Of("agent.completed"))
 		})
 	})
@@ -250,7 +250,7 @@ func TestNoAgentCompletesAnImplementationWithoutWork(t *testing.T) {
 			b.cfg.Continuous, b.cfg.Env["MAX_ITERATIONS"] = true, "1"
 			require.Equal(t, 1, b.run())
 			require.Equal(t, false, b.one("iteration.validation")["passed"])
-			require.Contains(t, b.one("iteration.validation")["feedback"], "Nothing was done")
+			require.Contains(t, b.one("iteration.validation")["feedback"], "No work found")
 			require.Equal(t, "max_iterations_reached", b.one("continuous.completed")["stop_reason"])
 		})
 	})

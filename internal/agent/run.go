@@ -49,7 +49,7 @@ const SpoolName = "spool"
 func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, err error) {
 	cfg = withDefaults(cfg)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return 1, fmt.Errorf("make the agent's folder: %w", err)
+		return 1, fmt.Errorf("create the agent's folder: %w", err)
 	}
 	s, done, err := open(cfg, deps)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	defer func() {
 		if p := recover(); p != nil {
 			s.deps.Log.ErrorContext(ctx, "runtime panicked", slog.Any("panic", p))
-			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent's program failed: %v", p), trace: string(debug.Stack())}
+			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent runtime panicked: %v", p), trace: string(debug.Stack())}
 		}
 	}()
 	s.marks.save(s.deps.Log)
@@ -203,7 +203,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	}
 	rt, ok := s.deps.Runtimes[s.cfg.Runtime]
 	if !ok {
-		return Result{}, Failure(task.ClassNone, task.Invalid("agent", "this sandbox has no agent %q", s.cfg.Runtime))
+		return Result{}, Failure(task.ClassNone, task.Invalid("agent", "omoi-agent does not support the agent runtime %q", s.cfg.Runtime))
 	}
 	shadow, err := s.surroundings(ctx)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 
 func openShadow(ctx context.Context, cfg agentconfig.Config, fresh bool) (*gitcmd.Shadow, error) {
 	if !gitcmd.Available() {
-		return nil, errors.New("there is no git")
+		return nil, errors.New("git is not installed in the sandbox")
 	}
 	opening := gitcmd.Opening{
 		Dir: filepath.Join(cfg.Dir, "shadow.git"), Work: cfg.Workspace, Caps: gitcmd.Caps{FileBytes: 8 << 20, TotalBytes: 128 << 20},

@@ -34,7 +34,7 @@ func (e Env) Give(ctx context.Context, v Verdict) error {
 		return e.Line.Post(ctx, "/validation-result", textcut.WithoutNUL(body), false)
 	})
 	if err == nil && answer.Status != http.StatusOK {
-		err = task.Errorf(task.CodeForbidden, "the verdict was refused with status %d: %s", answer.Status, textcut.First(string(answer.Body), 500))
+		err = task.Errorf(task.CodeForbidden, "the API rejected the verdict with status %d: %s", answer.Status, textcut.First(string(answer.Body), 500))
 	}
 	return err
 }

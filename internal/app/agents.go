@@ -17,7 +17,7 @@ func (a agents) open(arch string) (io.ReadCloser, error) {
 	if a.configured != "" {
 		program, err := os.Open(a.configured)
 		if err != nil {
-			return nil, task.Errorf(task.CodeInvalid, "agent.binary cannot be opened; run `make build`").WithCause(err)
+			return nil, task.Errorf(task.CodeInvalid, "Cannot open agent.binary. Next: make build").WithCause(err)
 		}
 		return program, nil
 	}
@@ -29,7 +29,7 @@ func (a agents) open(arch string) (io.ReadCloser, error) {
 			return program, nil
 		}
 	}
-	return nil, task.Errorf(task.CodeInvalid, "there is no omoi-agent for linux %s beside omoi; run `make build` in omoi's sources, or name one in agent.binary", arch)
+	return nil, task.Errorf(task.CodeInvalid, "omoi-agent for linux %s not found beside omoi. Next: make build in omoi's sources, or set agent.binary", arch)
 }
 
 // agentsBeside lists where the build puts it.

@@ -66,7 +66,7 @@ func besideSandboxes(cfg *config.Loaded) (string, error) {
 	beside := existing(cmp.Or(cfg.Sandbox.Dir, place(cfg).PrivateDir("sandboxes")))
 	dir, err := os.MkdirTemp(beside, ".check-")
 	if err != nil {
-		return "", task.Errorf(task.CodeInvalid, "no sandbox can be tried: %s; set sandbox.dir to a folder of yours", unwritable(beside, err))
+		return "", task.Errorf(task.CodeInvalid, "Cannot create sandboxes: %s. Next: set sandbox.dir to a folder that you own", unwritable(beside, err))
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // sandboxes of other users must enter it
 		return "", fmt.Errorf("open %s: %w", dir, err)

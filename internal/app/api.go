@@ -86,12 +86,12 @@ func (c *core) guarded(ctx context.Context) error {
 const leastKey = 16
 
 func errNoKey() error {
-	return task.Errorf(task.CodeUnauthorized, "nobody could log in: there is no API key yet; set OMOI_API_KEY (%d characters or more) to make the first one", leastKey)
+	return task.Errorf(task.CodeUnauthorized, "Cannot start the API: authentication is enabled and no API key exists. Next: set OMOI_API_KEY (%d characters or more), which creates the first one", leastKey)
 }
 
 func checkKey(cfg *config.Loaded) error {
 	if n := len(cfg.API.Key.Reveal()); n > 0 && n < leastKey {
-		return task.Invalid("api.key", "OMOI_API_KEY has %d characters; it must have %d or more", n, leastKey)
+		return task.Invalid("api.key", "Invalid OMOI_API_KEY: %d characters, expected %d or more", n, leastKey)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func listen(ctx context.Context, cfg *config.Loaded) ([]net.Listener, error) {
 	var lc net.ListenConfig
 	tcp, err := lc.Listen(ctx, "tcp", net.JoinHostPort(cfg.API.Host, strconv.Itoa(cfg.API.Port)))
 	if err != nil {
-		return nil, task.Errorf(task.CodeConflict, "the API cannot listen on %s port %d; choose another api.port, or 0 for a free one",
+		return nil, task.Errorf(task.CodeConflict, "The API cannot listen on %s port %d. Next: choose another api.port, or 0 for a free one",
 			cfg.API.Host, cfg.API.Port).WithCause(err)
 	}
 	if addr, ok := tcp.Addr().(*net.TCPAddr); ok {

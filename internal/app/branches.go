@@ -38,7 +38,7 @@ func repoOf(at client.BranchPlace) scm.Repo { return scm.Repo(at.RepoOwner + "/"
 // StartBranch implements api.Branches: a ticket has one branch, however often it is started.
 func (b branches) StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error) {
 	if scm.RefSafe(in.TicketID) != in.TicketID {
-		return "", "", task.Invalid("ticket_id", "The ticket_id %q may hold letters, digits, - and _ only, since it stands in the name of a branch.", in.TicketID)
+		return "", "", task.Invalid("ticket_id", "Invalid ticket_id %q: expected letters, digits, - and _, since it becomes part of a branch name.", in.TicketID)
 	}
 	var made scm.Branch
 	err = b.again(ctx, func() (err error) {

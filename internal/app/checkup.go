@@ -79,7 +79,7 @@ func checkDev(info devstack.Info, running bool) Finding {
 
 func checkConfig(cfg *config.Loaded) Finding {
 	if len(cfg.Warnings) > 0 {
-		return Finding{Check: "configuration", Status: FindingWarn, Detail: strings.Join(cfg.Warnings, "; "), Next: "correct these names, or leave them out"}
+		return Finding{Check: "configuration", Status: FindingWarn, Detail: strings.Join(cfg.Warnings, "; "), Next: "correct these names, or remove them"}
 	}
 	return Finding{Check: "configuration", Status: FindingOK, Detail: fmt.Sprintf("%d settings; omoi config show", len(cfg.Values))}
 }
@@ -92,14 +92,14 @@ func checkHome(cfg *config.Loaded) Finding {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return Finding{Check: "home", Status: FindingFail, Detail: unwritable(dir, err), Next: "set OMOI_HOME to a directory of yours"}
+		return Finding{Check: "home", Status: FindingFail, Detail: unwritable(dir, err), Next: "set OMOI_HOME to a directory that you own"}
 	}
 	return Finding{Check: "home", Status: FindingOK, Detail: cfg.Home}
 }
 
 // unwritable leaves out of an error what only this look has named.
 func unwritable(dir string, err error) string {
-	words := "nothing can be written in " + dir
+	words := "cannot write to " + dir
 	if path, ok := errors.AsType[*fs.PathError](err); ok && !errors.Is(err, fs.ErrNotExist) { // which is what /proc says
 		words += ": " + path.Err.Error()
 	}
@@ -154,7 +154,7 @@ func checkPostgresPrograms(cfg *config.Loaded) Finding {
 		return Finding{Check: name, Status: FindingOK, Detail: "omoi dev downloads it, once"}
 	case "":
 	default:
-		return Finding{Check: name, Status: FindingFail, Detail: bin + " holds no initdb and postgres", Next: "correct or unset dev.postgres_bin"}
+		return Finding{Check: name, Status: FindingFail, Detail: bin + " does not contain initdb and postgres", Next: "correct or unset dev.postgres_bin"}
 	}
 	return Finding{
 		Check: name, Status: FindingWarn, Detail: "not on this machine; omoi dev downloads it, once",
@@ -184,7 +184,7 @@ func checkAgent(cfg *config.Loaded) Finding {
 	}
 	next := "make build"
 	if cfg.Agent.Binary != "" {
-		next = "correct or unset agent.binary; make build makes one beside omoi"
+		next = "correct or unset agent.binary; make build creates one beside omoi"
 	}
 	return Finding{Check: "omoi-agent", Status: FindingFail, Detail: firstLine(err), Next: next}
 }
@@ -221,11 +221,11 @@ func checkDisk(cfg *config.Loaded) Finding {
 	const least = 2 * gib
 	free, err := freeBytes(existing(cfg.Home))
 	if err != nil {
-		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err), Next: "see to the file system of OMOI_HOME"}
+		return Finding{Check: "disk", Status: FindingWarn, Detail: firstLine(err), Next: "check the file system of OMOI_HOME"}
 	}
 	detail := fmt.Sprintf("%.1f GiB free", float64(free)/gib)
 	if free < least {
-		return Finding{Check: "disk", Status: FindingWarn, Detail: detail, Next: "free some, or move OMOI_HOME"}
+		return Finding{Check: "disk", Status: FindingWarn, Detail: detail, Next: "free disk space, or move OMOI_HOME"}
 	}
 	return Finding{Check: "disk", Status: FindingOK, Detail: detail}
 }

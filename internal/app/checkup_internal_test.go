@@ -25,13 +25,13 @@ func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	require.Equal(t, FindingWarn, found.Status)
 	require.Contains(t, found.Next, "does not work here: agents run with your own rights")
 	found = judgeIsolation(auto, root)
-	require.Contains(t, found.Next, "a user id of its own")
+	require.Contains(t, found.Next, "run as separate users")
 	require.NotContains(t, found.Next, "your own rights")
 	found = judgeIsolation(off, user)
 	require.Equal(t, FindingWarn, found.Status)
 	require.Contains(t, found.Next, "sandbox.isolation switches bubblewrap off: agents run with your own rights")
 	require.NotContains(t, found.Next, "does not work")
-	require.Contains(t, judgeIsolation(off, root).Next, "a user id of its own")
+	require.Contains(t, judgeIsolation(off, root).Next, "run as separate users")
 
 	found = judgeIsolation(noNetwork, root)
 	require.Equal(t, FindingFail, found.Status, "every task would fail")
@@ -45,7 +45,7 @@ func TestDoctor_FullDiskIsNoMatterOfIsolation(t *testing.T) {
 	require.Equal(t, FindingWarn, found.Status)
 	require.Contains(t, found.Detail, "no space left on device")
 	require.NotContains(t, found.Next, "sandbox.isolation")
-	require.Contains(t, found.Next, "free space")
+	require.Contains(t, found.Next, "free disk space")
 	require.Contains(t, walls(fresh(t), []string{"none"}, "no user namespaces").Next, "set sandbox.isolation to require")
 }
 
@@ -84,7 +84,7 @@ func TestCheckupSaysPlainlyThatAHomeCannotBeMade(t *testing.T) {
 		require.NotContains(t, found.Detail, "/.")
 		if found.Check != "bubblewrap" {
 			require.Equal(t, FindingFail, found.Status)
-			require.Contains(t, found.Detail, "nothing can be written in /proc")
+			require.Contains(t, found.Detail, "cannot write to /proc")
 		}
 	}
 }

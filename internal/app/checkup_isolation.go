@@ -19,7 +19,7 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 	bwrap := checkProgram("bwrap", FindingWarn, "install bubblewrap, 0.8 or newer: sandboxes are process groups without it")
 	bwrap.Check = "bubblewrap"
 	if bwrap.Status != FindingOK && switchedOff(cfg) {
-		bwrap = Finding{Check: bwrap.Check, Status: FindingOK, Detail: "not on PATH, and not asked for by sandbox.isolation"}
+		bwrap = Finding{Check: bwrap.Check, Status: FindingOK, Detail: "not on PATH, and not required by sandbox.isolation"}
 	}
 	active, why, err := isolation(*cfg)
 	if err != nil {
@@ -36,7 +36,7 @@ func walls(cfg *config.Loaded, active []string, why string) Finding {
 	}
 	found.Detail += ": " + why
 	if hostfault.InText(why) {
-		found.Next = "bubblewrap could not be tried: free space or memory of this machine, then run omoi doctor again"
+		found.Next = "bubblewrap could not be tested: free disk space or memory of this machine, then run omoi doctor again"
 	}
 	return found
 }
@@ -63,8 +63,8 @@ func judgeLimits(active []string) Finding {
 	found.Detail = strings.Join(have, ", ")
 	if len(lack) > 0 {
 		found.Status = FindingWarn
-		found.Detail = fmt.Sprintf("an agent can use up this machine: no limit on %s", strings.Join(lack, ", "))
-		found.Next = "run omoi as root where control groups can be made, or use another sandbox provider; see docs/SECURITY.md"
+		found.Detail = fmt.Sprintf("an agent can use all resources of this machine: no limit on %s", strings.Join(lack, ", "))
+		found.Next = "run omoi as root where control groups can be created, or use another sandbox provider; see docs/SECURITY.md"
 	}
 	return found
 }
@@ -83,7 +83,7 @@ func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 		why, next = "sandbox.isolation switches bubblewrap off", "set it to auto to switch it on"
 	}
 	if cfg.Sandbox.Network == "none" {
-		found.Status, next = FindingFail, "no task can run, since sandbox.network is none and that needs bubblewrap; set it to host, or see to bubblewrap"
+		found.Status, next = FindingFail, "no task can run, since sandbox.network is none and that needs bubblewrap; set it to host, or install bubblewrap"
 	}
 	found.Next = fmt.Sprintf("%s: %s; %s", why, agentsRights(active), next)
 	return found
@@ -93,7 +93,7 @@ func judgeIsolation(cfg *config.Loaded, active []string) Finding {
 func judgeWalls(found Finding, active []string) Finding {
 	if !slices.Contains(active, "seccomp") || !slices.Contains(active, "no-nested-userns") {
 		found.Status = FindingWarn
-		found.Next = "system calls are not filtered, or an agent can make user namespaces: install bubblewrap 0.8 or newer; see docs/SECURITY.md"
+		found.Next = "system calls are not filtered, or an agent can create user namespaces: install bubblewrap 0.8 or newer; see docs/SECURITY.md"
 	}
 	return found
 }
@@ -101,7 +101,7 @@ func judgeWalls(found Finding, active []string) Finding {
 // agentsRights is what an agent without bubblewrap may do to this machine.
 func agentsRights(active []string) string {
 	if slices.Contains(active, "uid") {
-		return "an agent has a user id of its own, and can read what every user of this machine can"
+		return "agents run as separate users, and can read what every user of this machine can read"
 	}
 	return "agents run with your own rights"
 }

@@ -62,7 +62,7 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 		found.Status, found.Detail = FindingWarn, fmt.Sprintf("version %s; %s", version, err)
 		found.Next = r.mend()
 	default:
-		found.Detail = fmt.Sprintf("%s, version %s, sandboxes can see it", path, version)
+		found.Detail = fmt.Sprintf("%s, version %s, readable by sandboxes", path, version)
 	}
 	return found
 }

@@ -144,14 +144,14 @@ func (c *core) openKeys(context.Context) (err error) {
 
 func (c *core) openStore(ctx context.Context) error {
 	if c.cfg.Database.URL == "" {
-		return task.Errorf(task.CodeInvalid, "no database is configured; set DATABASE_URL, or use omoi dev, which starts one")
+		return task.Errorf(task.CodeInvalid, "No database configured. Next: set DATABASE_URL, or run omoi dev, which starts one")
 	}
 	steps, err := postgres.Status(ctx, c.cfg.Database.URL.Reveal())
 	if err != nil {
 		return err
 	}
 	if outdated(steps) {
-		return task.Errorf(task.CodeUnavailable, "the database's schema is older than this binary; run omoi migrate up")
+		return task.Errorf(task.CodeUnavailable, "The schema of the database is older than this binary. Next: omoi migrate up")
 	}
 	machine, _ := os.Hostname() // without it hosts are listed by their ids alone
 	store, err := postgres.Open(ctx, pooled(c.cfg.Database), postgres.Config{
@@ -194,7 +194,7 @@ func (c *core) openBus(context.Context) error {
 	}
 	options, err := redis.ParseURL(c.cfg.Redis.URL.Reveal())
 	if err != nil {
-		return task.Errorf(task.CodeInvalid, "redis.url cannot be understood").WithCause(err)
+		return task.Errorf(task.CodeInvalid, "Invalid redis.url").WithCause(err)
 	}
 	redis.SetLogger(redisLog{c.log})
 	c.redis = redis.NewClient(options)

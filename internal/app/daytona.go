@@ -26,11 +26,11 @@ const daytonaTimeout = 5 * time.Second
 func checkDaytona(ctx context.Context, cfg *config.Loaded) Finding {
 	found := Finding{Check: "daytona", Status: FindingOK}
 	if beside := *cfg; besideEmulator(&beside) {
-		found.Detail = "the emulator of the running omoi dev; no API key, so no sandboxes in the cloud"
+		found.Detail = "the emulator of the running omoi dev; no API key for Daytona's cloud"
 		return found
 	}
 	if cfg.Daytona.APIKey == "" {
-		found.Detail, found.Next = "no API key, so no sandboxes there", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-emulator"
+		found.Detail, found.Next = "not configured: no API key", "set DAYTONA_API_KEY; see docs/DAYTONA.md. To try it without an account: omoi dev --with-daytona-emulator"
 		return found
 	}
 	p, err := newDaytona(cfg, slog.New(slog.DiscardHandler))

@@ -165,7 +165,7 @@ func TestDevRefusesAForeignDatabase(t *testing.T) {
 	exec(t, cfg, "CREATE TABLE theirs (id int)")
 	err := app.RunDev(t.Context(), cfg, app.Options{})
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
-	require.ErrorContains(t, err, "not omoi's")
+	require.ErrorContains(t, err, "omoi did not create")
 }
 
 // omoi dev, API, worker and omoi migrate leave the database of an older build alone.
@@ -185,7 +185,7 @@ func TestStart_RefusesADatabaseOfAnOlderBuild(t *testing.T) {
 		again := *cfg
 		err := start(t.Context(), &again, app.Options{})
 		require.Equal(t, task.CodeConflict, task.CodeOf(err), name)
-		require.ErrorContains(t, err, "an older build of omoi created this database", name)
+		require.ErrorContains(t, err, "An older build of omoi created this database", name)
 	}
 }
 

@@ -71,7 +71,7 @@ func checkDocker(ctx context.Context, cfg *config.Loaded) Finding {
 	}
 	const until = "; until then tasks in Docker sandboxes cannot run"
 	if err := reachEngine(cfg); err != nil {
-		found.Detail, found.Next = "no engine that we may ask at "+cfg.Docker.Host, engineNext(err)+until
+		found.Detail, found.Next = "no usable Docker engine at "+cfg.Docker.Host, engineNext(err)+until
 		if wanted {
 			found.Status = FindingFail
 			return found
@@ -120,7 +120,7 @@ func missingImage(cfg *config.Loaded, image string) string {
 	if cfg.Docker.Pull == "never" {
 		return "the engine does not have the image " + image + ", and docker.pull is never: docker pull " + image
 	}
-	return "the first task waits until the engine has fetched " + image + "; docker pull " + image + " does it now"
+	return "the first task waits until the engine has pulled " + image + "; docker pull " + image + " does it now"
 }
 
 // reachEngine says why nobody listens at the engine's socket whom we may ask; nil if somebody does. An
@@ -144,11 +144,11 @@ func engineNext(unreached error) string {
 	_, missing := exec.LookPath("dockerd")
 	switch {
 	case errors.Is(unreached, fs.ErrPermission):
-		return "let your user use its socket (mostly by its group, docker), or run omoi as one who may" + again
+		return "give your user access to its socket (usually by the group docker), or run omoi as a user with access" + again
 	case errors.Is(unreached, fs.ErrNotExist) && missing != nil:
 		return "install Docker, or set docker.host to an engine elsewhere" + again
 	}
-	return "start one, as by `systemctl start docker`, or set docker.host" + again
+	return "start one, for example by `systemctl start docker`, or set docker.host" + again
 }
 
 // engineMends is what to do about an engine that was asked: what it said, or why it did not answer.
@@ -156,7 +156,7 @@ func engineMends(err error) string {
 	if told, ok := errors.AsType[*task.Error](err); !ok || told.Code != task.CodeInvalid {
 		return "look at `docker info` on this machine; see docs/DOCKER.md"
 	} else if told.Field == "docker.network" {
-		return "choose one that `docker network ls` shows by docker.network, or host or none; see docs/DOCKER.md"
+		return "set docker.network to a network that `docker network ls` shows, or to host or none; see docs/DOCKER.md"
 	}
 	return "correct docker.host; see docs/DOCKER.md"
 }

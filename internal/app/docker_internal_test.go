@@ -66,7 +66,7 @@ func TestCheckupOfDocker(t *testing.T) {
 	require.Equal(t, FindingOK, checkDocker(t.Context(), near(t, false, "OMOI_DOCKER_ENABLED=never")).Status)
 	found := checkDocker(t.Context(), near(t, false))
 	require.Equal(t, FindingOK, found.Status)
-	require.Contains(t, found.Detail, "no engine")
+	require.Contains(t, found.Detail, "no usable Docker engine")
 	_, err := openDocker(near(t, false), nil)
 	require.ErrorIs(t, err, errNotOffered)
 	for _, wanted := range []string{"OMOI_DOCKER_ENABLED=always", "OMOI_TASK_PROVIDER=docker"} {

@@ -78,5 +78,5 @@ func stopWithin(limit context.Context, all []*running) error {
 
 // errCutOff says that a part took longer than a stop may take.
 func errCutOff(part string) error {
-	return task.Errorf(task.CodeInternal, "cannot stop all parts of omoi in time: %s did not end and was cut off. Next: omoi dev, which continues all tasks", part)
+	return task.Errorf(task.CodeInternal, "Cannot stop omoi in time: %s did not end and was aborted. Next: omoi dev, which continues all tasks", part)
 }

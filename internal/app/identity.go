@@ -41,7 +41,7 @@ func tokenRing(cfg *config.Loaded) (*token.Ring, error) {
 func logins(cfg *config.Loaded) (api.Logins, error) {
 	switch {
 	case cfg.API.JWTSecret == "" && cfg.API.JWTPreviousSecret != "":
-		return nil, task.Invalid("api.jwt_previous_secret", "api.jwt_previous_secret is set without api.jwt_secret; set the new secret there, or leave both out to take no JWTs")
+		return nil, task.Invalid("api.jwt_previous_secret", "Invalid api.jwt_previous_secret: api.jwt_secret is not set. Next: set the new secret there, or remove both to accept no JWTs")
 	case cfg.API.JWTSecret == "":
 		return nil, nil //nolint:nilnil // none is taken
 	case cfg.API.JWTPreviousSecret == "":
@@ -86,8 +86,8 @@ func agreeOn(ctx context.Context, store keyStore, ring *token.Ring, force bool) 
 }
 
 func errOtherKey(known, own token.Print) error {
-	return task.Errorf(task.CodeUnauthorized, "the sandboxes of this installation report with tokens of the key %s, and this process has another one, %s; "+
-		"set OMOI_TOKEN_KEY to the same key on every machine: one that was not set stands in the file token.key of the OMOI_HOME where omoi was started first", known.KeyID, own.KeyID)
+	return task.Errorf(task.CodeUnauthorized, "Cannot start: the sandboxes of this installation use tokens of the key %s, and this process has the key %s. Next: "+
+		"set OMOI_TOKEN_KEY to the same key on every machine; a generated key is in the file token.key of the OMOI_HOME where omoi first started", known.KeyID, own.KeyID)
 }
 
 // newKey makes a key of 32 random bytes under a random id.
@@ -136,7 +136,7 @@ func keep(configured, home, name string, create func() string) (string, error) {
 // publish puts a whole file in place unless there is one.
 func publish(home, path, content string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("make home directory: %w", err)
+		return fmt.Errorf("create home directory: %w", err)
 	}
 	temp, err := os.CreateTemp(home, ".new-*") // mode 0600
 	if err != nil {

@@ -54,7 +54,7 @@ func databaseURL(cfg *config.Loaded) (string, error) {
 	if info, err := devstack.ReadInfo(cfg.Home); err == nil && info.DatabaseURL != "" {
 		return info.DatabaseURL, nil
 	}
-	return "", task.Errorf(task.CodeUnavailable, "no database is known; set DATABASE_URL, or start omoi dev")
+	return "", task.Errorf(task.CodeUnavailable, "No database configured. Next: set DATABASE_URL, or start omoi dev")
 }
 
 // notForeign refuses a database that holds tables and none of ours: DATABASE_URL is a
@@ -62,18 +62,18 @@ func databaseURL(cfg *config.Loaded) (string, error) {
 func notForeign(ctx context.Context, url string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return task.Errorf(task.CodeUnavailable, "the database of DATABASE_URL does not answer").WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "The database of DATABASE_URL does not answer").WithCause(err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	var foreign bool
 	err = conn.QueryRow(ctx, `SELECT coalesce(to_regclass('omoi_schema_version'), to_regclass('goose_db_version')) IS NULL
 		AND EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema())`).Scan(&foreign)
 	if err != nil {
-		return fmt.Errorf("look into the database: %w", err)
+		return fmt.Errorf("read the database: %w", err)
 	}
 	if foreign {
-		return task.Errorf(task.CodeConflict, "the database of DATABASE_URL holds tables that are not omoi's; "+
-			"name an empty one, or unset DATABASE_URL to let omoi dev start its own")
+		return task.Errorf(task.CodeConflict, "The database of DATABASE_URL contains tables that omoi did not create. Next: "+
+			"use an empty database, or unset DATABASE_URL to let omoi dev start its own")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func traceHeaders(t config.Trace) (map[string]string, error) {
 		case found && name != "":
 			headers[name] = value
 		case pair != "":
-			return nil, task.Errorf(task.CodeInvalid, "trace.headers cannot be understood; write name=value,name=value")
+			return nil, task.Errorf(task.CodeInvalid, "Invalid trace.headers: expected name=value,name=value")
 		}
 	}
 	return headers, nil
@@ -80,7 +80,7 @@ func (c *core) metricsServices(ctx context.Context) ([]service, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, task.Errorf(task.CodeConflict, "metrics cannot be shown on %s; choose another metrics.address", address).WithCause(err)
+		return nil, task.Errorf(task.CodeConflict, "The metrics server cannot listen on %s. Next: choose another metrics.address", address).WithCause(err)
 	}
 	c.log.InfoContext(ctx, "metrics server started", slog.String("address", listener.Addr().String()))
 	mux := http.NewServeMux()

@@ -44,7 +44,7 @@ func (c *core) redisCheck() func(context.Context) error {
 	}
 	return func(ctx context.Context) error {
 		if err := c.redis.Ping(ctx).Err(); err != nil {
-			return task.Errorf(task.CodeUnavailable, "Redis does not answer; wake-ups between processes are late.").WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "Redis does not answer; notifications between processes are delayed.").WithCause(err)
 		}
 		return nil
 	}
@@ -58,7 +58,7 @@ func (c *core) beats(ctx context.Context, part string) error {
 		return err
 	}
 	if limit := missed * cmp.Or(c.cfg.Test.ComponentHeartbeat, ingest.HeartbeatInterval); time.Duration(age*float64(time.Second)) > limit {
-		return task.Errorf(task.CodeUnavailable, "No %s has shown a sign of life for %s.", part, limit)
+		return task.Errorf(task.CodeUnavailable, "No %s has sent a heartbeat for %s.", part, limit)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (p providers) Provider(name string) (sandbox.Provider, error) {
 	if found, ok := p[name]; ok {
 		return found, nil
 	}
-	return nil, task.Errorf(task.CodeInvalid, "this machine has no sandbox provider %q", name)
+	return nil, task.Errorf(task.CodeInvalid, "this host does not offer the sandbox provider %q", name)
 }
 
 // hostBound lists the providers whose sandboxes live on this machine.

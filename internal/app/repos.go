@@ -87,7 +87,7 @@ func gitHubKey(g config.GitHub) ([]byte, error) {
 	}
 	key, err := os.ReadFile(g.AppKeyFile)
 	if err != nil {
-		return nil, task.Errorf(task.CodeInvalid, "github.app_key_file %s cannot be read; make it readable for the user that omoi runs as", g.AppKeyFile).WithCause(err)
+		return nil, task.Errorf(task.CodeInvalid, "Cannot read github.app_key_file %s. Next: make it readable for the user that omoi runs as", g.AppKeyFile).WithCause(err)
 	}
 	return key, nil
 }

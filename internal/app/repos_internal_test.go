@@ -39,7 +39,7 @@ func TestDoctorAsksGitHubForTheApp(t *testing.T) {
 		require.Contains(t, found.Detail, "GitHub knows the App omoi test (7). It is installed nowhere.")
 	}
 	for want, g := range map[string]config.GitHub{
-		"cannot be read; make it readable":                      {AppID: 7, AppKeyFile: file + ".no"},
+		"Next: make it readable":                                {AppID: 7, AppKeyFile: file + ".no"},
 		"The private key of the GitHub App cannot be read":      {AppID: 7, AppKey: "nearly a secret"},
 		"does not know the GitHub App 8 with this private key:": {AppID: 8, AppKeyFile: file, URL: hub.URL},
 	} {

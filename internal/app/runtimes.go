@@ -47,7 +47,7 @@ func (r agentRuntime) runnable(cfg *config.Loaded) (path string, err error) {
 	}
 	shut, err := local.Closed(path)
 	if err == nil && shut != "" {
-		err = fmt.Errorf("sandboxes cannot see %s: they run as their own users, and %s is closed to them", path, shut)
+		err = fmt.Errorf("sandboxes cannot read %s: they run as separate users, and %s is closed to these", path, shut)
 	}
 	return path, err
 }

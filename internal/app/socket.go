@@ -42,7 +42,7 @@ func settleDevSocket(cfg *config.Loaded) error {
 func makeSocket(cfg *config.Loaded) error {
 	dir, err := place(cfg).MakePrivateDir("api")
 	if err != nil {
-		return fmt.Errorf("make the folder of the API's socket: %w", err)
+		return fmt.Errorf("create the folder of the API's socket: %w", err)
 	}
 	cfg.API.Socket = filepath.Join(dir, "api.sock")
 	return nil
@@ -63,7 +63,7 @@ func makeSocketDir(socket string) error {
 		err = os.Chmod(dir, 0o755) //nolint:gosec // whatever the umask
 	}
 	if err != nil {
-		return task.Errorf(task.CodeInvalid, "the folder %s of the API's socket cannot be made; make it, or set api.socket to another place", dir).WithCause(err)
+		return task.Errorf(task.CodeInvalid, "Cannot create the folder %s of the API's socket. Next: create it, or set api.socket to another path", dir).WithCause(err)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (c *core) openSupervision(context.Context) error {
 	if asksModel(c.cfg) {
 		var err error
 		if asked, err = model.New(c.modelSettings()); err != nil {
-			return fmt.Errorf("make the model of supervision: %w", err)
+			return fmt.Errorf("create the supervision model: %w", err)
 		}
 	}
 	c.guardian, c.conductor, c.diagnosis = c.newGuardian(asked), c.newConductor(asked), c.newDiagnosis(asked)

@@ -42,7 +42,7 @@ func temporalTLS(t config.Temporal) (*tls.Config, error) {
 	if t.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(t.TLSCert, t.TLSKey)
 		if err != nil {
-			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_cert and temporal.tls_key cannot be read").WithCause(err)
+			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_cert and temporal.tls_key").WithCause(err)
 		}
 		conf.Certificates = []tls.Certificate{pair}
 	}
@@ -50,7 +50,7 @@ func temporalTLS(t config.Temporal) (*tls.Config, error) {
 		content, err := os.ReadFile(t.TLSCA)
 		conf.RootCAs = x509.NewCertPool()
 		if err != nil || !conf.RootCAs.AppendCertsFromPEM(content) {
-			return nil, task.Errorf(task.CodeInvalid, "temporal.tls_ca cannot be read").WithCause(err)
+			return nil, task.Errorf(task.CodeInvalid, "Cannot read temporal.tls_ca").WithCause(err)
 		}
 	}
 	return conf, nil

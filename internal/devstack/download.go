@@ -42,7 +42,7 @@ func download(ctx context.Context, base, version, dir string) error {
 	}
 	got := sha256.Sum256(jar)
 	if want := strings.TrimSpace(string(sum)); !strings.EqualFold(want, hex.EncodeToString(got[:])) {
-		return task.Errorf(task.CodeUnavailable, "the download of PostgreSQL does not have the SHA-256 that is published beside it")
+		return task.Errorf(task.CodeUnavailable, "The downloaded PostgreSQL does not match its published SHA-256")
 	}
 	return unpack(jar, dir)
 }
@@ -64,8 +64,8 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch PostgreSQL: %w", err)
 	}
-	unavailable := task.Errorf(task.CodeUnavailable, "there is no PostgreSQL on this machine and it cannot be downloaded; "+
-		"install one (Debian: apt-get install postgresql), or set DATABASE_URL, OMOI_DEV_POSTGRES_BIN or OMOI_DEV_POSTGRES_URL")
+	unavailable := task.Errorf(task.CodeUnavailable, "PostgreSQL is not installed and cannot be downloaded. Next: "+
+		"install PostgreSQL (Debian: apt-get install postgresql), or set DATABASE_URL, OMOI_DEV_POSTGRES_BIN or OMOI_DEV_POSTGRES_URL")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, unavailable.WithCause(err)

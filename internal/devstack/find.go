@@ -88,7 +88,7 @@ func FindTemporal(named string) (string, error) {
 		if isProgram(named) {
 			return named, nil
 		}
-		return "", task.Errorf(task.CodeInvalid, "%s is not a program; dev.temporal_bin names it", named)
+		return "", task.Errorf(task.CodeInvalid, "Invalid dev.temporal_bin: %s is not a program", named)
 	}
 	if path, err := exec.LookPath("temporal"); err == nil {
 		return path, nil
@@ -98,7 +98,7 @@ func FindTemporal(named string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", task.Errorf(task.CodeNotFound, "the temporal program is not on PATH and not beside omoi; run `make temporal` in omoi's sources, or install the Temporal CLI")
+	return "", task.Errorf(task.CodeNotFound, "The program temporal is not on PATH and not beside omoi. Next: make temporal in omoi's sources, or install the Temporal CLI")
 }
 
 // nearby are the directories in which programs of ours may be.

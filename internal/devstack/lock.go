@@ -20,7 +20,7 @@ type Lock struct{ file *os.File }
 // [task.CodeConflict] and says where that one is reached.
 func Acquire(home string) (*Lock, error) {
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, fmt.Errorf("make home directory: %w", err)
+		return nil, fmt.Errorf("create home directory: %w", err)
 	}
 	file, err := os.OpenFile(filepath.Join(home, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -68,9 +68,9 @@ func (l *Lock) Release() error {
 func held(home string, pid int) *task.Error {
 	info, err := ReadInfo(home)
 	if err != nil || info.PID != pid {
-		return task.Errorf(task.CodeConflict, "Cannot start: omoi process %d is starting or working in %s. Next: wait for it, or set OMOI_HOME to run a second one beside it",
+		return task.Errorf(task.CodeConflict, "Cannot start: omoi process %d is using %s. Next: wait until it ends, or set OMOI_HOME to run a second one",
 			pid, home)
 	}
-	return task.Errorf(task.CodeConflict, "omoi dev runs already in %s (pid %d): %s; set OMOI_HOME to run a second one beside it",
+	return task.Errorf(task.CodeConflict, "Cannot start: omoi dev already runs in %s (pid %d): %s. Next: set OMOI_HOME to run a second one",
 		home, pid, info.APIURL)
 }

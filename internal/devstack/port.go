@@ -43,7 +43,7 @@ func (p Port) listen(ctx context.Context, host, name string) (net.Listener, erro
 			return listener, nil
 		}
 	}
-	return nil, task.Errorf(task.CodeConflict, "port %d of %s is in use; choose another one for %s, or 0 for a free one", p.Want, host, name)
+	return nil, task.Errorf(task.CodeConflict, "Port %d of %s is in use. Next: set %s to another port, or to 0 for a free one", p.Want, host, name)
 }
 
 // reserve makes a connection and ends it from the listener's side: while Linux remembers it, for

@@ -66,7 +66,7 @@ func (p *postgres) folders() error {
 	}
 	for _, dir := range []string{p.base, p.sock} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("make PostgreSQL's directory: %w", err)
+			return fmt.Errorf("create PostgreSQL's directory: %w", err)
 		}
 		if p.as == nil {
 			continue
@@ -88,7 +88,7 @@ func (p *postgres) programs(ctx context.Context) (string, error) {
 		return dir, nil
 	}
 	if p.cfg.PostgresBin != "" && p.cfg.PostgresBin != Download {
-		return "", task.Errorf(task.CodeInvalid, "%s holds no initdb and postgres%s; dev.postgres_bin names it", p.cfg.PostgresBin, ofMajor(major))
+		return "", task.Errorf(task.CodeInvalid, "Invalid dev.postgres_bin: %s does not contain initdb and postgres%s", p.cfg.PostgresBin, ofMajor(major))
 	}
 	return p.downloaded(ctx, major)
 }
@@ -104,12 +104,12 @@ func ofMajor(major string) string {
 func (p *postgres) downloaded(ctx context.Context, major string) (string, error) {
 	version := p.cfg.PostgresVersion
 	if major != "" && !strings.HasPrefix(version, major+".") {
-		return "", task.Errorf(task.CodeInvalid, "the data in %s was made by PostgreSQL %s, which is not on this machine; "+
-			"install it, or move the data away", p.base, major)
+		return "", task.Errorf(task.CodeInvalid, "Cannot start PostgreSQL: the data in %s was created by PostgreSQL %s, which is not installed. Next: "+
+			"install it, or move the data", p.base, major)
 	}
 	dir := filepath.Join(filepath.Dir(p.base), "postgresql-"+version)
 	if !isPostgres(filepath.Join(dir, "bin")) {
-		p.cfg.say("no PostgreSQL here: downloading " + version + ", once")
+		p.cfg.say("PostgreSQL is not installed: downloading " + version + " once")
 		if err := download(ctx, p.cfg.PostgresURL, version, dir); err != nil {
 			return "", err
 		}
@@ -126,7 +126,7 @@ func (p *postgres) initialize(ctx context.Context) error {
 	}
 	temp := p.data() + ".new"
 	if err := os.RemoveAll(temp); err != nil {
-		return fmt.Errorf("make the database: %w", err)
+		return fmt.Errorf("create the database: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), //nolint:gosec // found by find.go
 		"--pgdata", temp, "--username", pgName, "--auth", "trust", "--encoding", "UTF8", "--locale", "C")
@@ -135,7 +135,7 @@ func (p *postgres) initialize(ctx context.Context) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("make the database: %w: %s", err, strings.TrimSpace(output.String()))
+		return fmt.Errorf("create the database: %w: %s", err, strings.TrimSpace(output.String()))
 	}
 	return os.Rename(temp, p.data())
 }
@@ -224,7 +224,7 @@ func (p *postgres) ready(ctx context.Context) error {
 	defer func() { _ = conn.Close(ctx) }() // what was asked is answered
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", pgName).Scan(&there); err != nil {
-		return fmt.Errorf("ask PostgreSQL: %w", err)
+		return fmt.Errorf("query PostgreSQL: %w", err)
 	}
 	if !there {
 		_, err = conn.Exec(ctx, "CREATE DATABASE "+pgName)
@@ -250,6 +250,6 @@ func servant() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, task.Errorf(task.CodeInvalid, "PostgreSQL refuses to run as root, and there is no user postgres or nobody; "+
-		"make one (useradd --system postgres), or set DATABASE_URL")
+	return nil, task.Errorf(task.CodeInvalid, "PostgreSQL refuses to run as root, and no user postgres or nobody exists. Next: "+
+		"create one (useradd --system postgres), or set DATABASE_URL")
 }

@@ -182,7 +182,7 @@ func (c *child) obituary() error {
 	if strings.Contains(said, syscall.EADDRINUSE.Error()) {
 		cause = errors.Join(cause, syscall.EADDRINUSE)
 	}
-	return task.Errorf(task.CodeUnavailable, "%s ended as it started (%v): %s\nIts log is %s; omoi doctor looks for what could be wrong",
+	return task.Errorf(task.CodeUnavailable, "%s exited at startup (%v): %s\nLog: %s. Next: omoi doctor",
 		c.name, c.err, lastWords(said), c.log).WithCause(cause)
 }
 

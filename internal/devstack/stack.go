@@ -75,7 +75,7 @@ func (c Config) MakePrivateDir(name string) (string, error) {
 		return "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // other users enter it
-		return "", fmt.Errorf("make %s: %w", dir, err)
+		return "", fmt.Errorf("create %s: %w", dir, err)
 	}
 	return dir, letThrough(dir)
 }
@@ -88,7 +88,7 @@ func (c Config) openWay() error {
 	}
 	way := filepath.Join(c.DataRoot, hash(c.Home))
 	if err := os.MkdirAll(way, 0o755); err != nil { //nolint:gosec // holds folders of mode 0700
-		return fmt.Errorf("make %s: %w", way, err)
+		return fmt.Errorf("create %s: %w", way, err)
 	}
 	for _, dir := range []string{c.DataRoot, way} {
 		if err := letThrough(dir); err != nil {
@@ -228,7 +228,7 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 	nothing := func(context.Context) error { return nil }
 	for try := range portTries {
 		if try > 0 {
-			cfg.say("another program took a port of Temporal's; choosing again")
+			cfg.say("another program took a port of Temporal; choosing another")
 		}
 		t, err := prepareTemporal(ctx, cfg, last)
 		if err != nil {
@@ -244,8 +244,8 @@ func (s *Stack) startTemporal(ctx, life context.Context, cfg Config, last Info) 
 			return err
 		}
 	}
-	return task.Errorf(task.CodeConflict, "Temporal does not start: other programs took its ports %d times between choice and use; "+
-		"run the same command again, or set dev.temporal_port and dev.temporal_ui_port. Its log is %s", portTries, filepath.Join(cfg.Home, temporalLog))
+	return task.Errorf(task.CodeConflict, "Cannot start Temporal: other programs took its ports %d times. Next: "+
+		"run the same command again, or set dev.temporal_port and dev.temporal_ui_port. Log: %s", portTries, filepath.Join(cfg.Home, temporalLog))
 }
 
 // portTries is how often ports are chosen that others take before Temporal, which opens them itself, does.

@@ -283,7 +283,7 @@ func TestPartThatEndsSaysWhy(t *testing.T) {
 	t.Parallel()
 	cfg, starts := ofTemporal(t, "echo no disk >&2; exit 1")
 	_, err := devstack.Start(t.Context(), cfg)
-	require.ErrorContains(t, err, "Temporal ended as it started (exit status 1): no disk")
+	require.ErrorContains(t, err, "Temporal exited at startup (exit status 1): no disk")
 	require.ErrorContains(t, err, filepath.Join(cfg.Home, "temporal.log"))
 	require.Equal(t, 1, starts())
 }

@@ -150,10 +150,10 @@ func (t *temporal) uiReady(ctx context.Context) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the Temporal Web UI: %w", err)
+		return fmt.Errorf("call the Temporal Web UI: %w", err)
 	}
 	if err = response.Body.Close(); err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("ask the Temporal Web UI: %s", response.Status)
+		err = fmt.Errorf("call the Temporal Web UI: %s", response.Status)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func TestDefaultAgent_ByProgramOfTheWorkerAndStoredCredential(t *testing.T) {
 	require.Equal(t, 4, refused.code)
 	require.Contains(t, refused.stderr, "Next: omoi credentials set anthropic")
 	require.NotContains(t, refused.stderr, "npm install", "the program is there")
-	require.Contains(t, r.omoi("doctor").stdout, "version 2.1.328, sandboxes can see it; no credential")
+	require.Contains(t, r.omoi("doctor").stdout, "version 2.1.328, readable by sandboxes; no credential")
 
 	_, err = r.api.SetCredential(t.Context(), "anthropic", apiclient.SetCredentialRequest{Secret: "sk-ant-api03-0123456789"})
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func TestClaudeInAContainer(t *testing.T) {
 	repo := r.repo()
 	lacks := r.ends(r.byClaude(repo, modeltest.New(t), nil, inDocker, retries(0)).ID, task.StatusFailed)
 	require.Equal(t, task.ClassInvalidInput, lacks.FailureClass)
-	require.Contains(t, text(lacks.ErrorMessage), "There is no program claude in this sandbox. Install it in the project's setup step")
+	require.Contains(t, text(lacks.ErrorMessage), "the sandbox has no program claude. Next: install it in the setup step of the project")
 
 	r.stop("worker")
 	r.env["OMOI_DOCKER_IMAGE"] = imageWith(t, client, program)

@@ -178,6 +178,6 @@ func TestNoClaude(t *testing.T) {
 	repo, model := r.repo(), modeltest.New(t)
 	missing := r.ends(r.byClaude(repo, model, nil).ID, task.StatusFailed)
 	require.Equal(t, task.ClassInvalidInput, missing.FailureClass)
-	require.Contains(t, text(missing.ErrorMessage), "no program claude in this sandbox")
+	require.Contains(t, text(missing.ErrorMessage), "the sandbox has no program claude")
 	r.noLeaks()
 }

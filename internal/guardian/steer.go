@@ -72,7 +72,7 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 	cycle := "asked-" + task.NewID()
 	found, err := g.deps.Store.Watched(ctx, WatchQuery{CycleID: cycle, Only: sandboxID, Limit: 1})
 	if err == nil && len(found) == 0 {
-		err = task.Errorf(task.CodeNotFound, "No agent is at work in sandbox %s now.", sandboxID)
+		err = task.Errorf(task.CodeNotFound, "Cannot analyze sandbox %s: it has no running attempt. Next: omoi sandbox list", sandboxID)
 	}
 	if err != nil {
 		return Analysis{}, err

@@ -39,7 +39,7 @@ func New(version string, log *slog.Logger) (*Metrics, error) {
 func (m *Metrics) openSDK() error {
 	reader, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
-		return fmt.Errorf("make the metrics of the Temporal SDK: %w", err)
+		return fmt.Errorf("create metrics of the Temporal SDK: %w", err)
 	}
 	seconds := metric.NewView(metric.Instrument{Kind: metric.InstrumentKindHistogram},
 		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: durations()}})

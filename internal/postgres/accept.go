@@ -189,7 +189,7 @@ func claimKey(ctx context.Context, q *db.Queries, d task.NewTask, taskID string)
 // unknown blames the field that named something which is not there.
 func unknown(err error, field, kind, id string) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return task.Invalid(field, "There is no %s %s.", kind, id)
+		return task.Invalid(field, "Unknown %s %s.", kind, id)
 	}
 	return err
 }

@@ -85,7 +85,7 @@ func ownSandbox(a *task.CommandRequest, row db.Task, attempts []db.ReadAttemptsR
 		}
 		a.Attempt = a.Kind == task.CommandVerdict
 		if a.Attempt && row.ValidationRounds > 0 && !validates(r.Attempt) {
-			return task.Errorf(task.CodeForbidden, "Sandbox %s did the work of task %s; a verdict on it is for its validator to give.", a.SandboxID, a.TaskID)
+			return task.Errorf(task.CodeForbidden, "Sandbox %s did the work of task %s: only its validator may give the verdict.", a.SandboxID, a.TaskID)
 		}
 		return nil
 	}

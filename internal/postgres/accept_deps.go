@@ -68,7 +68,7 @@ func (s *Store) editDependencies(ctx context.Context, organizationID, taskID str
 			return nil, missing(translate("lock the task", err), "There is no task %s.", taskID)
 		}
 		if row.Status != string(task.StatusPending) {
-			return nil, task.Errorf(task.CodeConflict, "The task is %s; dependencies can be changed while it is pending.", row.Status).WithKind(task.KindInvalidState)
+			return nil, task.Errorf(task.CodeConflict, "Cannot change dependencies: the task is %s, not pending.", row.Status).WithKind(task.KindInvalidState)
 		}
 		if err := edit(q); err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func addDependencies(ctx context.Context, q *db.Queries, organizationID, taskID 
 		return err
 	}
 	if cycle != nil {
-		return task.Invalid("dependencies.depends_on", "The dependencies would close a cycle: %s.", strings.Join(cycle, " -> "))
+		return task.Invalid("dependencies.depends_on", "The dependencies would form a cycle: %s.", strings.Join(cycle, " -> "))
 	}
 	return q.InsertDependencies(ctx, taskID, ids)
 }
@@ -106,7 +106,7 @@ func knownTasks(ctx context.Context, q *db.Queries, organizationID string, ids [
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return task.Invalid("dependencies.depends_on", "There is no task %s to depend on.", id)
+			return task.Invalid("dependencies.depends_on", "Unknown task %s in depends_on.", id)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (b *beginning) begin(ctx context.Context, installation string) (contract.Be
 	}
 	if b.row.AttemptCount >= task.MaxAttempts {
 		return contract.BeginAttemptResult{}, task.Errorf(task.CodeConflict,
-			"The task has had %d attempts, those of validators among them; that is the limit. Its branch is kept. Next: omoi run makes another task", task.MaxAttempts)
+			"The task reached the limit of %d attempts, validators included. Its branch is kept. Next: omoi run creates another task", task.MaxAttempts)
 	}
 	if err := b.endOthers(ctx); err != nil {
 		return contract.BeginAttemptResult{}, err

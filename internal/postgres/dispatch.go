@@ -55,7 +55,7 @@ func (s *Store) ChangeTicket(ctx context.Context, organizationID, id string, c c
 			return err
 		}
 		if to := c.PhaseID; to != nil && !ticket.CanMove(from, *to) {
-			return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s; after it may come: %s.",
+			return task.Errorf(task.CodeConflict, "A ticket in %s cannot move to %s. Allowed: %s.",
 				from, *to, cmp.Or(strings.Join(ticket.PhaseMoves(from), ", "), "none")).WithKind(task.KindInvalidState)
 		}
 		return q.UpdateTicket(ctx, db.UpdateTicketParams{

@@ -35,11 +35,11 @@ func codedCause(err error) *task.Error {
 	state := sqlState(err)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return task.Errorf(task.CodeNotFound, "There is no such thing here.")
+		return task.Errorf(task.CodeNotFound, "Not found.")
 	case state != "":
 		return codedState(state)
 	case errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), closed(err):
-		return task.Errorf(task.CodeUnavailable, "The database does not answer. Try again in a moment.").WithKind(task.KindDatabase)
+		return task.Errorf(task.CodeUnavailable, "The database does not answer. Next: repeat in a moment").WithKind(task.KindDatabase)
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }
@@ -56,15 +56,15 @@ func closed(err error) bool {
 func codedState(state string) *task.Error {
 	switch {
 	case state == "23505":
-		return task.Errorf(task.CodeConflict, "It exists already.")
+		return task.Errorf(task.CodeConflict, "The object already exists.")
 	case state == "23503":
-		return task.Errorf(task.CodeNotFound, "It refers to something that is not there.")
+		return task.Errorf(task.CodeNotFound, "The object refers to an object that does not exist.")
 	case ofClass(state, "22", "23"):
-		return task.Errorf(task.CodeInvalid, "The database refuses this value.")
+		return task.Errorf(task.CodeInvalid, "The database rejected a value.")
 	case state == diskFull:
 		return task.Errorf(task.CodeUnavailable, "The disk of the database is full: nothing can be stored. Next: an operator frees disk space there; what was not acknowledged is sent again.").WithKind(task.KindDiskFull)
 	case ofClass(state, "08", "40", "53", "57", "55P03"): // connection, conflict, lack of resources, shutdown, a lock that was not to be had
-		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Try again in a moment.").WithKind(task.KindDatabase)
+		return task.Errorf(task.CodeUnavailable, "The database is busy or restarting. Next: repeat in a moment").WithKind(task.KindDatabase)
 	}
 	return task.Errorf(task.CodeInternal, "The database answered with an error.")
 }

@@ -83,9 +83,9 @@ func (p *eventPlan) take(r ingest.Request) ingest.Outcome {
 	s, known := p.sandboxes[r.SandboxID]
 	switch {
 	case !known:
-		return ingest.Outcome{Err: task.Errorf(task.CodeNotFound, "There is no sandbox %s.", r.SandboxID)}
+		return ingest.Outcome{Err: task.Errorf(task.CodeNotFound, "Unknown sandbox %s.", r.SandboxID)}
 	case s.over:
-		return ingest.Outcome{Err: task.Errorf(task.CodeGone, "Sandbox %s is gone.", r.SandboxID).WithKind(task.KindSandboxDeleted)}
+		return ingest.Outcome{Err: task.Errorf(task.CodeGone, "Sandbox %s is deleted.", r.SandboxID).WithKind(task.KindSandboxDeleted)}
 	case r.SpoolID != "":
 		return p.takeBatch(s, r)
 	case r.Key != "":

@@ -115,10 +115,10 @@ func (s *Store) Reallocate(ctx context.Context, call guardian.Call, from, to str
 			return err
 		}
 		if sides[0].ID == sides[1].ID {
-			return task.Invalid("to_agent_id", "Both belong to the project %s; there is nothing to move.", sides[0].Name)
+			return task.Invalid("to_agent_id", "Both agents belong to project %s: no capacity to move.", sides[0].Name)
 		}
 		if sides[0].MaxSlots < n {
-			return task.Errorf(task.CodeExhausted, "The project %s runs %d tasks at a time; %d cannot be taken from it.", sides[0].Name, sides[0].MaxSlots, n)
+			return task.Errorf(task.CodeExhausted, "Project %s has a limit of %d concurrent tasks: cannot move %d.", sides[0].Name, sides[0].MaxSlots, n)
 		}
 		a.before, a.after = slots(sides, 0), slots(sides, n)
 		a.audit = map[string]any{"capacity_transferred": n, "from_project": sides[0].ID, "to_project": sides[1].ID}
@@ -133,7 +133,7 @@ func projectOfAny(ctx context.Context, q *db.Queries, organizationID, id string)
 	}
 	box, err := resolve(ctx, q, db.ActiveByAnyIDParams{OrganizationID: organizationID, ID: id})
 	if task.CodeOf(err) == task.CodeNotFound {
-		return "", task.Errorf(task.CodeNotFound, "There is no agent, task or project %s.", clip(id))
+		return "", task.Errorf(task.CodeNotFound, "Unknown agent, task or project %s.", clip(id))
 	} else if err != nil {
 		return "", err
 	}
@@ -156,7 +156,7 @@ func lockSides(ctx context.Context, q *db.Queries, organizationID, from, to stri
 	for i, id := range ids {
 		at := slices.IndexFunc(rows, func(p db.Project) bool { return p.ID == id })
 		if at < 0 {
-			return sides, task.Errorf(task.CodeNotFound, "The project %s is no more.", id)
+			return sides, task.Errorf(task.CodeNotFound, "Project %s is deleted.", id)
 		}
 		sides[i] = rows[at]
 	}

@@ -69,7 +69,7 @@ func resolve(ctx context.Context, q *db.Queries, of db.ActiveByAnyIDParams) (str
 	case err != nil:
 		return "", translate("look for "+clip(of.ID), err)
 	case len(found) == 0:
-		return "", task.Errorf(task.CodeNotFound, "No agent is at work as %s now.", clip(of.ID))
+		return "", task.Errorf(task.CodeNotFound, "Cannot analyze agent %s: it has no running attempt. Next: omoi sandbox list", clip(of.ID))
 	case len(found) == 2 && found[0].Rank == found[1].Rank:
 		return "", task.Errorf(task.CodeConflict, "Agent ID %s is ambiguous: several active agents reported it. Next: use the ID of a sandbox or a task.", clip(of.ID))
 	}

@@ -146,7 +146,7 @@ func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (gu
 			return out, err
 		}
 		if len(rows) == 0 {
-			return out, task.Errorf(task.CodeNotFound, "There is no intervention %s.", id)
+			return out, task.Errorf(task.CodeNotFound, "Unknown intervention %s.", id)
 		}
 		out = withReceipts(rows[0])
 		reason := "withdrawn by " + by
@@ -156,14 +156,14 @@ func (s *Store) Withdraw(ctx context.Context, organizationID, id, by string) (gu
 				return out, err
 			}
 			if n == 0 {
-				return out, task.Errorf(task.CodeConflict, "The message is %s: what the agent was given cannot be taken back. Tell it otherwise with omoi send.", out.MessageState).WithKind(task.KindInvalidState)
+				return out, task.Errorf(task.CodeConflict, "Cannot withdraw the intervention: its message is %s. Next: omoi send", out.MessageState).WithKind(task.KindInvalidState)
 			}
 		} else if out.State != guardian.InterventionPlanned {
-			return out, task.Errorf(task.CodeConflict, "The intervention is a %s that is %s; there is nothing to take back.", out.Level, out.State).WithKind(task.KindInvalidState)
+			return out, task.Errorf(task.CodeConflict, "Cannot withdraw the intervention: %s is %s.", out.Level, out.State).WithKind(task.KindInvalidState)
 		}
 		n, err := q.SettleIntervention(ctx, db.SettleInterventionParams{ID: id, State: guardian.InterventionWithdrawn, Reason: storable(reason), Was: out.State})
 		if err == nil && n == 0 {
-			err = task.Errorf(task.CodeConflict, "The intervention is being carried out now.").WithKind(task.KindInvalidState)
+			err = task.Errorf(task.CodeConflict, "Cannot withdraw the intervention: it is being executed.").WithKind(task.KindInvalidState)
 		}
 		out.State, out.Reason = guardian.InterventionWithdrawn, out.Reason+"; "+reason
 		return out, err

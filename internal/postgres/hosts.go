@@ -42,7 +42,7 @@ func hostRecord(r db.HostsRow) client.Host {
 func (s *Store) host(ctx context.Context, id string) (client.Host, error) {
 	rows, err := s.q.Hosts(ctx, s.cfg.HostFresh, id)
 	if err == nil && len(rows) == 0 {
-		err = task.Errorf(task.CodeNotFound, "There is no host %s.", id)
+		err = task.Errorf(task.CodeNotFound, "Unknown host %s.", id)
 	}
 	if err != nil {
 		return client.Host{}, err
@@ -70,7 +70,7 @@ func (s *Store) LoseHost(ctx context.Context, id string) (_ client.Host, err err
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return before, task.Errorf(task.CodeConflict, "The host %s still reports, at %s last, so it is not lost. Stop its worker first if it is not to come back.",
+		return before, task.Errorf(task.CodeConflict, "Cannot mark host %s as lost: its last heartbeat was at %s. Next: stop its worker",
 			before.ID, before.SeenAt.UTC().Format(time.RFC3339))
 	case err != nil:
 		return before, err

@@ -70,7 +70,7 @@ func (s *Store) KeyBySecret(ctx context.Context, secret string) (client.APIKey, 
 	if err != nil {
 		err = translate("find the API key", err)
 		if task.CodeOf(err) == task.CodeNotFound {
-			return client.APIKey{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired. Set OMOI_API_KEY to another, or send another as a bearer token.")
+			return client.APIKey{}, task.Errorf(task.CodeUnauthorized, "The API key is unknown, revoked or expired. Next: set OMOI_API_KEY to a valid key, or send a valid key as bearer token")
 		}
 		return client.APIKey{}, err
 	}
@@ -91,7 +91,7 @@ func (s *Store) Keys(ctx context.Context, organizationID string) ([]client.APIKe
 func (s *Store) RevokeKey(ctx context.Context, organizationID, id string) error {
 	n, err := s.q.RevokeKey(ctx, organizationID, id)
 	if err == nil && n == 0 {
-		return task.Errorf(task.CodeNotFound, "There is no API key %s.", id)
+		return task.Errorf(task.CodeNotFound, "Unknown API key %s.", id)
 	}
 	return translate("revoke API key "+id, err)
 }

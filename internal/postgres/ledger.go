@@ -67,7 +67,7 @@ func (s *Store) forward(ctx context.Context, doing, sandboxID string, rows int64
 	if task.SandboxState(row.Sandbox.State) == task.SandboxRunning {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, task.Errorf(task.CodeGone, "Sandbox %s is %s already.", sandboxID, row.Sandbox.State))
+	return fmt.Errorf("%s: %w", doing, task.Errorf(task.CodeGone, "Sandbox %s is already %s.", sandboxID, row.Sandbox.State))
 }
 
 // AgentStarted notes that the agent was started, the first time only.
@@ -84,7 +84,7 @@ func (s *Store) RecordSandboxState(ctx context.Context, in contract.RecordSandbo
 	}
 	step, ok := steps[in.Event]
 	if !ok {
-		return task.Invalid("event", "There is no event %q in the life of a sandbox.", in.Event)
+		return task.Invalid("event", "Unknown sandbox event %q.", in.Event)
 	}
 	if err := oneRow(step(ctx, in.SandboxID)); err != nil {
 		return translate("settle sandbox "+in.SandboxID+" as "+in.Event, err)
@@ -135,7 +135,7 @@ func (s *Store) CountReappeared(ctx context.Context) (n int, id string, err erro
 func (s *Store) TokenLives(ctx context.Context, sandboxID string) error {
 	over, _, err := maybe(s.q.TokenOver(ctx, sandboxID))
 	if over {
-		return task.Errorf(task.CodeGone, "Sandbox %s is gone, and its token with it.", sandboxID).WithKind(task.KindSandboxDeleted)
+		return task.Errorf(task.CodeGone, "Sandbox %s is deleted, and its token is no longer valid.", sandboxID).WithKind(task.KindSandboxDeleted)
 	}
 	return translate("look whether the token of sandbox "+sandboxID+" lives", err)
 }

@@ -79,7 +79,7 @@ func checkMessage(m *ingest.NewMessage) error {
 	case m.Content == "":
 		return task.Invalid("content", "The message must not be empty.")
 	case len(m.Content) > ingest.MaxMessage:
-		return task.Invalid("content", "The content has %d bytes; at most %d are allowed. Put long texts into the repository, and their path into the message.",
+		return task.Invalid("content", "The content has %d bytes, the limit is %d. Next: commit long texts to the repository and send their path",
 			len(m.Content), ingest.MaxMessage)
 	case strings.ContainsRune(m.Content, 0):
 		return task.Invalid("content", "The message must not contain the character U+0000.")
@@ -98,9 +98,9 @@ func messageSandbox(ctx context.Context, q *db.Queries, m ingest.NewMessage) (db
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return row, task.Errorf(task.CodeNotFound, "There is no sandbox %s.", m.SandboxID)
+		return row, task.Errorf(task.CodeNotFound, "Unknown sandbox %s.", m.SandboxID)
 	case err == nil && !row.Ended && row.Open >= ingest.MaxOpenMessages:
-		return row, task.Errorf(task.CodeExhausted, "%d messages wait for this agent already. Send this one again when it has taken some up.", row.Open).WithKind(task.KindQueueFull)
+		return row, task.Errorf(task.CodeExhausted, "%d messages already wait for this agent. Next: repeat when the agent has acknowledged some", row.Open).WithKind(task.KindQueueFull)
 	}
 	return row, err
 }
@@ -180,10 +180,10 @@ func byUrgency(a, b db.Message) int {
 // the same. A message of another sandbox, or one that has expired, nobody wins.
 func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error) {
 	if !uuidForm.MatchString(id) {
-		return false, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
+		return false, task.Errorf(task.CodeNotFound, "Unknown message %q.", id)
 	}
 	if len(taker) > ingest.MaxTakerName || strings.ContainsRune(taker, 0) {
-		return false, task.Invalid("query.taker", "The taker's name has %d bytes; at most %d are allowed, and no U+0000.", len(taker), ingest.MaxTakerName)
+		return false, task.Invalid("query.taker", "The consumer ID has %d bytes, the limit is %d, without U+0000.", len(taker), ingest.MaxTakerName)
 	}
 	rows, err := s.q.AckMessage(ctx, db.AckMessageParams{SandboxID: sandboxID, ID: id, Taker: taker})
 	return rows > 0, translate("acknowledge the message", err)
@@ -192,12 +192,12 @@ func (s *Store) AckMessage(ctx context.Context, sandboxID, id, taker string) (wo
 // Message answers a message and its receipt; [task.CodeNotFound] if there is none.
 func (s *Store) Message(ctx context.Context, id string) (ingest.Message, error) {
 	if !uuidForm.MatchString(id) {
-		return ingest.Message{}, task.Errorf(task.CodeNotFound, "There is no message %q.", id)
+		return ingest.Message{}, task.Errorf(task.CodeNotFound, "Unknown message %q.", id)
 	}
 	row, err := s.q.GetMessage(ctx, id)
 	m := message(row.Message)
 	m.OrganizationID, m.TaskID = task.Deref(row.OrganizationID), task.Deref(row.TaskID)
-	return m, missing(translate("read the message", err), "There is no message %q.", id)
+	return m, missing(translate("read the message", err), "Unknown message %q.", id)
 }
 
 func message(row db.Message) ingest.Message {

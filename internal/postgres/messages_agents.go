@@ -14,26 +14,26 @@ func (s *Store) MessageBetween(ctx context.Context, from, to string) (sandboxID 
 	writer, found, err := maybe(s.q.MessageWriter(ctx, from))
 	switch {
 	case err == nil && !found:
-		return "", task.Errorf(task.CodeForbidden, "This agent works on no task of a project; it has nobody to write to.")
+		return "", task.Errorf(task.CodeForbidden, "Cannot send the message: the agent works on no task of a project.")
 	case err != nil:
 		return "", translate("find the project of sandbox "+from, err)
 	case writer.Ended:
-		return "", task.Errorf(task.CodeConflict, "The attempt has ended; its agent writes to nobody any more.").WithKind(task.KindInvalidState)
+		return "", task.Errorf(task.CodeConflict, "Cannot send the message: the attempt of the sending agent has ended.").WithKind(task.KindInvalidState)
 	case !writer.AgentsMayMessage:
 		return "", task.Errorf(task.CodeForbidden,
-			"The project %s does not let its agents write to each other. A person allows it: omoi project update %s --allow-agent-messages",
+			"Project %s does not allow messages between agents. Next: a user runs omoi project update %s --allow-agent-messages",
 			writer.Project, writer.ProjectID)
 	}
 	sandboxID, err = s.agentIn(ctx, writer, to)
 	switch {
 	case task.CodeOf(err) == task.CodeNotFound:
-		return "", task.Errorf(task.CodeForbidden, "There is no agent %q in this project; agents write to agents of their own project only.", clip(to))
+		return "", task.Errorf(task.CodeForbidden, "Unknown agent %q in this project: agents may only write to agents of their project.", clip(to))
 	case err != nil:
 		return "", translate("find the agent "+clip(to), err)
 	case sandboxID == "":
-		return "", task.Errorf(task.CodeConflict, "No agent is at work on task %s now.", to).WithKind(task.KindInvalidState)
+		return "", task.Errorf(task.CodeConflict, "Cannot send the message: task %s has no running attempt.", to).WithKind(task.KindInvalidState)
 	case sandboxID == from:
-		return "", task.Errorf(task.CodeForbidden, "An agent does not write to itself.")
+		return "", task.Errorf(task.CodeForbidden, "Cannot send the message: sender and recipient are the same agent.")
 	}
 	return sandboxID, nil
 }

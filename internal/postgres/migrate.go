@@ -90,7 +90,7 @@ func notOlder(ctx context.Context, pool *sql.DB) error {
 	if err != nil || !older {
 		return translate("read the version of the schema", err)
 	}
-	return task.Errorf(task.CodeConflict, "an older build of omoi created this database, which cannot be upgraded and stays unchanged; "+
+	return task.Errorf(task.CodeConflict, "An older build of omoi created this database. It cannot be upgraded and stays unchanged. Next: "+
 		"set DATABASE_URL to a new database, or start omoi dev with another --home")
 }
 

@@ -42,7 +42,7 @@ func (s *Store) ChangeOrganization(ctx context.Context, id string, c client.Upda
 	}
 	found, err := s.Organizations(ctx, id)
 	if err == nil && len(found) == 0 {
-		err = task.Errorf(task.CodeNotFound, "There is no organization %s.", id)
+		err = task.Errorf(task.CodeNotFound, "Unknown organization %s.", id)
 	}
 	if err != nil {
 		return client.Organization{}, err

@@ -56,13 +56,13 @@ func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Pro
 func (s *Store) thereIs(ctx context.Context, p client.Project) error {
 	row, err := s.q.ProjectByRepo(ctx, p.OrganizationID, p.Repo)
 	if err != nil {
-		return task.Errorf(task.CodeConflict, "There is a project with the repository %s already. Next: omoi project list", p.Repo).WithKind(task.KindNameTaken).WithCause(err)
+		return task.Errorf(task.CodeConflict, "Another project has the repository %s. Next: omoi project list", p.Repo).WithKind(task.KindNameTaken).WithCause(err)
 	}
 	called := row.Name
 	if !plainName(called) {
 		called = row.ID
 	}
-	return task.Errorf(task.CodeConflict, "There is a project with the repository %s already, %s. Next, to change its settings: omoi project update %s --setup <command> (--help lists the others)", p.Repo, row.Name, called).WithKind(task.KindNameTaken)
+	return task.Errorf(task.CodeConflict, "Project %[2]s already has the repository %[1]s. Next: to change its settings, omoi project update %[3]s --setup <command> (--help lists the others)", p.Repo, row.Name, called).WithKind(task.KindNameTaken)
 }
 
 // plainName tells names that can stand on a command line as they are.

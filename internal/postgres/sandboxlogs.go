@@ -94,7 +94,7 @@ func appendLog(ctx context.Context, q *db.Queries, sandboxID string, parts []san
 	case len(parts) == 0:
 		return true, nil
 	case parts[0].First < row.Read:
-		return false, task.Errorf(task.CodeConflict, "more of the log was stored meanwhile")
+		return false, task.Errorf(task.CodeConflict, "another worker stored more of the log")
 	}
 	for _, p := range parts {
 		err := q.InsertLogPart(ctx, db.InsertLogPartParams{SandboxID: sandboxID, First: p.First, Last: p.Last, Content: p.Text})

@@ -28,7 +28,7 @@ func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (t
 	case err != nil:
 		return transcript.Mark{}, missing(translate("find the sandbox", err), "There is no sandbox %s.", p.SandboxID)
 	case box.Over:
-		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is gone.", p.SandboxID).WithKind(task.KindSandboxDeleted)
+		return transcript.Mark{}, task.Errorf(task.CodeGone, "Sandbox %s is deleted.", p.SandboxID).WithKind(task.KindSandboxDeleted)
 	}
 	begins := p.Offset == 0 && p.Sum == 0
 	if begins { // a run that nobody knows begins; its row is locked like any other
@@ -40,11 +40,11 @@ func appendTranscript(ctx context.Context, q *db.Queries, p transcript.Piece) (t
 	row, found, err := maybe(q.LockTranscript(ctx, p.RunID))
 	switch {
 	case err == nil && !found && begins:
-		return transcript.Mark{}, task.Errorf(task.CodeConflict, "Sandbox %s has the transcripts of %d runs already; no more are kept.", p.SandboxID, transcript.MaxRuns)
+		return transcript.Mark{}, task.Errorf(task.CodeConflict, "Sandbox %s reached the limit of %d transcripts.", p.SandboxID, transcript.MaxRuns)
 	case !found:
 		return transcript.Mark{}, err
 	case row.SandboxID != p.SandboxID:
-		return transcript.Mark{}, task.Errorf(task.CodeConflict, "The run %s is not of sandbox %s.", p.RunID, p.SandboxID)
+		return transcript.Mark{}, task.Errorf(task.CodeConflict, "Run %s does not belong to sandbox %s.", p.RunID, p.SandboxID)
 	}
 	return settlePiece(ctx, q, p, row)
 }

@@ -32,7 +32,7 @@ func (s *Store) EnsureUser(ctx context.Context, organizationID, name string) (st
 func (s *Store) UserOfLogin(ctx context.Context, organizationID, name string) (string, error) {
 	id, err := s.EnsureUser(ctx, organizationID, name)
 	if violates(err, "users_organization_id_fkey") {
-		return "", task.Errorf(task.CodeUnauthorized, "The JWT is of an organization that is not here: its claim org must be the id of one, or be left out.")
+		return "", task.Errorf(task.CodeUnauthorized, "The JWT names an unknown organization: its claim org must be the ID of an organization, or be absent.")
 	}
 	return id, err
 }

@@ -58,7 +58,7 @@ func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	}
 	sdk, err := client.NewLazyClient(options)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for Temporal at %s: %w", cfg.HostPort, err)
+		return nil, fmt.Errorf("create a Temporal client for %s: %w", cfg.HostPort, err)
 	}
 	return New(cfg, sdk, logger), nil
 }

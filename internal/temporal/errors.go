@@ -28,13 +28,13 @@ func translate(err error) *task.Error {
 	)
 	switch {
 	case errors.As(err, &started):
-		return task.Errorf(task.CodeConflict, "The workflow has been started already.")
+		return task.Errorf(task.CodeConflict, "The workflow is already started.")
 	case errors.As(err, &notFound):
 		return task.Errorf(task.CodeNotFound, "Temporal does not know the workflow.")
 	case errors.As(err, &invalid): // alone speaks of the request and not of the server's state
-		return task.Errorf(task.CodeInvalid, "Temporal refuses the request.")
+		return task.Errorf(task.CodeInvalid, "Temporal rejected the request.")
 	}
 	// Among these: no connection, too busy, no permission, namespace not there (yet), a
 	// precondition that a server which starts does not meet. None is a reason to write a task off.
-	return task.Errorf(task.CodeUnavailable, "Temporal does not answer as it should. Try again later.")
+	return task.Errorf(task.CodeUnavailable, "Temporal failed or does not answer. Next: repeat later")
 }

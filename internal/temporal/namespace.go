@@ -95,7 +95,7 @@ func (c *Client) ClaimNamespace(ctx context.Context, installation string) error 
 
 func (c *Client) foreign(owner string) error {
 	return task.Errorf(task.CodeConflict,
-		"The Temporal namespace %s belongs to the omoi installation %s. Give each installation a namespace of its own.",
+		"The Temporal namespace %s belongs to the omoi installation %s. Next: give each installation its own namespace",
 		c.cfg.Namespace, strings.TrimSpace(owner))
 }
 

@@ -67,11 +67,11 @@ func (c *Client) whyNoRetry(ctx context.Context, taskID string) error {
 	run, err := c.Describe(ctx, contract.TaskWorkflowID(taskID))
 	switch {
 	case err != nil:
-		return fmt.Errorf("look why task %s does not start: %w", taskID, err)
+		return fmt.Errorf("read the workflow of task %s: %w", taskID, err)
 	case run.Completed:
 		return task.Errorf(task.CodeGone, "The task has completed.")
 	}
-	return task.Errorf(task.CodeConflict, "The run before is not over yet.")
+	return task.Errorf(task.CodeConflict, "The previous run has not ended.")
 }
 
 // SignalDigest tells a task what its sandbox has reported.
@@ -108,7 +108,7 @@ func (c *Client) signal(ctx context.Context, taskID, name string, payload any) e
 	case unknown != nil:
 		return unknown
 	case run.Open: // it has begun between the two calls
-		return task.Errorf(task.CodeUnavailable, "The task's workflow was just started. Try again.").WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "The task's workflow has just started. Next: repeat in a moment").WithCause(err)
 	}
 	return task.Errorf(task.CodeGone, "The task's workflow has ended.").WithCause(err)
 }

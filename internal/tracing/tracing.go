@@ -40,7 +40,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Tracing, error) {
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(strings.TrimSuffix(cfg.Endpoint, "/")+"/v1/traces"), otlptracehttp.WithHeaders(cfg.Headers))
 	if err != nil {
-		return nil, fmt.Errorf("make the exporter of traces: %w", err)
+		return nil, fmt.Errorf("create trace exporter: %w", err)
 	}
 	t := &Tracing{provider: sdk.NewTracerProvider(
 		sdk.WithBatcher(&discreet{next: exporter, log: log}),
@@ -55,7 +55,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Tracing, error) {
 		DisableSignalTracing: true, DisableQueryTracing: true, AllowInvalidParentSpans: true,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make the interceptor of traces: %w", err), t.Close(ctx))
+		return nil, errors.Join(fmt.Errorf("create trace interceptor: %w", err), t.Close(ctx))
 	}
 	return t, nil
 }

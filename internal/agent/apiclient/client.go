@@ -59,7 +59,7 @@ type Answer struct {
 func New(cfg Config) (*Client, error) {
 	target, err := url.Parse(cfg.APIURL)
 	if err != nil {
-		return nil, task.Invalid("api_url", "the API's address cannot be read").WithCause(err)
+		return nil, task.Invalid("api_url", "invalid address of the API").WithCause(err)
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -85,7 +85,7 @@ func New(cfg Config) (*Client, error) {
 	case (target.Scheme == "http" || target.Scheme == "https") && target.Host != "":
 		c.base, c.local = strings.TrimSuffix(target.String(), "/"), false
 	default:
-		return nil, task.Invalid("api_url", "the API's address must begin with http://, https://, unix:/// or file:///, not %q", target.Scheme)
+		return nil, task.Invalid("api_url", "invalid address of the API %q: expected http://, https://, unix:/// or file:///", target.Scheme)
 	}
 	c.base += "/api/v1/sandboxes/" + url.PathEscape(cfg.SandboxID)
 	return c, nil
@@ -156,7 +156,7 @@ func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
 	if err != nil {
-		return Answer{}, fmt.Errorf("make request: %w", err)
+		return Answer{}, fmt.Errorf("create request: %w", err)
 	}
 	if r.media != "" {
 		req.Header.Set("Content-Type", r.media)
@@ -170,7 +170,7 @@ func (c *Client) ask(ctx context.Context, r request) (Answer, error) {
 	req.Header.Set("Omoi-Protocol", strconv.Itoa(agentconfig.Protocol))
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask the API: %w", err)
+		return Answer{}, fmt.Errorf("call the API: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var body []byte

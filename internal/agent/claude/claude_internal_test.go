@@ -130,8 +130,8 @@ func TestHowADeadProgramIsJudged(t *testing.T) {
 func TestVersionsThatAreKnown(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
-		"2.1.197 (Claude Code)\n": "", "2.9.0-beta.1 (Claude Code)": "", "1.0.128 (Claude Code)": "does not know",
-		"3.0.0": "does not know", "hello": "no version of Claude Code", "": "no version",
+		"2.1.197 (Claude Code)\n": "", "2.9.0-beta.1 (Claude Code)": "", "1.0.128 (Claude Code)": "does not support",
+		"3.0.0": "does not support", "hello": "not a version of Claude Code", "": "not a version",
 	} {
 		_, err := VersionOf("/bin/claude", proc.Result{Outcome: proc.Exited, Output: said})
 		if want == "" {
@@ -177,7 +177,7 @@ func TestOneCredentialIsPassedOn(t *testing.T) {
 		credentials(c.given)
 		require.Equal(t, c.want, c.given, name)
 	}
-	require.ErrorContains(t, checkCredentials(variables{"PATH": "x"}), "no credentials")
+	require.ErrorContains(t, checkCredentials(variables{"PATH": "x"}), "no credential")
 }
 
 func TestTheCommandLine(t *testing.T) {

@@ -56,7 +56,7 @@ func checkCredentials(vars variables) error {
 		return nil
 	}
 	return agent.Failure(task.ClassCredentials, task.Errorf(task.CodeUnauthorized,
-		"Claude Code has no credentials in this sandbox: give a key of the model API (%s), a subscription's token (%s), or the address of an endpoint that needs neither (%s); docs/CLAUDE-CODE.md says where.",
+		"Cannot start Claude Code: the sandbox has no credential. Next: set an API key (%s), a subscription token (%s), or an endpoint that needs neither (%s); see docs/CLAUDE-CODE.md",
 		envKey, envOAuth, envBaseURL).WithReason(task.NoCredential("anthropic")))
 }
 

@@ -29,13 +29,13 @@ type variables = map[string]string
 func find(ctx context.Context, env agent.Env, vars variables) (path, version string, err error) {
 	path = locate(vars)
 	if path == "" {
-		return "", "", task.Invalid("agent", "There is no program claude in this sandbox. Install it in the project's setup step (npm install --prefix ~/.local -g @anthropic-ai/claude-code@2.1.328), bring it along in the image, or name it with %s; docs/CLAUDE-CODE.md says more.", Bin)
+		return "", "", task.Invalid("agent", "Cannot start Claude Code: the sandbox has no program claude. Next: install it in the setup step of the project (npm install --prefix ~/.local -g @anthropic-ai/claude-code@2.1.328) or in the image, or set its path in %s; see docs/CLAUDE-CODE.md", Bin)
 	}
 	res, err := env.Procs.Run(ctx, proc.Command{
 		Args: []string{path, "--version"}, Dir: env.Config.Workspace, Env: environ(env, vars), Timeout: versionWait,
 	})
 	if err != nil {
-		return "", "", task.Invalid("agent", "The program %s cannot be started: %s.", path, err)
+		return "", "", task.Invalid("agent", "Cannot start the program %s: %s.", path, err)
 	}
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
@@ -70,11 +70,11 @@ func VersionOf(path string, res proc.Result) (string, error) {
 	found := versionForm.FindStringSubmatch(said)
 	switch {
 	case res.Outcome != proc.Exited || res.ExitCode != 0:
-		return "", task.Invalid("agent", "%s --version ended with exit code %d (%s), so this is no Claude Code that works: %s", path, res.ExitCode, res.Outcome, textcut.First(said, 300))
+		return "", task.Invalid("agent", "Cannot start Claude Code: %s --version exited with code %d (%s): %s", path, res.ExitCode, res.Outcome, textcut.First(said, 300))
 	case found == nil:
-		return "", task.Invalid("agent", "%s --version says %q, which is no version of Claude Code.", path, textcut.First(said, 300))
+		return "", task.Invalid("agent", "Cannot start Claude Code: %s --version printed %q, which is not a version of Claude Code.", path, textcut.First(said, 300))
 	case found[1] != "2":
-		return "", task.Invalid("agent", "%s is Claude Code %s, which this version of omoi does not know; it works with 2.x (checked: 2.1.197 and 2.1.328). Install one of those.", path, found[0])
+		return "", task.Invalid("agent", "%s is Claude Code %s, which this version of omoi does not support. Next: install 2.x (tested: 2.1.197 and 2.1.328)", path, found[0])
 	}
 	return found[0], nil
 }

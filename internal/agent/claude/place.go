@@ -72,7 +72,7 @@ func restore(env agent.Env, from *agent.Resume) error {
 	}
 	target := transcriptPath(env, from.SessionID)
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return fmt.Errorf("make the folder of the transcript: %w", err)
+		return fmt.Errorf("create transcript folder: %w", err)
 	}
 	return transcript.Recall(from.Path, target, func([]byte) {})
 }

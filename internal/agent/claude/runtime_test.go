@@ -342,7 +342,7 @@ func TestALimitThatIsNoneIsRefused(t *testing.T) {
 	require.Equal(t, 1, b.run())
 	failed := b.one("agent.error")
 	require.Equal(t, "invalid_input", failed["failure_class"])
-	require.Contains(t, failed["error"], `MAX_TURNS is "many"`)
+	require.Contains(t, failed["error"], `MAX_TURNS="many"`)
 }
 
 func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
@@ -350,7 +350,7 @@ func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 	b.put("version", "3.0.1 (Claude Code)\n")
 	require.Equal(t, 1, b.run())
 	require.Equal(t, "invalid_input", b.one("agent.error")["failure_class"])
-	require.Contains(t, b.one("agent.error")["error"], "Claude Code 3.0.1, which this version of omoi does not know")
+	require.Contains(t, b.one("agent.error")["error"], "Claude Code 3.0.1, which this version of omoi does not support")
 }
 
 // What the program prints that is no line of its own is told, and is no reason to hang or to fail.

@@ -90,7 +90,7 @@ func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, 
 		}
 	}
 	if end.ended && t.prog.Err != nil {
-		return end, task.Invalid("agent", "Claude Code cannot be started: %s.", t.prog.Err)
+		return end, task.Invalid("agent", "Cannot start Claude Code: %s.", t.prog.Err)
 	}
 	t.stopped(end)
 	return end, ctx.Err()

@@ -46,7 +46,7 @@ func (c Runtime) Run(ctx context.Context, env agent.Env) (agent.Result, error) {
 		return agent.Result{}, nil
 	}
 	if len(env.Config.Command) == 0 {
-		return agent.Result{}, task.Invalid("command", "the command agent was given no command")
+		return agent.Result{}, task.Invalid("command", "Cannot start the command runtime: execution_config.command is missing.")
 	}
 	vars := agent.Variables(env.Environ)
 	if err := continuous.Check(vars); err != nil {

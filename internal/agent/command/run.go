@@ -62,7 +62,7 @@ func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn,
 	done()
 	still()
 	if p.Err != nil {
-		return nil, task.Invalid("command", "the command cannot be started: %s", p.Err.Error())
+		return nil, task.Invalid("command", "Cannot start the command: %s", p.Err.Error())
 	}
 	r.rec.look("")
 	r.end.output = p.out.text(r.Env.Procs.Hide)

@@ -59,7 +59,7 @@ func Check(vars map[string]string) error {
 		"MAX_TURNS", "MAX_BUDGET_USD", "MAX_TOTAL_COST_USD", "MAX_ITERATIONS", "MAX_CONSECUTIVE_ERRORS", "MAX_DURATION_SECONDS",
 	} {
 		if n, err := strconv.ParseFloat(vars[name], 64); vars[name] != "" && (err != nil || !(n > 0 && n >= least[name] && n <= mostLimit)) {
-			return task.Invalid("env", "%s is %q, which is no limit: it must be a number above 0, a whole one where it counts, and at most 1000000000. Set it in env of execution_config, or leave it out.", name, textcut.First(vars[name], 100))
+			return task.Invalid("env", "Invalid limit %s=%q: expected a number above 0 and at most 1000000000, an integer for counts. Next: correct it in env of execution_config, or remove it", name, textcut.First(vars[name], 100))
 		}
 	}
 	return nil

@@ -136,7 +136,7 @@ func (w Work) Undone(env agent.Env, vars map[string]string) string {
 	if w.Idle() && !wants(vars, task.EnvRequireChanges) {
 		return ""
 	}
-	text := "Nothing was done: the branch " + repo.Branch + " has no commit of this task. Make the change and commit it; " +
+	text := "No work found: branch " + repo.Branch + " has no commit of this task. Make the change and commit it; " +
 		"a task that is to change nothing has REQUIRE_CODE_PUSHED=false in env of its execution config."
 	switch {
 	case w.left != "" && w.base == "" && w.aside == "":

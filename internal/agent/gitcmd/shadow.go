@@ -131,7 +131,7 @@ func Repository(work string) Git {
 func (s *Shadow) borrow(own own) error {
 	info := filepath.Join(s.GitDir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
-		return fmt.Errorf("make shadow repository: %w", err)
+		return fmt.Errorf("create shadow repository: %w", err)
 	}
 	if own.objects == "" {
 		return nil

@@ -154,7 +154,7 @@ func (f *Forwarder) ask(life context.Context, ask Ask) ([]byte, error) {
 	}
 	resp, err := f.route.API.RoundTrip(req)
 	if err != nil {
-		return nil, fmt.Errorf("ask the API: %w", err)
+		return nil, fmt.Errorf("call the API: %w", err)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer))
 	_ = resp.Body.Close()
@@ -178,11 +178,11 @@ func (f *Forwarder) request(ctx context.Context, text []byte) (*http.Request, er
 		return nil, errors.New("a sandbox opens its own routes only")
 	}
 	if strings.HasSuffix(in.URL.Path, "/stream") {
-		return nil, errors.New("a stream cannot be carried by files")
+		return nil, errors.New("streams are not supported by the pull transport")
 	}
 	body, err := io.ReadAll(in.Body)
 	if err != nil {
-		return nil, errors.New("the request's body is not whole")
+		return nil, errors.New("the request's body is incomplete")
 	}
 	out, err := http.NewRequestWithContext(ctx, in.Method, "http://omoi"+in.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {

@@ -64,7 +64,7 @@ func Read(r io.Reader) ([]Ask, error) {
 	}
 	var out outbox
 	if len(text) > MaxOutbox || json.Unmarshal(text, &out) != nil || len(out.Asks) > MaxAsks {
-		return nil, errors.New("the outbox is not the agent's")
+		return nil, errors.New("the outbox does not belong to the agent")
 	}
 	for _, ask := range out.Asks {
 		if !named(ask.ID) {

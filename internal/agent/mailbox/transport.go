@@ -49,7 +49,7 @@ func Open(dir string) (*Transport, error) {
 		err = t.write()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make the mailbox: %w", err)
+		return nil, fmt.Errorf("create mailbox: %w", err)
 	}
 	return t, nil
 }

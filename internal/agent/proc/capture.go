@@ -30,7 +30,7 @@ func (c *capture) pipe() (*os.File, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
 		close(c.drain)
-		return nil, fmt.Errorf("make output pipe: %w", err)
+		return nil, fmt.Errorf("create output pipe: %w", err)
 	}
 	go func() {
 		defer close(c.drain)

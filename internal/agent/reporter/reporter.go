@@ -18,7 +18,7 @@ import (
 )
 
 // ErrGone is what [Reporter.Run] ends with when the API says that the sandbox is over.
-var ErrGone = errors.New("the API says that this sandbox is gone")
+var ErrGone = errors.New("the API reports this sandbox as deleted")
 
 // Poster is the line to the API.
 type Poster interface {

@@ -42,10 +42,10 @@ type Config struct {
 // nothing could be looked at.
 func Collect(ctx context.Context, cfg Config) (agentconfig.Collected, error) {
 	if !gitcmd.Available() {
-		return agentconfig.Collected{}, fmt.Errorf("there is no git in the sandbox")
+		return agentconfig.Collected{}, fmt.Errorf("git is not installed in the sandbox")
 	}
 	if _, err := os.Stat(cfg.Workspace); err != nil {
-		return agentconfig.Collected{}, fmt.Errorf("look at the workspace: %w", err)
+		return agentconfig.Collected{}, fmt.Errorf("read the workspace: %w", err)
 	}
 	cfg.Patience = cmp.Or(max(cfg.Patience, 0), 20*time.Second)
 	cfg.Caps.Inner = true

@@ -62,7 +62,7 @@ const maxSteps = 10_000
 // Parse reads a script as WIRE.md defines it. Its errors are of [task.CodeInvalid] and name the step.
 func Parse(text []byte) (Script, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return Script{}, task.Invalid("script", "the scripted agent was given no script")
+		return Script{}, task.Invalid("script", "Cannot start the scripted runtime: execution_config.script is missing.")
 	}
 	var raw struct {
 		Steps []map[string]json.RawMessage `json:"steps"`
@@ -71,16 +71,16 @@ func Parse(text []byte) (Script, error) {
 		return Script{}, task.Invalid("script", "the script is not JSON of the form {\"steps\": [...]}").WithCause(err)
 	}
 	if raw.Steps == nil {
-		return Script{}, task.Invalid("script", "the script has no list \"steps\"")
+		return Script{}, task.Invalid("script", "invalid script: \"steps\" is missing")
 	}
 	if len(raw.Steps) > maxSteps {
-		return Script{}, task.Invalid("script", "the script has more than %d steps", maxSteps)
+		return Script{}, task.Invalid("script", "invalid script: more than %d steps", maxSteps)
 	}
 	var s Script
 	for i, fields := range raw.Steps {
 		step, err := parseStep(fields)
 		if err != nil {
-			return Script{}, task.Invalid("script", "step %d of the script: %s", i+1, err.Error())
+			return Script{}, task.Invalid("script", "invalid step %d of the script: %s", i+1, err.Error())
 		}
 		s.Steps = append(s.Steps, step)
 	}

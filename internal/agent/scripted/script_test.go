@@ -39,10 +39,10 @@ func TestEveryStepIsRead(t *testing.T) {
 func TestBadScriptsAreRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		``:                                     "no script",
+		``:                                     "script is missing",
 		`{`:                                    "not JSON",
-		`{}`:                                   `no list "steps"`,
-		`{"steps": [{"dance": 1}]}`:            `step 1 of the script: unknown step "dance"`,
+		`{}`:                                   `"steps" is missing`,
+		`{"steps": [{"dance": 1}]}`:            `invalid step 1 of the script: unknown step "dance"`,
 		`{"steps": [{"say": "a"}, {}]}`:        "step 2 of the script: it must have exactly one key",
 		`{"steps": [{"say":"a","think":"b"}]}`: "exactly one key, not 2",
 		`{"steps": [{"say": 5}]}`:              "say:",

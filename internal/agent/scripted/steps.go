@@ -147,7 +147,7 @@ func (r *run) crash(ctx context.Context, sig syscall.Signal) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(5 * time.Second):
-		return task.Invalid("script", "the signal %s does not end the agent", sig)
+		return task.Invalid("script", "signal %s does not terminate the agent", sig)
 	}
 }
 

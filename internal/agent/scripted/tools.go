@@ -101,7 +101,7 @@ func (r *run) change(s Step) (diff.Change, error) {
 		}
 	}
 	if err := r.root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return diff.Change{}, fmt.Errorf("make folder of %s: %w", path, err)
+		return diff.Change{}, fmt.Errorf("create folder of %s: %w", path, err)
 	}
 	if err := r.root.WriteFile(path, []byte(after), 0o644); err != nil {
 		return diff.Change{}, fmt.Errorf("write %s: %w", path, err)
@@ -134,7 +134,7 @@ func (r *run) read(path string) (*string, error) {
 		return nil, nil //nolint:nilnil // no file and no error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
@@ -163,7 +163,7 @@ func edited(before *string, s Step) (string, error) {
 	case 1:
 		return strings.Replace(*before, s.Old, s.New, 1), nil
 	case 0:
-		return "", fmt.Errorf("the old text is not in %s", s.Path)
+		return "", fmt.Errorf("%s does not contain the old text", s.Path)
 	default:
 		return "", fmt.Errorf("the old text is in %s %d times; it must be there once", s.Path, n)
 	}

@@ -112,7 +112,7 @@ func (s *Spool) addSegment(n int64) error {
 	path := filepath.Join(s.dir, fmt.Sprintf("%020d.events", n))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("begin spool segment: %w", err)
+		return fmt.Errorf("create spool segment: %w", err)
 	}
 	if s.w != nil {
 		_ = s.w.Sync()

@@ -67,7 +67,7 @@ type Spool struct {
 // Open makes or recovers the spool in dir and locks it against other processes.
 func Open(dir string, cfg Config) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make spool folder: %w", err)
+		return nil, fmt.Errorf("create spool folder: %w", err)
 	}
 	s := &Spool{cfg: cfg.withDefaults(), dir: dir}
 	if err := s.takeLock(); err != nil {

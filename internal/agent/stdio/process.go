@@ -31,14 +31,14 @@ type Process struct {
 func Start(ctx context.Context, procs *proc.Runner, command proc.Command, spokenTo bool, take func(io.Reader)) (*Process, error) {
 	out, stdout, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("make a pipe for the agent's output: %w", err)
+		return nil, fmt.Errorf("create pipe for the agent's output: %w", err)
 	}
 	p := &Process{Over: make(chan struct{}), Drained: make(chan struct{})}
 	command.Stdout = stdout
 	if spokenTo {
 		stdin, in, err := os.Pipe()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("make a pipe for the agent's input: %w", err), out.Close(), stdout.Close())
+			return nil, errors.Join(fmt.Errorf("create pipe for the agent's input: %w", err), out.Close(), stdout.Close())
 		}
 		p.In, p.stdin, command.Stdin = NewWriter(in), stdin, stdin
 	}

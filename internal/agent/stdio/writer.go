@@ -53,7 +53,7 @@ func (in *Writer) Send(line []byte) error {
 	case in.lines <- line:
 		return nil
 	default:
-		return errors.New("the agent does not read what it is told")
+		return errors.New("the agent does not read its input")
 	}
 }
 

@@ -35,7 +35,7 @@ func repeat(ctx context.Context, delay time.Duration, do func() (again bool, err
 func fetchOnce(ctx context.Context, line *apiclient.Client, runID, path string) (again bool, err error) {
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
-		return false, fmt.Errorf("make the transcript's file: %w", err)
+		return false, fmt.Errorf("create transcript file: %w", err)
 	}
 	defer func() {
 		_ = f.Close()
@@ -63,7 +63,7 @@ func fetchOnce(ctx context.Context, line *apiclient.Client, runID, path string) 
 func whole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("look at the transcript: %w", err)
+		return fmt.Errorf("read transcript: %w", err)
 	}
 	first, last := make([]byte, min(info.Size(), maxLine)), make([]byte, min(info.Size(), maxLine))
 	if _, err := f.ReadAt(first, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -99,7 +99,7 @@ func (k *Keeper) Send(ctx context.Context) error {
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("look at transcript: %w", err)
+		return fmt.Errorf("read transcript: %w", err)
 	}
 	anew := info.Size() < k.place.at // it was written again, shorter
 	if anew {
@@ -122,7 +122,7 @@ func (k *Keeper) sendAll(ctx context.Context, f *os.File, anew bool) error {
 		case mark.Stored:
 			k.place, anew = k.place.after(piece, raw), false
 		case anew:
-			return errors.New("the API does not let the transcript begin anew")
+			return errors.New("the API does not accept the transcript from its beginning")
 		default: // another process of this run has sent some of it, or the file is another
 			if k.place, err = find(f, mark, k.cfg.Secrets); err != nil {
 				return err

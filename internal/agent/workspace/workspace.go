@@ -24,13 +24,13 @@ const OriginName = "origin.git"
 // the checkout is new. Without a repository it only makes the folder.
 func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) (made bool, err error) {
 	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // a working copy is no secret
-		return false, fmt.Errorf("make workspace: %w", err)
+		return false, fmt.Errorf("create workspace: %w", err)
 	}
 	if repo == nil {
 		return false, nil
 	}
 	if !gitcmd.Available() {
-		return false, task.Errorf(task.CodeUnavailable, "there is no git in the sandbox")
+		return false, task.Errorf(task.CodeUnavailable, "git is not installed in the sandbox")
 	}
 	if _, err := gitcmd.Repository(work).Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil {
 		return false, nil
@@ -58,7 +58,7 @@ func makeOrigin(ctx context.Context, origin string, repo *agentconfig.Repo) erro
 	}
 	half := origin + ".half"
 	if err := os.RemoveAll(half); err != nil {
-		return fmt.Errorf("clear half-made origin: %w", err)
+		return fmt.Errorf("remove incomplete clone: %w", err)
 	}
 	if _, err := git.Run(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+says.format, half); err != nil {
 		return err

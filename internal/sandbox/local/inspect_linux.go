@@ -58,24 +58,23 @@ func (p *Provider) inspectAgent(f folder, m meta) sandbox.Inspection {
 			seen.Agent, seen.Started = sandbox.StateAlive, true
 			return seen
 		}
-		if f.readEnding(&seen); seen.Reason != reasonLost {
+		if lost := f.readEnding(&seen); !lost {
 			return seen
 		}
 	}
 	return seen
 }
 
-const reasonLost = "lost" // the shim was killed: nobody wrote how the command ended
-
-// readEnding fills in what the files tell of a command that nobody runs.
-func (f folder) readEnding(seen *sandbox.Inspection) {
+// readEnding fills in what the files tell of a command that no longer runs. It reports whether they do not tell how the command ended,
+// because its shim was killed.
+func (f folder) readEnding(seen *sandbox.Inspection) (lost bool) {
 	var st state
 	var end ending
 	started, err := f.load(fileState, &st)
 	ended, endErr := f.load(fileExit, &end)
 	if err = cmp.Or(err, endErr); err != nil {
 		seen.Reason = err.Error()
-		return
+		return false
 	}
 	seen.Agent, seen.Started = sandbox.StateGone, started
 	switch {
@@ -87,8 +86,9 @@ func (f folder) readEnding(seen *sandbox.Inspection) {
 	case st.BootID != bootID():
 		seen.Reason = "the machine was restarted"
 	default:
-		seen.Reason = reasonLost
+		lost, seen.Reason = true, "its supervisor was killed"
 	}
+	return lost
 }
 
 // List answers what carries the installation's label, also what is still being removed.

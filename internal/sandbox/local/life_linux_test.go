@@ -64,7 +64,7 @@ func TestShimKilledIsLost(t *testing.T) {
 	p, labels := ensure(t, cfg, sandbox.Spec{})
 	start(t, p, labels, "sleep", "600")
 	(&bed{cfg: cfg}).kill(t, labels)
-	require.Equal(t, "lost", ended(t, p, labels).Reason)
+	require.Equal(t, "its supervisor was killed", ended(t, p, labels).Reason)
 
 	editState(t, cfg, labels, func(state map[string]any) { state["boot_id"] = "another boot" })
 	require.Equal(t, "the machine was restarted", inspect(t, p, labels).Reason)

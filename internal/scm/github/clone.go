@@ -149,7 +149,7 @@ func (c *clone) pushBranch(ctx context.Context, branch, head string) error {
 
 // diverged keeps the server's own reason where it gave one.
 func (r *repository) diverged(branch string, cause error) error {
-	if e, ok := errors.AsType[*task.Error](cause); ok && strings.HasPrefix(e.Message, "GitHub") {
+	if errors.Is(cause, errRejected) {
 		return cause
 	}
 	return task.Errorf(task.CodeConflict, "Branch %s of %s has commits that the agent does not know: somebody else has pushed to it. Next: look at %s",

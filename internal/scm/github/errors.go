@@ -58,7 +58,7 @@ func (r *repository) told(err error, doing string) error {
 	case status == http.StatusNotFound:
 		return r.absent(err)
 	case status == http.StatusConflict:
-		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(err)
+		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(errors.Join(errRejected, err))
 	case status == http.StatusUnprocessableEntity && strings.Contains(says(err), "already exists"): // and it is not shown yet
 		return task.Errorf(task.CodeUnavailable, "GitHub does not show yet what it has, when asked to %s: %s.", at, says(err)).WithCause(err)
 	case status == http.StatusUnprocessableEntity:
@@ -107,6 +107,9 @@ func pauseOf(err error) (time.Duration, bool) {
 	return cmp.Or(time.Duration(seconds)*time.Second, secondaryPause), true
 }
 
+// errRejected is of a conflict for which the server gave its own reason.
+var errRejected = errors.New("rejected by GitHub")
+
 // ruled is of commits that the repository's rules do not let in, with the server's own words.
 func (r *repository) ruled(words string, cause error) error {
 	next := "allow omoi's branches in the rules at " + r.page("settings/rules") + ", then retry"
@@ -118,5 +121,5 @@ func (r *repository) ruled(words string, cause error) error {
 	case strings.Contains(words, "secret"):
 		next = "have the work done without the secret, or allow it where GitHub says, then retry"
 	}
-	return task.Errorf(task.CodeConflict, "GitHub does not take the branch in %s: %s Next: %s", r.full(), words, next).WithCause(cause)
+	return task.Errorf(task.CodeConflict, "GitHub does not take the branch in %s: %s Next: %s", r.full(), words, next).WithCause(errors.Join(errRejected, cause))
 }
