@@ -73,7 +73,7 @@ func TestDaytonaWithoutAKeyFailsAtOnceAndLeavesNothing(t *testing.T) {
 	made := r.submit(r.repo(), script(stepComplete), inDaytona)
 	got := r.ends(made.ID, task.StatusFailed)
 	require.Equal(t, task.ClassCredentials, got.FailureClass)
-	require.Contains(t, text(got.ErrorMessage), "Daytona API key not configured: set DAYTONA_API_KEY")
+	require.Contains(t, text(got.ErrorMessage), "Daytona API key not configured. Next: set DAYTONA_API_KEY")
 	require.Equal(t, 1, got.AttemptCount)
 	r.noLeaks()
 }

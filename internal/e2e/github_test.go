@@ -63,7 +63,7 @@ func TestTaskOnGitHub(t *testing.T) {
 	r.goOn(forced.ID)
 	lost := r.ends(forced.ID, task.StatusFailed)
 	require.Equal(t, task.ClassPublish, lost.FailureClass)
-	require.Contains(t, text(lost.ErrorMessage), "somebody else has pushed")
+	require.Contains(t, text(lost.ErrorMessage), "another user pushed")
 	r.noLeaks()
 	require.Equal(t, task.SalvageRef, r.task(forced.ID).Attempts[0].Salvage.Kind)
 	rescued := r.run("git", "-C", bare, "show", r.task(forced.ID).Attempts[0].Salvage.Ref+":hello.txt")

@@ -74,7 +74,7 @@ func TestAHostThatBeatsIsNotLost(t *testing.T) {
 	_, id := w.box("local")
 	_, err := w.store.LoseHost(t.Context(), "host")
 	require.Equal(t, task.CodeConflict, task.CodeOf(err))
-	require.ErrorContains(t, err, "still")
+	require.ErrorContains(t, err, "last heartbeat")
 	require.NotEqual(t, task.SandboxLost, w.ledger(id).State)
 }
 

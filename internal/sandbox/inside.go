@@ -43,7 +43,7 @@ func (c Command) Check() error {
 	}
 	for name, value := range c.Env {
 		if !legalName.MatchString(name) || strings.ContainsRune(value, 0) {
-			return task.Invalid("env", "%q is no variable of a shell, or its value holds a zero byte", name)
+			return task.Invalid("env", "invalid environment variable %q", name)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 func (l Labels) Check() error {
 	switch {
 	case !legalID.MatchString(l.SandboxID):
-		return task.Invalid("sandbox_id", "%q is no sandbox id: lower-case letters, digits and hyphens only", l.SandboxID)
+		return task.Invalid("sandbox_id", "invalid sandbox ID %q: expected lower-case letters, digits and hyphens", l.SandboxID)
 	case l.Installation == "":
 		return task.Invalid("installation", "a sandbox belongs to an installation")
 	}

@@ -154,7 +154,7 @@ type Capabilities = task.Capabilities
 // with [ErrFrozen] for a start after [Freezer.Freeze].
 var (
 	ErrNameTaken = task.Errorf(task.CodeConflict, "a sandbox of this name exists with other labels (name_taken)")
-	ErrFenced    = task.Errorf(task.CodeGone, "the sandbox was deleted before it was made")
+	ErrFenced    = task.Errorf(task.CodeGone, "the sandbox was deleted before it was created")
 	ErrFrozen    = task.Errorf(task.CodeUnavailable, "omoi is stopping: no agent starts")
 )
 

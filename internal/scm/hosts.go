@@ -30,13 +30,13 @@ type Hosts struct {
 func (h Hosts) For(repo string, who Owner) (Host, error) {
 	switch {
 	case repo == "":
-		return nil, task.Invalid("repo", "No repository is given: pass the absolute path of a local one, or owner/name of one on GitHub.")
+		return nil, task.Invalid("repo", "Missing repository: pass the absolute path of a local one, or owner/name of one on GitHub.")
 	case filepath.IsAbs(repo):
 		return h.Local, nil
 	case isOwnerName(repo):
 		return h.Remote(who), nil
 	case strings.Contains(repo, "://"), strings.Contains(repo, "@"): // not repeated: it may hold a password
-		return nil, task.Invalid("repo", "This address is of no repository on %s. Next: pass owner/name, or clone it and pass the absolute path of the clone.", h.Web)
+		return nil, task.Invalid("repo", "This address does not name a repository on %s. Next: pass owner/name, or clone it and pass the absolute path of the clone.", h.Web)
 	}
 	return nil, task.Invalid("repo", "Repository %q is neither an absolute path nor owner/name of a repository on GitHub.", repo)
 }

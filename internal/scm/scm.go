@@ -67,7 +67,7 @@ type PullRequest struct {
 var ErrMoved = errors.New("the branch has moved")
 
 // ErrNoCredential is of a repository on which nothing can be asked, since nobody has a credential for it.
-var ErrNoCredential = errors.New("there is no credential")
+var ErrNoCredential = errors.New("no credential configured")
 
 // Host is a place that hosts repositories. Every method first looks, then acts: repeated
 // calls and lost answers make no second branch and no second pull request.

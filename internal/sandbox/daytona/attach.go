@@ -70,7 +70,7 @@ func (e execution) run(ctx context.Context, env string) (int, error) {
 	defer cancel()
 	code, err := follow(within)
 	if within.Err() != nil {
-		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
+		err = task.Errorf(task.CodeUnavailable, "the command in the sandbox exceeded its time limit and was stopped")
 	}
 	return code, err
 }
@@ -81,7 +81,7 @@ func (e execution) beginIn(ctx context.Context, patience time.Duration, env stri
 	defer cancel()
 	err := e.begin(within, env)
 	if err != nil && within.Err() != nil {
-		return task.Errorf(task.CodeUnavailable, "the command in the sandbox did not begin in time").WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "the command in the sandbox did not start in time").WithCause(err)
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func parseNews(got said) (n news, err error) {
 		known = false
 	}
 	if n.errs, err = base64.StdEncoding.DecodeString(strings.TrimSpace(lines[2])); err != nil || !known {
-		return news{}, task.Errorf(task.CodeInternal, "the sandbox does not say what a command said: %s", cut(got.text))
+		return news{}, task.Errorf(task.CodeInternal, "read the output of a command in the sandbox: %s", cut(got.text))
 	}
 	return n, nil
 }

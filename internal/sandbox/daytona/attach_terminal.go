@@ -66,7 +66,7 @@ func watch(ctx context.Context, conn *websocket.Conn, show *curtain) (int, error
 		if kind == websocket.MessageText {
 			if word, ok := control(frame); ok {
 				if word != "" {
-					return -1, task.Errorf(task.CodeUnavailable, "Daytona gives no terminal: %s", cut(word))
+					return -1, task.Errorf(task.CodeUnavailable, "Daytona did not open a terminal: %s", cut(word))
 				}
 				continue
 			}
@@ -102,7 +102,7 @@ func exitCodeIn(err error) (int, error) {
 			return int(code), nil
 		}
 	}
-	return -1, task.Errorf(task.CodeUnavailable, "the connection to the terminal broke off").WithCause(err)
+	return -1, task.Errorf(task.CodeUnavailable, "lost the connection to the terminal").WithCause(err)
 }
 
 // markShown is what the script prints before the command: it is no part of what is typed.

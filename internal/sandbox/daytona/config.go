@@ -57,7 +57,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, task.Invalid("api_url", "the URL of Daytona's API begins with http:// or https://").WithCause(err)
 	}
 	if strings.ContainsAny(c.Image, " \t\r\n") {
-		return c, task.Invalid("image", "%q is not the name of an image", c.Image)
+		return c, task.Invalid("image", "invalid image name %q", c.Image)
 	}
 	return c, c.Limits.Check(0)
 }

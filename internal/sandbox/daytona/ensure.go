@@ -73,7 +73,7 @@ func (p *Provider) adoptOrMake(ctx context.Context, spec sandbox.Spec) (box *api
 			return nil, false, err
 		}
 	}
-	return nil, false, task.Errorf(task.CodeUnavailable, "Daytona did not make the sandbox: %s", cut(task.MessageOf(failed))).WithCause(failed)
+	return nil, false, task.Errorf(task.CodeUnavailable, "Daytona did not create the sandbox: %s", cut(task.MessageOf(failed))).WithCause(failed)
 }
 
 // adopt answers our sandbox if it is there and can still run. One that failed is removed
@@ -148,11 +148,11 @@ func (p *Provider) furnish(ctx context.Context, box *apiclient.Sandbox) (string,
 	}
 	said, err := tb.script(ctx, scriptFurnish)
 	if err != nil {
-		return "", fmt.Errorf("make folders in the sandbox: %w", err)
+		return "", fmt.Errorf("create folders in the sandbox: %w", err)
 	}
 	if said.code != 0 {
 		return "", task.Errorf(task.CodeInvalid,
-			"the sandbox's user can make no folder %s: use a snapshot or image whose user is daytona or root, has sudo, or owns it", cut(said.text))
+			"the user of the sandbox cannot create the folder %s. Next: use a snapshot or image whose user is daytona or root, has sudo, or owns it", cut(said.text))
 	}
 	return goarch(said.text)
 }

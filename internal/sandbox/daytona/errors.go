@@ -47,7 +47,7 @@ func classify(doing string, resp *http.Response, err error) error {
 		return task.Errorf(task.CodeUnavailable, "Daytona cannot be reached to %s", doing).WithCause(err)
 	}
 	if resp.StatusCode < http.StatusMultipleChoices {
-		return task.Errorf(task.CodeUnavailable, "Daytona's answer to %s cannot be understood", doing).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "Daytona sent an invalid answer to %s", doing).WithCause(err)
 	}
 	var body []byte
 	if b, ok := errors.AsType[bodied](err); ok {

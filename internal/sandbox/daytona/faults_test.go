@@ -324,7 +324,7 @@ func TestWithoutAGoodKeyNothingIsMade(t *testing.T) {
 	p, labels := b.open(t), someLabels()
 	_, err := p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.NoError(t, err)
-	for key, says := range map[string]string{"": "Daytona API key not configured: set DAYTONA_API_KEY", "dtn_wrong": "DAYTONA_API_KEY to a valid key"} {
+	for key, says := range map[string]string{"": "Daytona API key not configured. Next: set DAYTONA_API_KEY", "dtn_wrong": "DAYTONA_API_KEY to a valid key"} {
 		b.cfg.APIKey = key
 		q := b.open(t)
 		_, err := q.Ensure(t.Context(), sandbox.Spec{Labels: someLabels()})

@@ -146,7 +146,7 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 func (t *toolbox) open(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	got, err := t.script(ctx, scriptRead, name, strconv.Itoa(inlineBytes), strconv.FormatInt(offset, 10))
 	if err != nil {
-		return nil, fmt.Errorf("look for %s: %w", name, err)
+		return nil, fmt.Errorf("find %s: %w", name, err)
 	}
 	if err := fileError(got, "read", name); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (t *toolbox) open(ctx context.Context, name string, offset int64) (io.ReadC
 	}
 	text, err := base64.StdEncoding.DecodeString(strings.TrimSpace(strings.TrimPrefix(got.text, "inline")))
 	if err != nil {
-		return nil, task.Errorf(task.CodeUnavailable, "the sandbox does not hand over %s: %s", name, cut(got.text)).WithCause(err)
+		return nil, task.Errorf(task.CodeUnavailable, "cannot read %s from the sandbox: %s", name, cut(got.text)).WithCause(err)
 	}
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
@@ -169,11 +169,11 @@ func fileError(got said, doing, name string) error {
 	case 0:
 		return nil
 	case endAbsent:
-		return task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name)
+		return task.Errorf(task.CodeNotFound, "file %s not found in the sandbox", name)
 	case endHostile:
 		return task.Invalid("path", "the sandbox does not let omoi %s %s", doing, name)
 	case endShort:
-		return task.Errorf(task.CodeUnavailable, "not all of %s came into the sandbox", name)
+		return task.Errorf(task.CodeUnavailable, "%s was not completely written to the sandbox", name)
 	}
 	return task.Errorf(task.CodeUnavailable, "the sandbox could not %s %s: %s", doing, name, cut(got.text))
 }

@@ -98,11 +98,11 @@ func story(text string) (sandbox.Inspection, error) {
 	case "ended":
 		code, err := strconv.Atoi(strings.TrimSpace(rest))
 		if err != nil {
-			return seen, task.Errorf(task.CodeUnavailable, "the sandbox says %q of its command", cut(text))
+			return seen, task.Errorf(task.CodeUnavailable, "unexpected state %q of the command in the sandbox", cut(text))
 		}
 		seen.ExitCode, seen.Reason = ending(code)
 	default:
-		return seen, task.Errorf(task.CodeUnavailable, "the sandbox says %q of its command", cut(text))
+		return seen, task.Errorf(task.CodeUnavailable, "unexpected state %q of the command in the sandbox", cut(text))
 	}
 	return seen, nil
 }

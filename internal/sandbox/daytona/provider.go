@@ -55,7 +55,7 @@ func (p *Provider) Capabilities() sandbox.Capabilities {
 // does not help.
 func (p *Provider) Ready() error {
 	if p.cfg.APIKey == "" {
-		return task.Errorf(task.CodeForbidden, "Daytona API key not configured: set DAYTONA_API_KEY for omoi worker and start it again; a task that failed for it goes on with omoi retry")
+		return task.Errorf(task.CodeForbidden, "Daytona API key not configured. Next: set DAYTONA_API_KEY for omoi worker, restart it, then omoi retry for tasks that failed")
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (p *Provider) Ready() error {
 // unasked turns a refused key into what it means for a sandbox that exists: it cannot be asked.
 func unasked(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
-		return task.Errorf(task.CodeUnavailable, "Daytona cannot be asked: %s", task.MessageOf(err)).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "Daytona cannot be reached: %s", task.MessageOf(err)).WithCause(err)
 	}
 	return err
 }
@@ -72,7 +72,7 @@ func unasked(err error) error {
 func unanswered(err error) error {
 	switch task.CodeOf(err) {
 	case task.CodeNotFound, task.CodeConflict, task.CodeInvalid:
-		return task.Errorf(task.CodeUnavailable, "Daytona gave no answer: %s", task.MessageOf(err)).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "Daytona did not answer: %s", task.MessageOf(err)).WithCause(err)
 	default:
 		return unasked(err)
 	}
@@ -191,5 +191,5 @@ func (p *Provider) poll(ctx context.Context, patience time.Duration, what string
 	if err := ctx.Err(); err != nil {
 		return errors.Join(err, last)
 	}
-	return task.Errorf(task.CodeUnavailable, "omoi waited too long until %s", what).WithCause(last)
+	return task.Errorf(task.CodeUnavailable, "timed out waiting until %s", what).WithCause(last)
 }

@@ -35,7 +35,7 @@ func (p *Provider) Delete(ctx context.Context, labels sandbox.Labels) error {
 			return err
 		}
 		if late := settles(f, time.Now()); late > 0 {
-			return task.Errorf(task.CodeUnavailable, "nothing is left of sandbox %s, but its making was cut off and may still come; ask again in %s",
+			return task.Errorf(task.CodeUnavailable, "sandbox %s is deleted, but an interrupted create may still produce it. Next: check again in %s",
 				labels.SandboxID, late.Round(time.Second))
 		}
 		return nil

@@ -36,9 +36,9 @@ func unavailable(doing string, err error) error {
 // engineError is an error of the engine. One that the caller caused by giving up stays his.
 func engineError(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return task.Errorf(task.CodeUnavailable, "the docker engine had no time to %s", doing).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "the docker engine did not %s in time", doing).WithCause(err)
 	}
-	return task.Errorf(task.CodeUnavailable, "the docker engine cannot %s; look at `docker info` on this machine", doing).WithCause(err)
+	return task.Errorf(task.CodeUnavailable, "the docker engine cannot %s. Next: docker info on this machine", doing).WithCause(err)
 }
 
 // answered reports whether err is the engine's own answer: then it does not act later.

@@ -143,7 +143,7 @@ func (r *running) follow(ctx, within context.Context) (code int, err error) {
 
 // cut is the error when the time is over.
 func cut(ctx context.Context) error {
-	return cmp.Or(ctx.Err(), error(task.Errorf(task.CodeUnavailable, "the command did not end in its time")))
+	return cmp.Or(ctx.Err(), error(task.Errorf(task.CodeUnavailable, "the command exceeded its time limit")))
 }
 
 // close ends the command and removes its container.

@@ -56,7 +56,7 @@ func (w walker) atFault(ctx context.Context, err error) bool {
 }
 
 func (w walker) refuse(why string) *task.Error {
-	return task.Invalid("path", "%s is not for omoi: %s", w.name, why)
+	return task.Invalid("path", "cannot access %s in the sandbox: %s", w.name, why)
 }
 
 // step goes to one part of a path, through a link if it stays within the tree.
@@ -115,7 +115,7 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 	if err != nil {
 		return nil, err
 	}
-	absent := task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name)
+	absent := task.Errorf(task.CodeNotFound, "file %s not found in the sandbox", name)
 	if len(missing) > 0 {
 		return nil, absent
 	}
@@ -135,7 +135,7 @@ func (p *Provider) ReadFile(ctx context.Context, labels sandbox.Labels, name str
 func (w walker) open(ctx context.Context, at string) (io.ReadCloser, error) {
 	raw, _, err := w.p.engine.CopyFromContainer(ctx, w.id, at)
 	if cerrdefs.IsNotFound(err) {
-		return nil, task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", w.name)
+		return nil, task.Errorf(task.CodeNotFound, "file %s not found in the sandbox", w.name)
 	}
 	if err != nil {
 		return nil, engineError("read from a sandbox", err)

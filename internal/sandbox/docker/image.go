@@ -23,7 +23,7 @@ func (p *Provider) image(ctx context.Context) (image.InspectResponse, error) {
 	}
 	switch {
 	case cerrdefs.IsInvalidArgument(err):
-		return found, task.Invalid("docker.image", "%q is no name of an image", p.cfg.Image).WithCause(err)
+		return found, task.Invalid("docker.image", "invalid image name %q", p.cfg.Image).WithCause(err)
 	case err != nil:
 		return found, engineError("look at image "+p.cfg.Image, err)
 	case found.Os != "linux":

@@ -146,7 +146,7 @@ func TestACutOffCreateIsWaitedFor(t *testing.T) {
 	asked(time.Now())
 	err := p.Delete(t.Context(), labels)
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
-	require.ErrorContains(t, err, "may still come")
+	require.ErrorContains(t, err, "may still produce it")
 	_, err = p.Ensure(t.Context(), sandbox.Spec{Labels: labels})
 	require.ErrorIs(t, err, sandbox.ErrFenced, "it is fenced all the same")
 	asked(time.Now().Add(-time.Hour))

@@ -63,9 +63,9 @@ func (p *Provider) Attach(ctx context.Context, labels sandbox.Labels, cmd sandbo
 func (r reply) cut() error {
 	switch {
 	case r.Full != "":
-		return task.Errorf(task.CodeExhausted, "the command in the sandbox was ended: %s", r.Full)
+		return task.Errorf(task.CodeExhausted, "the command in the sandbox was stopped: %s", r.Full)
 	case r.TimedOut:
-		return task.Errorf(task.CodeUnavailable, "the command in the sandbox took too long and was ended")
+		return task.Errorf(task.CodeUnavailable, "the command in the sandbox exceeded its time limit and was stopped")
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func fileError(doing, name string, err error) error {
 	case coded, given, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s %s: %w", doing, name, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return task.Errorf(task.CodeNotFound, "there is no file %s in the sandbox", name).WithCause(err)
+		return task.Errorf(task.CodeNotFound, "file %s not found in the sandbox", name).WithCause(err)
 	case hostfault.Is(err):
 		return unavailable(doing+" "+name, err)
 	}

@@ -91,7 +91,7 @@ func stopTree(ctx context.Context, f folder, m meta, shim int) error {
 			told[one] = true
 		}
 		if err := wait.For(ctx, delay); err != nil {
-			return task.Errorf(task.CodeUnavailable, "%d processes of sandbox %s do not stop", len(left), m.Labels.SandboxID).WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "%d processes of sandbox %s could not be frozen", len(left), m.Labels.SandboxID).WithCause(err)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (p *Provider) prepare(f folder, m meta, cmd sandbox.Command, kind string) (
 	dir := cmp.Or(cmd.Dir, sandbox.Workspace)
 	if m.Mode == modeBubblewrap {
 		if p.wrap.path == "" {
-			return l, task.Errorf(task.CodeUnavailable, "the sandbox was made with bubblewrap, which does not work here now")
+			return l, task.Errorf(task.CodeUnavailable, "the sandbox was created with bubblewrap, which no longer works on this host")
 		}
 		env[envMark] = strings.TrimPrefix(mark, envMark+"=")
 		l.Options = p.wrapArgs(f, m, dir, env)
@@ -179,7 +179,7 @@ func (s *shim) ask(ctx context.Context, l launch) (r reply, err error) {
 		return r, task.Errorf(task.CodeUnavailable, "the shim of the sandbox ended without an answer").WithCause(err)
 	}
 	if r.Gone {
-		return r, task.Errorf(task.CodeNotFound, "the sandbox was removed meanwhile")
+		return r, task.Errorf(task.CodeNotFound, "the sandbox was removed")
 	}
 	if r.Error != "" {
 		return r, task.Errorf(task.CodeUnavailable, "the sandbox could not run the command").WithCause(errors.New(r.Error))

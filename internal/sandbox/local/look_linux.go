@@ -123,7 +123,7 @@ func (l look) kill(ctx context.Context, log *slog.Logger) error {
 		}
 		killAll(left)
 		if err := wait.For(ctx, delay); err != nil {
-			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox do not die", len(left)).WithCause(err)
+			return task.Errorf(task.CodeUnavailable, "%d processes of the sandbox survive SIGKILL", len(left)).WithCause(err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ type Provider struct{ sandbox.Provider }
 
 // New answers [task.CodeUnavailable]: the local provider needs Linux.
 func New(Config, *slog.Logger) (*Provider, error) {
-	return nil, task.Errorf(task.CodeUnavailable, "local sandboxes need Linux; run omoi worker on a Linux machine, against the same database and Temporal")
+	return nil, task.Errorf(task.CodeUnavailable, "local sandboxes need Linux. Next: run omoi worker on a Linux machine, with the same database and Temporal")
 }
 
 // Isolation is none on this system.

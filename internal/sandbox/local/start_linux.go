@@ -113,5 +113,5 @@ func (g *grip) end(ctx context.Context, grace time.Duration) error {
 			return err
 		}
 	}
-	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox does not die")
+	return task.Errorf(task.CodeUnavailable, "a shim of the sandbox survives SIGKILL")
 }

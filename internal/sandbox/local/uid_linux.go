@@ -68,7 +68,7 @@ func (c claims) take(ctx context.Context, f, trash folder) (int, error) {
 			return uid, err
 		}
 	}
-	return 0, task.Errorf(task.CodeExhausted, "all %d user ids for local sandboxes are taken", UIDCount)
+	return 0, task.Errorf(task.CodeExhausted, "all %d user IDs for local sandboxes are in use", UIDCount)
 }
 
 // claim answers true if uid is now, or was already, the folder's.

@@ -25,7 +25,7 @@ func (a *App) told(err error, doing string) error {
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		return task.Errorf(task.CodeForbidden, "GitHub does not let the GitHub App %d %s: %s. Next: omoi credentials test github", a.cfg.ID, doing, says(err)).WithCause(err)
 	}
-	return task.Errorf(task.CodeUnavailable, "GitHub did not answer as it should when its App was to %s.", doing).WithCause(err)
+	return task.Errorf(task.CodeUnavailable, "GitHub failed when the GitHub App tried to %s.", doing).WithCause(err)
 }
 
 // unknown is of an App that GitHub does not know, or of a key that is not the App's.
@@ -66,7 +66,7 @@ func (a *App) tokenRefused(at *gh.Installation, full string, err error) error {
 }
 
 func suspended(owner, page string, cause error) error {
-	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: let it work again at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause).WithReason(task.NoCredential("github"))
+	return task.Errorf(task.CodeForbidden, "%s has suspended the GitHub App. Next: unsuspend it at %s, or omoi credentials set github, then retry", owner, page).WithCause(cause).WithReason(task.NoCredential("github"))
 }
 
 // lacking names what an App may not do where it is installed and omoi needs.

@@ -149,7 +149,7 @@ func TestWhatIsWrongWithAnAppIsSaid(t *testing.T) {
 	}{
 		"wrong key":     {id: appID, key: otherKey, says: "does not know the GitHub App 4711 with this private key"},
 		"unknown id":    {id: 1, key: appKey, says: "does not know the GitHub App 1 with this private key"},
-		"suspended":     {id: appID, key: appKey, do: func(s *githubtest.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: let it work again at "},
+		"suspended":     {id: appID, key: appKey, do: func(s *githubtest.Server, id int64) { s.Suspend(id, true) }, says: "acme has suspended the GitHub App. Next: unsuspend it at "},
 		"may read only": {id: appID, key: appKey, may: map[string]string{"contents": "read", "pull_requests": "write"}, says: "it lacks the permission Contents. Next: give it"},
 		"may do nothing": {
 			id: appID, key: appKey, may: map[string]string{"metadata": "read"}, says: "it lacks the permission Contents and Pull requests",

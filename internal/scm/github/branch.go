@@ -46,8 +46,8 @@ func (r *repository) goOn(ctx context.Context, name string, from point) (scm.Bra
 	}
 	compared, err := r.compare(ctx, from.commit, b.Head)
 	if task.CodeOf(err) == task.CodeConflict {
-		err = task.Errorf(task.CodeConflict, "Branch %s of %s has no commit in common with %s, so that no pull request can be made of it. "+
-			"Delete the branch: omoi makes it again where it saw it last. Or push commits to it that go on from %s.",
+		err = task.Errorf(task.CodeConflict, "Branch %s of %s has no commit in common with %s, so omoi cannot open a pull request. Next: "+
+			"delete the branch, which omoi creates again at its last known commit, or push commits that continue from %s",
 			name, r.full(), from.name, from.name).WithCause(err)
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *repository) claim(ctx context.Context, req scm.BranchRequest, base stri
 			return mine, err
 		}
 	}
-	return point{}, task.Errorf(task.CodeUnavailable, "No free name was found for the task's branch in %s: too many tasks of its ticket begin at once.", r.full())
+	return point{}, task.Errorf(task.CodeUnavailable, "No free branch name found in %s: too many tasks of the ticket start at once.", r.full())
 }
 
 // wins writes the claim and looks who else has claimed the name: of two that claim it at once at least one

@@ -88,7 +88,7 @@ func TestAnUnrelatedHistoryOnTheBranchCanBeMended(t *testing.T) {
 	_, err := b.host.EnsureBranch(t.Context(), req)
 	require.Equal(t, task.CodeConflict, task.CodeOf(err), err)
 	require.ErrorContains(t, err, "Branch "+branch.Name+" of acme/app has no commit in common with main")
-	require.ErrorContains(t, err, "Delete the branch")
+	require.ErrorContains(t, err, "delete the branch")
 	git(t, b.bare, "update-ref", "-d", "refs/heads/"+branch.Name)
 	again, err := b.host.EnsureBranch(t.Context(), req)
 	require.NoError(t, err)

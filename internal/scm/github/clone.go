@@ -28,7 +28,7 @@ type clone struct {
 func (r *repository) clone(ctx context.Context) (*clone, error) {
 	folder, err := r.host.cfg.Scratch.Make("omoi-github-")
 	if err != nil {
-		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.full()).WithCause(err)
+		return nil, task.Errorf(task.CodeUnavailable, "Cannot create a temporary folder for a copy of %s.", r.full()).WithCause(err)
 	}
 	c := &clone{repo: r, folder: folder, dir: filepath.Join(folder, "copy.git"), depth: cmp.Or(r.host.cfg.History.Depth, pushDepth)}
 	if _, err := c.git(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
@@ -84,7 +84,7 @@ func (h *Host) Bundle(ctx context.Context, repo scm.Repo, branch, base string, w
 		}
 		found, err := c.fill(ctx, headsRefs+branch, nil)
 		if err == nil && found[headsRefs+branch] == "" {
-			err = task.Invalid("branch", "Repository %s has no branch %q any more. Next: omoi retry, which makes it again", c.repo.full(), branch)
+			err = task.Invalid("branch", "Repository %s no longer has the branch %q. Next: omoi retry, which creates it again", c.repo.full(), branch)
 		}
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (r *repository) diverged(branch string, cause error) error {
 	if errors.Is(cause, errRejected) {
 		return cause
 	}
-	return task.Errorf(task.CodeConflict, "Branch %s of %s has commits that the agent does not know: somebody else has pushed to it. Next: look at %s",
+	return task.Errorf(task.CodeConflict, "Branch %s of %s has commits that the agent does not have: another user pushed to it. Next: see %s",
 		branch, r.full(), r.page("commits/"+branch)).WithCause(errors.Join(scm.ErrMoved, cause))
 }
 

@@ -60,7 +60,7 @@ func (r *repository) told(err error, doing string) error {
 	case status == http.StatusConflict:
 		return task.Errorf(task.CodeConflict, "GitHub could not %s: %s.", at, says(err)).WithCause(errors.Join(errRejected, err))
 	case status == http.StatusUnprocessableEntity && strings.Contains(says(err), "already exists"): // and it is not shown yet
-		return task.Errorf(task.CodeUnavailable, "GitHub does not show yet what it has, when asked to %s: %s.", at, says(err)).WithCause(err)
+		return task.Errorf(task.CodeUnavailable, "GitHub does not yet show the created object after %s: %s.", at, says(err)).WithCause(err)
 	case status == http.StatusUnprocessableEntity:
 		return task.Errorf(task.CodeInvalid, "GitHub did not %s: %s.", at, says(err)).WithCause(err)
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
@@ -68,12 +68,12 @@ func (r *repository) told(err error, doing string) error {
 	case errors.Is(err, context.Canceled): // a deadline may be that of one request: GitHub hangs
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	return task.Errorf(task.CodeUnavailable, "GitHub did not answer as it should when asked to %s.", at).WithCause(err)
+	return task.Errorf(task.CodeUnavailable, "GitHub failed to %s.", at).WithCause(err)
 }
 
 // absent is of a repository that is not there, or hidden: GitHub does not say which.
 func (r *repository) absent(cause error) error {
-	return task.Invalid("repo", "There is no repository %s on %s, or the token has no access to it. Next: look at %s, and at what the token may see",
+	return task.Invalid("repo", "Repository %s not found on %s, or the token has no access to it. Next: check %s and the permissions of the token",
 		r.full(), r.host.web.Host, r.page("")).WithCause(cause)
 }
 
@@ -83,7 +83,7 @@ func limited(err error) error {
 	if !ok {
 		return nil
 	}
-	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached; it takes requests again at %s.", time.Now().Add(after).UTC().Format("15:04:05 UTC")).WithCause(err)
+	e := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached; it accepts requests again at %s.", time.Now().Add(after).UTC().Format("15:04:05 UTC")).WithCause(err)
 	e.After = after
 	return e
 }
@@ -115,11 +115,11 @@ func (r *repository) ruled(words string, cause error) error {
 	next := "allow omoi's branches in the rules at " + r.page("settings/rules") + ", then retry"
 	switch {
 	case strings.Contains(words, "GH001"):
-		next = "have the work done without that file, or with Git LFS by hand: the file is in the saved work"
+		next = "have the work done without that file, or add it with Git LFS: the file is in the saved work"
 	case strings.Contains(words, "GH008"):
-		next = "have the work done without new files of Git LFS, whose content omoi does not bring out"
+		next = "have the work done without new Git LFS files, whose content omoi does not publish"
 	case strings.Contains(words, "secret"):
 		next = "have the work done without the secret, or allow it where GitHub says, then retry"
 	}
-	return task.Errorf(task.CodeConflict, "GitHub does not take the branch in %s: %s Next: %s", r.full(), words, next).WithCause(errors.Join(errRejected, cause))
+	return task.Errorf(task.CodeConflict, "GitHub rejected the branch in %s: %s Next: %s", r.full(), words, next).WithCause(errors.Join(errRejected, cause))
 }

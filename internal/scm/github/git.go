@@ -95,7 +95,7 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 	}
 	switch {
 	case said("not our ref"): // of commits that the server does not have, which a sandbox named
-		return task.Errorf(task.CodeInvalid, "What the sandbox sent builds on commits that %s does not have.", r.full()).WithCause(err)
+		return task.Errorf(task.CodeInvalid, "The bundle from the sandbox builds on commits that %s does not have.", r.full()).WithCause(err)
 	case said("Authentication failed", "could not read Username", "could not read Password", "returned error: 401"):
 		return r.refused(err)
 	case said("GH001", "GH008", "protected branch", "GH006", "GH013", "hook declined", "rule violations"):
@@ -112,10 +112,10 @@ func (r *repository) toldGit(ctx context.Context, err error, doing string) error
 		return r.absent(err)
 	}
 	if status := forGood.FindStringSubmatch(e.Stderr); status != nil {
-		return task.Errorf(task.CodeInvalid, "Git could not %s in %s: the server, or a proxy in front of it, refused that with HTTP %s. Next: see what it does not take, as its largest body, then retry",
+		return task.Errorf(task.CodeInvalid, "Git could not %s in %s: the server, or a proxy in front of it, rejected the request with HTTP %s. Next: check its limits, for example the maximum body size, then retry",
 			doing, r.full(), status[1]).WithCause(err)
 	}
-	return task.Errorf(task.CodeUnavailable, "Git could not %s in %s: the server did not answer as it should.", doing, r.full()).WithCause(err)
+	return task.Errorf(task.CodeUnavailable, "Git could not %s in %s: the server failed or did not answer.", doing, r.full()).WithCause(err)
 }
 
 // forGood matches what a server answers to a request that it would answer no better a second time.

@@ -130,7 +130,7 @@ func TestPushesThatGitHubRefuses(t *testing.T) {
 	t.Parallel()
 	for words, next := range map[string]string{
 		"error: File big.bin is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB\nerror: GH001: Large files detected.": "without that file",
-		"error: GH008: Your push referenced at least 1 unknown Git LFS object:\nerror:     4d7a214614ab2935":                        "new files of Git LFS",
+		"error: GH008: Your push referenced at least 1 unknown Git LFS object:\nerror:     4d7a214614ab2935":                        "new Git LFS files",
 		"error: GH013: Repository rule violations found for refs/heads/x.\nerror: - Push cannot contain secrets":                    "without the secret",
 		"error: GH013: Repository rule violations found for refs/heads/x.\nerror: - Commits must have verified signatures.":         "settings/rules",
 		"error: GH006: Protected branch update failed for refs/heads/x.\nerror: Required status check \"ci\" is expected.":          "settings/rules",

@@ -40,7 +40,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 
 // mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
 func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
-	gone := task.Errorf(task.CodeConflict, "Repository %s does not hold the saved work %s any more.", r.full(), ref).WithCause(scm.ErrMoved)
+	gone := task.Errorf(task.CodeConflict, "Repository %s no longer has the saved work %s.", r.full(), ref).WithCause(scm.ErrMoved)
 	if !strings.HasPrefix(ref, rescueRefs) || commit == "" {
 		return gone
 	}
@@ -78,7 +78,7 @@ func (r *repository) stands(ctx context.Context, branch, commit string) (head st
 func (r *repository) begin(ctx context.Context, branch, commit string) error {
 	there, err := r.create(ctx, headsRefs+branch, commit)
 	if err == nil && there != commit {
-		err = task.Errorf(task.CodeUnavailable, "Branch %s of %s was made anew meanwhile.", branch, r.full())
+		err = task.Errorf(task.CodeUnavailable, "Branch %s of %s was created again meanwhile.", branch, r.full())
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func TestSavedWorkDoesNotReplaceAnothers(t *testing.T) {
 	_, err := b.host.Promote(t.Context(), repo, branch.Name, ref, commit)
 	require.ErrorIs(t, err, scm.ErrMoved)
 	requireCode(t, task.CodeConflict, err)
-	require.Contains(t, task.MessageOf(err), "somebody else has pushed")
+	require.Contains(t, task.MessageOf(err), "another user pushed")
 	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
 }
 

@@ -56,7 +56,7 @@ func TestAForcePushByAPersonIsAConflict(t *testing.T) {
 	theirs := b.head("refs/heads/" + branch.Name)
 	_, err := b.host.Push(t.Context(), repo, branch.Name, b.bundle(dir, branch.Name))
 	requireCode(t, task.CodeConflict, err)
-	require.Contains(t, task.MessageOf(err), "somebody else has pushed to it")
+	require.Contains(t, task.MessageOf(err), "another user pushed to it")
 	require.NotContains(t, task.MessageOf(err), b.temp)
 	require.Equal(t, theirs, b.head("refs/heads/"+branch.Name))
 
@@ -130,7 +130,7 @@ func TestGitFailuresAreClassed(t *testing.T) {
 		requireCode(t, c.code, err)
 		require.NotContains(t, err.Error(), token)
 		if c.status == http.StatusRequestEntityTooLarge {
-			require.Contains(t, task.MessageOf(err), "refused that with HTTP 413. Next: ")
+			require.Contains(t, task.MessageOf(err), "rejected the request with HTTP 413. Next: ")
 		}
 		if c.code == task.CodeExhausted {
 			require.Positive(t, task.AfterOf(err))

@@ -101,7 +101,7 @@ func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Bran
 	}
 	if err != nil {
 		return scm.Branch{}, task.Errorf(task.CodeConflict,
-			"Branch %s of %s has no commit in common with its base branch. Delete it, or put commits on it that go on from there.", req.Known, r.path).WithCause(err)
+			"Branch %s of %s has no commit in common with its base branch. Next: delete the branch, or push commits that continue from the base branch", req.Known, r.path).WithCause(err)
 	}
 	return r.record(ctx, req.TaskID, "verify", scm.Branch{Name: req.Known, Base: base, Head: head})
 }

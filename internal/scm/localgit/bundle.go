@@ -57,7 +57,7 @@ func (r *repository) advance(ctx context.Context, to *repository, branch, commit
 			return "", fmt.Errorf("move %s of %s: %w", branch, to.path, err)
 		}
 	}
-	return "", task.Errorf(task.CodeUnavailable, "Branch %s of %s could not be moved: another git may be at work there, or one that was killed has left a lock.", branch, to.path).
+	return "", task.Errorf(task.CodeUnavailable, "Branch %s of %s could not be moved: another git process may be running there, or a killed one left a lock.", branch, to.path).
 		WithCause(err)
 }
 
@@ -78,7 +78,7 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 
 // mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
 func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
-	gone := task.Errorf(task.CodeConflict, "Repository %s does not hold the saved work %s any more.", r.path, ref).WithCause(scm.ErrMoved)
+	gone := task.Errorf(task.CodeConflict, "Repository %s no longer has the saved work %s.", r.path, ref).WithCause(scm.ErrMoved)
 	if !strings.HasPrefix(ref, rescueRefs) || !scm.IsCommit(commit) {
 		return gone
 	}
@@ -112,7 +112,7 @@ func (r *repository) forward(ctx context.Context, to *repository, branch, head, 
 		return false, err
 	}
 	if !ahead {
-		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not know. Next: look at git -C %s log %s", branch, to.path, branch).
+		return false, task.Errorf(task.CodeConflict, "Branch %s has commits that the agent does not have. Next: git -C %s log %s", branch, to.path, branch).
 			WithCause(scm.ErrMoved)
 	}
 	return false, to.refuseCheckedOut(ctx, branch)
@@ -164,7 +164,7 @@ func (r *repository) swap(ctx context.Context, branch, commit, old string) error
 // other work goes to <name>-2 and so on, so that nothing that was saved is lost again.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (string, error) {
 	if folder, leaf, below := strings.Cut(name, "/"); !safeID(folder) || below && !safeID(leaf) {
-		return "", task.Invalid("name", "%q cannot name rescued work.", name)
+		return "", task.Invalid("name", "Invalid name of saved work %q.", name)
 	}
 	r, err := h.open(ctx, repo)
 	if err != nil {

@@ -85,7 +85,7 @@ func execute(ctx context.Context, cmd *exec.Cmd, std stdio, args []string) error
 	cmd.Stdin, cmd.Stdout = std.in, std.out
 	err := gitproc.Run(ctx, cmd, args[0])
 	if failed, ok := errors.AsType[*gitproc.Error](err); ok && ctx.Err() == nil && failed.HostFault() {
-		return task.Errorf(task.CodeUnavailable, "git %s was ended by a signal, or the host lacks disk, memory or open files.", args[0]).WithCause(failed)
+		return task.Errorf(task.CodeUnavailable, "git %s was killed by a signal, or the host lacks disk, memory or open files.", args[0]).WithCause(failed)
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func isRecord(e fs.DirEntry) bool {
 func (r *records) writePull(p scm.PullRequest) error {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
-		return task.Errorf(task.CodeInternal, "The pull request cannot be written down.").WithCause(err)
+		return task.Errorf(task.CodeInternal, "Cannot write the pull request.").WithCause(err)
 	}
 	draft, name := pullsFolder+"/draft", pullsFolder+"/"+strconv.Itoa(p.Number)+".json"
 	if err = r.WriteFile(draft, append(raw, '\n'), 0o644); err == nil {

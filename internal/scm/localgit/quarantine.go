@@ -30,7 +30,7 @@ type throwAway struct {
 func (h *Host) throwAway(ctx context.Context, r *repository) (*throwAway, error) {
 	folder, err := h.cfg.Scratch.Make("omoi-git-")
 	if err != nil {
-		return nil, task.Errorf(task.CodeUnavailable, "No temporary folder can be made for a copy of %s.", r.path).WithCause(err)
+		return nil, task.Errorf(task.CodeUnavailable, "Cannot create a temporary folder for a copy of %s.", r.path).WithCause(err)
 	}
 	dir := filepath.Join(folder, "q.git")
 	q := &throwAway{folder: folder, repository: &repository{git: r.git, path: folder, dir: dir, objects: filepath.Join(dir, "objects"), owner: r.owner}}
@@ -133,7 +133,7 @@ func (q *throwAway) open(ctx context.Context, ref string, bundle io.Reader, limi
 	}
 	commit, err := q.resolve(ctx, incoming)
 	if err == nil && commit == "" {
-		return "", task.Errorf(task.CodeInvalid, "What the sandbox sent as %s is no commit.", ref)
+		return "", task.Errorf(task.CodeInvalid, "The sandbox sent %s, which is not a commit.", ref)
 	}
 	return commit, err
 }
@@ -149,7 +149,7 @@ func store(file string, bundle io.Reader, limit int64) (err error) {
 		return fmt.Errorf("store the bundle: %w", err)
 	}
 	if n > limit {
-		return task.Errorf(task.CodeInvalid, "The work weighs more than the limit of %d bytes.", limit)
+		return task.Errorf(task.CodeInvalid, "The work exceeds the limit of %d bytes.", limit)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func unusable(err error) error {
 	if cutShort(err) && !refused(err) {
 		return fmt.Errorf("open the bundle: %w", err)
 	}
-	return task.Errorf(task.CodeInvalid, "The bundle that came out of the sandbox is damaged or does not fit the repository.").WithCause(err)
+	return task.Errorf(task.CodeInvalid, "The bundle from the sandbox is damaged or does not match the repository.").WithCause(err)
 }
 
 // refused reports whether git's own check refused an object. Git quotes the object then, so that nothing else of what it printed
