@@ -130,7 +130,7 @@ func TestWithoutBubblewrap(t *testing.T) {
 	p, err := local.New(cfg, logger)
 	require.NoError(t, err)
 	require.Equal(t, "none", p.Isolation()[0])
-	require.Contains(t, log.String(), "NOT isolated")
+	require.Contains(t, log.String(), "not isolated")
 	_, err = p.Ensure(t.Context(), sandbox.Spec{Labels: newLabels(), Network: sandbox.NetworkNone})
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err), "never less than what was asked for")
 }
