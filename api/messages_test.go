@@ -204,7 +204,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	w.say("b", " ")
 	w.exec(`INSERT INTO messages (id, sandbox_id, kind, content) SELECT gen_random_uuid(), 'b', 'system', 'x' FROM generate_series(1, 999)`)
 	require.Contains(t, w.call(http.MethodPost, path, `{"content":"x"}`).refused(http.StatusTooManyRequests, "").Detail,
-		"1000 messages wait")
+		"1000 messages already wait")
 }
 
 // Two organizations, three projects: who may read and write what.
@@ -263,7 +263,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	}
 	post("", "").refused(422, "body.to")
 	w.call(http.MethodPost, outbox, client.CreateAgentMessageRequest{To: peer, Content: "x"}).refused(http.StatusForbidden, "") // an open server's anybody
-	require.Contains(t, post(box, "").refused(http.StatusForbidden, "").Detail, "itself")
+	require.Contains(t, post(box, "").refused(http.StatusForbidden, "").Detail, "the same agent")
 	require.Contains(t,
 		w.call(http.MethodPost, inbox, `{"content":"x"}`, authorization, token).refused(http.StatusForbidden, "").Detail,
 		"own inbox")
