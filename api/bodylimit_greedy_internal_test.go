@@ -58,9 +58,9 @@ func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	g.limit.wait, g.limit.haste = wait, haste
 	box := a.group(tagSandboxes, "/gate/{sandbox_id}")
 	hot[postBatchIn](box.on(accessSandbox, "POST /batch", "gate-batch", ""), g.limit, a.postBatch,
-		details{says: client.Batch{}, body: 4 << 20})
+		details{says: client.CreateEventBatchRequest{}, body: 4 << 20})
 	hot[postEventIn](box.on(accessSandbox, "POST /events", "gate-event", ""), g.limit, a.postEvent,
-		details{says: client.BatchEvent{}, body: 1 << 20})
+		details{says: client.CreateEventRequest{}, body: 1 << 20})
 	add(box.on(accessSandbox, "PUT /transcripts/{run_id}", "gate-transcript", ""), a.putTranscript,
 		details{body: transcript.MaxPiece, limit: g.limit})
 	a.finishForms()

@@ -23,7 +23,7 @@ func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
 		said := w.call(http.MethodGet, events+place, nil).refused(http.StatusUnprocessableEntity, "query.cursor")
 		require.Equal(t, task.KindInvalidCursor, said.Code)
 	}
-	require.Empty(t, ok[client.EventPage](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Items,
+	require.Empty(t, ok[client.TaskEventList](w.call(http.MethodGet, events+"1:3", nil), http.StatusOK).Items,
 		"the newest place is a good one")
 	for _, direction := range []string{"newer", "older"} {
 		require.Len(t, w.trajectory(box, "?direction="+direction+"&cursor="+box+":4").Events, 2, "an unknown cursor is none")

@@ -115,10 +115,10 @@ func (b box) batch(got answer, want []wanted, repeat func() answer) {
 		return
 	}
 	n := len(want)
-	require.Equal(b.t, client.Acknowledged{Acknowledged: int64(n)}, ok[client.Acknowledged](got, http.StatusOK))
+	require.Equal(b.t, client.EventBatchResult{Acknowledged: int64(n)}, ok[client.EventBatchResult](got, http.StatusOK))
 	b.holds(want...)
-	require.Equal(b.t, client.Acknowledged{Acknowledged: int64(n), Duplicates: n},
-		ok[client.Acknowledged](repeat(), http.StatusOK))
+	require.Equal(b.t, client.EventBatchResult{Acknowledged: int64(n), Duplicates: n},
+		ok[client.EventBatchResult](repeat(), http.StatusOK))
 	b.holds(want...)
 }
 

@@ -44,11 +44,11 @@ func (a *API) registerIntake() {
 	limit := newBodyLimit(bodyRoom, max(a.cfg.MaxBatch, maxBody+int64(transcript)+2*longStep))
 	hot[postEventIn](events.on(accessSandbox, "POST", "create-event", "Create an event"), limit, a.postEvent,
 		details{more: "Legacy. Stores one event and answers after the commit; 503 means unknown, so send the event again with the " +
-			"same key.", says: client.BatchEvent{}, body: maxBody, transcript: transcript})
+			"same key.", says: client.CreateEventRequest{}, body: maxBody, transcript: transcript})
 	hot[postBatchIn](events.on(accessSandbox, "POST /batch", "create-event-batch", "Create a batch of events"),
 		limit, a.postBatch,
 		details{more: "Stores the events first, first+1, ... of a spool and answers after the commit. Duplicates are acknowledged; " +
-			"a gap is 409 with the watermark in acknowledged.", says: client.Batch{}, body: a.cfg.MaxBatch})
+			"a gap is 409 with the watermark in acknowledged.", says: client.CreateEventBatchRequest{}, body: a.cfg.MaxBatch})
 }
 
 // hot registers a route for reports; I describes its parameters, O its answer.

@@ -53,12 +53,12 @@ func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, er
 	}, nil
 }
 
-func (a *API) eventIn(r report) (client.BatchEvent, error) {
+func (a *API) eventIn(r report) (client.CreateEventRequest, error) {
 	defer a.turn.Take(len(r.body))()
 	return oneEvent(r)
 }
 
-func oneEvent(r report) (said client.BatchEvent, err error) {
+func oneEvent(r report) (said client.CreateEventRequest, err error) {
 	if err := decode(r.body, &said); err != nil {
 		return said, err
 	}
@@ -102,7 +102,7 @@ func ofHeader(err error) error {
 		strings.ReplaceAll(task.MessageOf(err), "The field "+field, "The header "+keyHeader))
 }
 
-func eventOf(said client.BatchEvent) ingest.Event {
+func eventOf(said client.CreateEventRequest) ingest.Event {
 	return ingest.Event{Type: said.Type, Source: said.Source, Data: said.Data, ClientEventID: said.ClientEventID}
 }
 
@@ -112,20 +112,20 @@ type postBatchIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-func (a *API) postBatch(ctx context.Context, r report) (client.Acknowledged, error) {
+func (a *API) postBatch(ctx context.Context, r report) (client.EventBatchResult, error) {
 	batch, err := a.batchOf(r)
 	if err != nil {
-		return client.Acknowledged{}, err
+		return client.EventBatchResult{}, err
 	}
 	events := make([]ingest.Event, len(batch.Events))
 	for n, said := range batch.Events {
 		events[n] = eventOf(said)
 	}
 	receipt, err := a.deps.Intake.Batch(ctx, r.sandboxID, batch.SpoolID, batch.First, events)
-	return client.Acknowledged{Acknowledged: receipt.Acknowledged, Duplicates: receipt.Duplicates}, err
+	return client.EventBatchResult{Acknowledged: receipt.Acknowledged, Duplicates: receipt.Duplicates}, err
 }
 
-func (a *API) batchOf(r report) (batch client.Batch, err error) {
+func (a *API) batchOf(r report) (batch client.CreateEventBatchRequest, err error) {
 	defer a.turn.Take(len(r.body))()
 	err = decode(r.body, &batch)
 	return batch, err

@@ -29,7 +29,7 @@ func (w *world) take(box, query string, headers ...string) []client.LeasedMessag
 
 func (w *world) win(box, id, taker string, headers ...string) bool {
 	w.t.Helper()
-	return ok[client.AckedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?taker="+taker, nil, headers...),
+	return ok[client.AcknowledgedMessage](w.call(http.MethodPost, wire+box+"/messages/"+id+"/ack?taker="+taker, nil, headers...),
 		http.StatusOK).Settled
 }
 
@@ -162,7 +162,7 @@ func TestReceiptsOfMessages(t *testing.T) {
 	require.NotNil(t, given.DeliveredAt)
 	require.True(t, w.win(box, id, ""))
 	require.NotNil(t, w.receipt(path).SettledAt)
-	w.call(http.MethodPost, wire+box+"/events", client.BatchEvent{
+	w.call(http.MethodPost, wire+box+"/events", client.CreateEventRequest{
 		Type: "agent.message", Data: []byte(`{"content":"hi","in_reply_to":"` + id + `"}`),
 	})
 	answered := w.receipt(path)

@@ -88,7 +88,7 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	}
 	for _, owner := range []string{"Guardian", "Conductor", "Credential", "Feedback", "Spec", "Transcript"} {
 		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+strings.ToLower(owner)+".")
-		if inner = strings.TrimRight(inner, "]"); found && inner != owner {
+		if inner = strings.TrimRight(inner, "]"); found && inner != owner && !strings.Contains(inner, owner) {
 			name = strings.TrimSuffix(name, inner) + owner + inner
 		}
 	}
@@ -115,6 +115,7 @@ func (a *API) finishDocument() {
 	a.huma.OpenAPI().Info.Description += "\n\n" + socketText
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	describeEvents(schemas)
+	describeObjects(a.huma.OpenAPI())
 	delete(schemas, "ErrorModel")
 	delete(schemas, "ErrorDetail")
 	for _, k := range task.Kinds() {
@@ -124,7 +125,7 @@ func (a *API) finishDocument() {
 	describeChoices(a.huma.OpenAPI())
 	addExamples(a.huma.OpenAPI())
 	for _, schema := range schemas {
-		if result := schema.Properties["result"]; result != nil && result.Type == "" {
+		if result := schema.Properties["result"]; result != nil && result.Type == "" && result.AnyOf == nil {
 			result.AnyOf = []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}
 		}
 		for name, property := range schema.Properties {

@@ -19,7 +19,7 @@ func describeEvents(schemas map[string]*huma.Schema) {
 	}
 	schemas["DroppedFields"] = droppedFields()
 	types := slices.Sorted(maps.Keys(events))
-	for _, form := range []string{"Event", "SandboxEvent", "BatchEvent"} {
+	for _, form := range []string{"Event", "SandboxEvent", "CreateEventRequest"} {
 		describeTypes(schemas, form, types)
 	}
 }
@@ -31,7 +31,7 @@ func describeTypes(schemas map[string]*huma.Schema, form string, types []string)
 	event.Properties["event_data"] = otherData()
 	schemas[form+"Base"] = baseOf(event)
 	for _, eventType := range types {
-		name := typeName(eventType) + form
+		name := typedName(form, typeName(eventType))
 		schemas[name] = typedEvent(form, &huma.Schema{Type: huma.TypeString, Enum: []any{eventType}, Description: "Always this event type."},
 			&huma.Schema{Ref: schemaPrefix + typeName(eventType) + "Data"})
 		event.OneOf = append(event.OneOf, &huma.Schema{Ref: schemaPrefix + name})
@@ -39,8 +39,13 @@ func describeTypes(schemas map[string]*huma.Schema, form string, types []string)
 	other := typedEvent(form, event.Properties["event_type"], otherData())
 	other.Description = "An event of a type, or with a field of a type, that this document does not know."
 	other.Not = &huma.Schema{AnyOf: event.OneOf}
-	schemas["Other"+form] = other
-	event.OneOf = append(slices.Clone(event.OneOf), &huma.Schema{Ref: schemaPrefix + "Other" + form})
+	schemas[typedName(form, "Other")] = other
+	event.OneOf = append(slices.Clone(event.OneOf), &huma.Schema{Ref: schemaPrefix + typedName(form, "Other")})
+}
+
+// typedName is AgentStartedEvent, SandboxAgentStartedEvent or CreateAgentStartedEventRequest for the type AgentStarted.
+func typedName(form, typeName string) string {
+	return strings.Replace(form, "Event", typeName+"Event", 1)
 }
 
 // baseOf returns a schema of the properties that do not depend on the type of an event.
@@ -62,7 +67,7 @@ func typedEvent(form string, eventType, data *huma.Schema) *huma.Schema {
 		Type: huma.TypeObject, Required: []string{"event_type"},
 		Properties: map[string]*huma.Schema{"event_type": eventType, "event_data": data},
 	}
-	if form != "BatchEvent" {
+	if form != "CreateEventRequest" {
 		typed.Required = append(typed.Required, "event_data")
 	}
 	return &huma.Schema{AllOf: []*huma.Schema{{Ref: schemaPrefix + form + "Base"}, typed}}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -22,7 +23,7 @@ func TestDocument_EventsHaveTheFieldsOfTheirType(t *testing.T) {
 			`"late":false,"created_at":"2026-01-02T03:04:05Z","event_type":%q,"event_data":%s}`, eventType, data), &event))
 		return doc.Components.Schemas[schema].Value.VisitJSON(event, openapi3.EnableJSONSchema2020()) == nil
 	}
-	for _, form := range []string{"Event", "SandboxEvent", "BatchEvent"} {
+	for _, form := range []string{"Event", "SandboxEvent", "CreateEventRequest"} {
 		require.Len(t, doc.Components.Schemas[form].Value.OneOf, len(catalog.Events())+1)
 		for _, e := range []struct{ eventType, data, schema string }{
 			{"agent.started", `{"attempt":1,"more":1}`, "AgentStarted"},
@@ -32,7 +33,7 @@ func TestDocument_EventsHaveTheFieldsOfTheirType(t *testing.T) {
 		} {
 			require.True(t, is(form, e.eventType, e.data), "%s %v", form, e)
 			for _, schema := range []string{"AgentStarted", "IterationCompleted", "Other"} {
-				require.Equal(t, schema == e.schema, is(schema+form, e.eventType, e.data), "%s %v: %s", form, e, schema)
+				require.Equal(t, schema == e.schema, is(strings.Replace(form, "Event", schema+"Event", 1), e.eventType, e.data), "%s %v: %s", form, e, schema)
 			}
 		}
 	}

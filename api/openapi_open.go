@@ -8,13 +8,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// openAnswers lets answers have more properties than the document names: only requests are closed. A schema of both is there
-// twice, and requests have the one whose name ends in Request.
+// openAnswers lets answers have more properties than the document names: only requests are closed. A closed schema of both
+// is there twice, and requests have the one whose name ends in Request.
 func openAnswers(document *huma.OpenAPI) {
 	schemas, asked, answered := document.Components.Schemas.Map(), requestSchemas(document), answerSchemas(document)
 	closed := map[string]huma.Schema{}
 	for name := range answered {
-		if asked[name] {
+		if asked[name] && schemas[name].AdditionalProperties == false {
 			closed[name] = *schemas[name]
 		}
 	}
@@ -24,7 +24,7 @@ func openAnswers(document *huma.OpenAPI) {
 		}
 	})
 	for name, schema := range schemas {
-		if open, isBool := schema.AdditionalProperties.(bool); isBool && !open && (!asked[name] || answered[name]) {
+		if schema.AdditionalProperties == false && (!asked[name] || answered[name]) {
 			schema.AdditionalProperties = nil
 		}
 	}

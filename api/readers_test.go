@@ -16,13 +16,13 @@ import (
 // report stores events of the given types as one numbered batch; each knows its number.
 func (w *world) report(sandbox string, first int, types ...string) {
 	w.t.Helper()
-	b := client.Batch{SpoolID: "s", First: int64(first)}
+	b := client.CreateEventBatchRequest{SpoolID: "s", First: int64(first)}
 	for n, eventType := range types {
-		b.Events = append(b.Events, client.BatchEvent{
+		b.Events = append(b.Events, client.CreateEventRequest{
 			Type: eventType, Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+n)),
 		})
 	}
-	ok[client.Acknowledged](w.call(http.MethodPost, wire+sandbox+"/events/batch", b), http.StatusOK)
+	ok[client.EventBatchResult](w.call(http.MethodPost, wire+sandbox+"/events/batch", b), http.StatusOK)
 }
 
 func (w *world) trajectory(sandbox, query string) client.Trajectory {
@@ -140,7 +140,7 @@ func TestIntegrityProvesWhatIsStored(t *testing.T) {
 	w.call(http.MethodGet, wire+"b/integrity", nil).refused(http.StatusNotFound, "")
 	w.report("b", 1, "x", "x", "x")
 	w.report("b", 2, "x", "x", "x")
-	ok[client.Acknowledged](w.call(http.MethodPost, wire+"b/events/batch",
+	ok[client.EventBatchResult](w.call(http.MethodPost, wire+"b/events/batch",
 		`{"spool_id":"t","first":1,"events":[{"event_type":"x"}]}`), http.StatusOK)
 	got := w.call(http.MethodGet, wire+"b/integrity", nil)
 	require.JSONEq(t, `{"sandbox_id":"b","last_sequence":5,"stored":5,"gapless":true,"gaps":[],"duplicates_rejected":2,"relayed":0,

@@ -61,7 +61,7 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	ok[map[string]any](w.call(http.MethodGet, wire+box+"/phase-status", nil), http.StatusOK)
 	ok[client.Task](w.call(http.MethodGet, of, nil), http.StatusOK)
 	ok[map[string]any](w.call(http.MethodGet, of+"/receipt", nil), http.StatusOK)
-	end := ok[client.EventPage](w.call(http.MethodGet, of+"/events?cursor=1:3", nil), http.StatusOK)
+	end := ok[client.TaskEventList](w.call(http.MethodGet, of+"/events?cursor=1:3", nil), http.StatusOK)
 	require.Nil(t, end.NextCursor, "who has read all is at the end")
 }
 

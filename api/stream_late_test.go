@@ -38,7 +38,7 @@ func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
 	defer bare.close()
 	_, opened := bare.next()
 	require.True(t, opened)
-	seen := ok[client.EventPage](w.call(http.MethodGet, path+"/events", nil), http.StatusOK)
+	seen := ok[client.TaskEventList](w.call(http.MethodGet, path+"/events", nil), http.StatusOK)
 	w.report(first, 2, "agent.message")
 	late := f.event()
 	require.Equal(t, []any{"1:2,2:1", first + ":2", true}, []any{late.id, late.data.ID, late.data.Late})
@@ -47,7 +47,7 @@ func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
 	again := w.follow(t, path+"/stream", "Last-Event-ID", "1:2,2:1")
 	defer again.close()
 	require.Equal(t, "2:2,1:2", again.event().id, "nothing twice, nothing missed")
-	page := ok[client.EventPage](w.call(http.MethodGet, path+"/events?cursor="+*seen.NextCursor, nil), http.StatusOK)
+	page := ok[client.TaskEventList](w.call(http.MethodGet, path+"/events?cursor="+*seen.NextCursor, nil), http.StatusOK)
 	require.Len(t, page.Items, 2, "whoever pages gets it too")
 	require.Equal(t, "2:2,1:2", *page.NextCursor)
 }

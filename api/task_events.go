@@ -18,7 +18,7 @@ type taskEventsIn struct {
 
 // taskEvents returns the events of a task, oldest first. Without a new event it waits, also for a change of the task's
 // status.
-func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.EventPage], error) {
+func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.TaskEventList], error) {
 	after, err := ingest.ParseCursor("cursor", in.Cursor)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client
 	if err != nil {
 		return nil, err
 	}
-	var page client.EventPage
+	var page client.TaskEventList
 	was := task.Status("")
 	err = a.poll(ctx, live.Task(in.ID), wait, func() (bool, error) {
 		first := was == ""
@@ -42,13 +42,13 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client
 }
 
 // eventPage reads the status before the events, so that the last page has every event that was stored before the end.
-func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.EventPage, error) {
+func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.TaskEventList, error) {
 	standing, err := a.deps.Tasks.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {
-		return client.EventPage{}, err
+		return client.TaskEventList{}, err
 	}
 	stored, err := a.deps.EventLog.TaskEventsAfter(ctx, in.ID, after, in.Limit)
-	page := client.EventPage{Items: append([]client.Event{}, stored.Events...), TaskStatus: standing.Status}
+	page := client.TaskEventList{Items: append([]client.Event{}, stored.Events...), TaskStatus: standing.Status}
 	if !standing.Status.Final() || !standing.Ended || stored.More {
 		page.NextCursor = new(stored.Next().String())
 	}

@@ -19,7 +19,7 @@ import (
 type Feedback interface {
 	// NoteFeedback takes it; what came before, under its own id or another, changes nothing.
 	NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error)
-	TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.Story, error)
+	TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.TaskFeedback, error)
 }
 
 const (
@@ -45,7 +45,7 @@ func (a *API) registerWebhooks() {
 		})
 }
 
-func (a *API) taskFeedback(ctx context.Context, in *listOfIn) (*bodyOut[feedback.Story], error) {
+func (a *API) taskFeedback(ctx context.Context, in *listOfIn) (*bodyOut[feedback.TaskFeedback], error) {
 	story, err := a.deps.Feedback.TaskFeedback(ctx, callerOf(ctx).organization, in.ID)
 	page, err := whole(in.PageRequest, func(i feedback.Item) string {
 		return strings.Join([]string{string(i.Kind), i.URL, i.Note, i.At.String()}, "\n")

@@ -108,9 +108,9 @@ func (h *hooked) send(event string, body []byte, headers ...string) answer {
 	return h.call(http.MethodPost, hookPath, body, all...)
 }
 
-func (h *hooked) story() feedback.Story {
+func (h *hooked) story() feedback.TaskFeedback {
 	h.t.Helper()
-	return ok[feedback.Story](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
+	return ok[feedback.TaskFeedback](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
 }
 
 // What matters is held, with who says what, and where.

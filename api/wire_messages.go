@@ -204,12 +204,12 @@ type ackMessageIn struct {
 }
 
 // ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
-func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AckedMessage], error) {
+func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AcknowledgedMessage], error) {
 	won, err := a.deps.Messages.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
 	if won {
 		a.deps.Bus.Wake(live.Sandbox(in.SandboxID))
 	}
-	return body(client.AckedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}, err)
+	return body(client.AcknowledgedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}, err)
 }
 
 // MessagePath is the part of a request that names a message.

@@ -130,10 +130,10 @@ func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/events/batch"
-	batch := func(first, n int) client.Batch {
-		b := client.Batch{SpoolID: "s1", First: int64(first)}
+	batch := func(first, n int) client.CreateEventBatchRequest {
+		b := client.CreateEventBatchRequest{SpoolID: "s1", First: int64(first)}
 		for i := range n {
-			b.Events = append(b.Events, client.BatchEvent{Type: "x", Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+i))})
+			b.Events = append(b.Events, client.CreateEventRequest{Type: "x", Data: json.RawMessage(fmt.Sprintf(`{"n":%d}`, first+i))})
 		}
 		return b
 	}
@@ -187,8 +187,8 @@ func TestMessagesKeepTheirWireForm(t *testing.T) {
 	require.Len(t, taken[0], 4)
 	require.Equal(t, "[]", strings.TrimSpace(string(w.call(http.MethodGet, path, nil).body)), "leased, not given twice")
 	ack := path + "/" + queued["message_id"].(string) + "/ack"
-	require.True(t, ok[client.AckedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
-	require.False(t, ok[client.AckedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
+	require.True(t, ok[client.AcknowledgedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
+	require.False(t, ok[client.AcknowledgedMessage](w.call(http.MethodPost, ack, nil), http.StatusOK).Settled)
 	w.call(http.MethodPost, path+"/7/ack", nil).refused(http.StatusNotFound, "")
 	w.call(http.MethodPost, path, `{"content":""}`).refused(422, "body.content")
 	w.call(http.MethodPost, path, `{"content":"a","message_type":"shout"}`).refused(422, "body.message_type")
@@ -213,14 +213,14 @@ func TestTaskEventsFollowOverAttempts(t *testing.T) {
 	w := start(t, patient)
 	made := w.task(newTask())
 	path := "/api/v1/tasks/" + made.ID + "/events"
-	first := ok[client.EventPage](w.call(http.MethodGet, path, nil), http.StatusOK)
-	require.Equal(t, client.EventPage{Items: []client.Event{}, NextCursor: new("0:0"), TaskStatus: task.StatusPending}, first)
+	first := ok[client.TaskEventList](w.call(http.MethodGet, path, nil), http.StatusOK)
+	require.Equal(t, client.TaskEventList{Items: []client.Event{}, NextCursor: new("0:0"), TaskStatus: task.StatusPending}, first)
 	box := w.begin(made)
-	pages := make(chan client.EventPage, 1)
+	pages := make(chan client.TaskEventList, 1)
 	go func() {
-		var page client.EventPage
+		var page client.TaskEventList
 		defer func() { pages <- page }()
-		page = ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&cursor="+*first.NextCursor, nil), http.StatusOK)
+		page = ok[client.TaskEventList](w.call(http.MethodGet, path+"?wait=50s&cursor="+*first.NextCursor, nil), http.StatusOK)
 	}()
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+box+"/events", `{"event_type":"agent.started"}`), http.StatusOK)
 	page := <-pages
@@ -230,7 +230,7 @@ func TestTaskEventsFollowOverAttempts(t *testing.T) {
 	require.Equal(t, "1:1", *page.NextCursor)
 	w.end(made, task.StatusCompleted)
 	w.bus.Wake(live.Task(made.ID))
-	last := ok[client.EventPage](w.call(http.MethodGet, path+"?wait=50s&cursor="+*page.NextCursor, nil), http.StatusOK)
+	last := ok[client.TaskEventList](w.call(http.MethodGet, path+"?wait=50s&cursor="+*page.NextCursor, nil), http.StatusOK)
 	require.Nil(t, last.NextCursor)
 	require.Equal(t, task.StatusCompleted, last.TaskStatus)
 	w.call(http.MethodGet, path+"?cursor=x", nil).refused(422, "query.cursor")

@@ -37,8 +37,8 @@ type SandboxEvents struct {
 	NextCursor *string        `json:"next_cursor,omitempty" doc:"Value of cursor for older events; absent: this is the last page."`
 }
 
-// AckedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
-type AckedMessage struct {
+// AcknowledgedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
+type AcknowledgedMessage struct {
 	Status    string `json:"status" enum:"acknowledged" doc:"Always acknowledged; see settled. More values may be added."`
 	MessageID string `json:"message_id" doc:"Message that the path names."`
 	Settled   bool   `json:"settled" doc:"true: the message is the caller's to use. false: another consumer has it, it expired, or it is not of this sandbox."`

@@ -66,9 +66,9 @@ func (c *Client) ask(ctx context.Context, id, what, reason string) (CommandResul
 
 // Events returns the page of a task's events after the cursor, oldest first. An empty cursor is the beginning.
 // Without an event it waits, at most wait and at most 30 s; zero does not wait.
-func (c *Client) Events(ctx context.Context, id, cursor string, wait time.Duration) (EventPage, error) {
+func (c *Client) Events(ctx context.Context, id, cursor string, wait time.Duration) (TaskEventList, error) {
 	q := query("cursor", cursor, "wait", patience(wait))
-	return answer[EventPage](ctx, c, call{path: item("tasks", id, "events"), query: q})
+	return answer[TaskEventList](ctx, c, call{path: item("tasks", id, "events"), query: q})
 }
 
 // Diff writes the unified diff of the task's branch; [task.CodeNotFound] if it has no branch yet.
@@ -121,11 +121,11 @@ type Webhook struct {
 }
 
 // TaskFeedback returns all feedback on the pull request of a task, and what omoi did about it.
-func (c *Client) TaskFeedback(ctx context.Context, id string) (feedback.Story, error) {
-	var story feedback.Story
+func (c *Client) TaskFeedback(ctx context.Context, id string) (feedback.TaskFeedback, error) {
+	var story feedback.TaskFeedback
 	for cursor := ""; ; cursor = *story.NextCursor {
 		path, q := item("tasks", id, "feedback"), query("limit", "500", "cursor", cursor)
-		page, err := answer[feedback.Story](ctx, c, call{path: path, query: q})
+		page, err := answer[feedback.TaskFeedback](ctx, c, call{path: path, query: q})
 		page.Items = append(story.Items, page.Items...)
 		if story = page; err != nil || story.NextCursor == nil {
 			return story, err

@@ -111,8 +111,8 @@ type CommandResult struct {
 	CommandURL string  `json:"command_url" doc:"Path that returns the command, to poll while its state is accepted."`
 }
 
-// EventPage is one page of a task's events over all its attempts, oldest first.
-type EventPage struct {
+// TaskEventList is one page of a task's events over all its attempts, oldest first.
+type TaskEventList struct {
 	Items      []Event     `json:"items" nullable:"false" doc:"Events of all attempts after the cursor, oldest first. Empty: none yet."`
 	NextCursor *string     `json:"next_cursor" doc:"Pass as cursor to get the next page: a position in every attempt. null: the task and all attempts have ended, and this is the last page."`
 	TaskStatus task.Status `json:"task_status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Status of the task, read before the events. More values may be added."`
@@ -269,24 +269,24 @@ type LeasedMessage struct {
 	SenderID   string    `json:"sender_id,omitempty" doc:"Sandbox ID, if an agent sent the message; absent: no ID is known, or a user sent it."`
 }
 
-// BatchEvent is one event of a batch.
-type BatchEvent struct {
+// CreateEventRequest is the body of POST /api/v1/sandboxes/{id}/events, and one event of a batch.
+type CreateEventRequest struct {
 	Type          string          `json:"event_type" minLength:"1" maxLength:"100" doc:"Event type, usually category.action, for example agent.tool_use. Unknown types are stored too."`
 	Data          json.RawMessage `json:"event_data,omitempty" doc:"An object"`
 	Source        string          `json:"source,omitempty" enum:"agent,worker,system" doc:"Sender of the event: the agent, its supervisor (worker), or system; default agent."`
 	ClientEventID string          `json:"client_event_id,omitempty" maxLength:"200" doc:"Key of a single event: a duplicate is stored once. Batches ignore the field, since their events are numbered."`
 }
 
-// Batch is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
+// CreateEventBatchRequest is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
 // of one spool.
-type Batch struct {
-	SpoolID string       `json:"spool_id" minLength:"1" maxLength:"100" doc:"Name that the sender chose for its spool; numbers are contiguous in a spool."`
-	First   int64        `json:"first" minimum:"1" doc:"Number of the first event of the batch in its spool; spools begin at 1."`
-	Events  []BatchEvent `json:"events" nullable:"false" maxItems:"1000" doc:"The events first, first+1, ... of the spool, at most 1,000; empty asks only for the watermark."`
+type CreateEventBatchRequest struct {
+	SpoolID string               `json:"spool_id" minLength:"1" maxLength:"100" doc:"Name that the sender chose for its spool; numbers are contiguous in a spool."`
+	First   int64                `json:"first" minimum:"1" doc:"Number of the first event of the batch in its spool; spools begin at 1."`
+	Events  []CreateEventRequest `json:"events" nullable:"false" maxItems:"1000" doc:"The events first, first+1, ... of the spool, at most 1,000; empty asks only for the watermark."`
 }
 
-// Acknowledged is its answer: 1..Acknowledged of the spool are stored for good.
-type Acknowledged struct {
+// EventBatchResult is its answer: 1..Acknowledged of the spool are stored for good.
+type EventBatchResult struct {
 	Acknowledged int64 `json:"acknowledged" doc:"Watermark: events 1 to this number of the spool are committed and need not be sent again."`
 	Duplicates   int   `json:"duplicates" doc:"Number of events of this batch that were stored before."`
 }

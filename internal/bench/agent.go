@@ -147,7 +147,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"messages":[]}`)
 		return
 	}
-	var batch apiclient.Batch
+	var batch apiclient.CreateEventBatchRequest
 	if r.Header.Get("Content-Encoding") != "" { // the agent sends it plain then
 		w.WriteHeader(http.StatusUnsupportedMediaType)
 		return

@@ -112,13 +112,13 @@ func (m *taskMaker) speak(ctx context.Context, s speech) (heard, error) {
 		return out, err
 	}
 	a := m.agent(box)
-	if err := a.say(ctx, apiclient.BatchEvent{Type: event.AgentStarted}, apiclient.BatchEvent{Type: event.AgentHeartbeat}); err != nil {
+	if err := a.say(ctx, apiclient.CreateEventRequest{Type: event.AgentStarted}, apiclient.CreateEventRequest{Type: event.AgentHeartbeat}); err != nil {
 		return out, err
 	}
 	if err := a.keepTalking(ctx, s); err != nil {
 		return out, err
 	}
-	if err := a.say(ctx, apiclient.BatchEvent{Type: event.AgentCompleted, Data: json.RawMessage(`{"success":true}`)}); err != nil {
+	if err := a.say(ctx, apiclient.CreateEventRequest{Type: event.AgentCompleted, Data: json.RawMessage(`{"success":true}`)}); err != nil {
 		return out, err
 	}
 	var result contract.TaskResult
@@ -150,12 +150,12 @@ func (a *speaker) keepTalking(ctx context.Context, s speech) error {
 		own := min(time.Duration(float64(time.Since(begun))*s.scale), s.lasts)
 		over = own == s.lasts
 		for due := int(own.Seconds() * s.rate); sent < due; {
-			var batch []apiclient.BatchEvent
+			var batch []apiclient.CreateEventRequest
 			for ; sent < due && len(batch) < most; sent++ {
-				batch = append(batch, apiclient.BatchEvent{Type: event.AgentToolUse, Data: data})
+				batch = append(batch, apiclient.CreateEventRequest{Type: event.AgentToolUse, Data: data})
 			}
 			if int(own.Seconds()/s.beat) >= beats {
-				batch = append(batch, apiclient.BatchEvent{Type: event.AgentHeartbeat})
+				batch = append(batch, apiclient.CreateEventRequest{Type: event.AgentHeartbeat})
 				beats++
 			}
 			if err := a.say(ctx, batch...); err != nil {

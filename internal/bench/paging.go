@@ -67,11 +67,11 @@ func (a *speaker) tell(ctx context.Context, n int) error {
 	const batch, beatEvery = 1000, 20
 	data := json.RawMessage(eventData())
 	for a.said < int64(n) {
-		var events []apiclient.BatchEvent
+		var events []apiclient.CreateEventRequest
 		for len(events) < min(batch, n-int(a.said)) {
-			e := apiclient.BatchEvent{Type: event.AgentToolUse, Data: data}
+			e := apiclient.CreateEventRequest{Type: event.AgentToolUse, Data: data}
 			if len(events)%beatEvery == 0 {
-				e = apiclient.BatchEvent{Type: event.AgentHeartbeat}
+				e = apiclient.CreateEventRequest{Type: event.AgentHeartbeat}
 			}
 			events = append(events, e)
 		}

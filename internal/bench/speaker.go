@@ -27,8 +27,8 @@ func (s *server) agent(box string) *speaker {
 }
 
 // say sends events and waits until they are stored.
-func (a *speaker) say(ctx context.Context, events ...apiclient.BatchEvent) error {
-	body, err := json.Marshal(apiclient.Batch{SpoolID: "bench", First: a.said + 1, Events: events})
+func (a *speaker) say(ctx context.Context, events ...apiclient.CreateEventRequest) error {
+	body, err := json.Marshal(apiclient.CreateEventBatchRequest{SpoolID: "bench", First: a.said + 1, Events: events})
 	if err != nil {
 		return fmt.Errorf("encode events: %w", err)
 	}

@@ -218,7 +218,7 @@ func (m *taskMaker) carryOut(ctx context.Context) (taskID string, err error) {
 		return taskID, err
 	}
 	a := m.agent(box)
-	err = a.say(ctx, apiclient.BatchEvent{Type: event.AgentStarted}, apiclient.BatchEvent{
+	err = a.say(ctx, apiclient.CreateEventRequest{Type: event.AgentStarted}, apiclient.CreateEventRequest{
 		Type: event.AgentCompleted, Data: json.RawMessage(`{"success":true}`),
 	})
 	if err != nil {

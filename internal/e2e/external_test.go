@@ -36,7 +36,7 @@ type agent struct {
 	box   string
 	spool string
 	apis  []string
-	said  []apiclient.BatchEvent
+	said  []apiclient.CreateEventRequest
 }
 
 // agentOf is an agent for the sandbox that a task has or is about to have in an attempt.
@@ -49,19 +49,19 @@ func (r *rig) agentOf(taskID string, attempt int) *agent {
 }
 
 // newEvent returns one event with its data, a JSON object.
-func newEvent(kind string, data ...string) apiclient.BatchEvent {
-	return apiclient.BatchEvent{Type: kind, Data: json.RawMessage(strings.Join(data, ""))}
+func newEvent(kind string, data ...string) apiclient.CreateEventRequest {
+	return apiclient.CreateEventRequest{Type: kind, Data: json.RawMessage(strings.Join(data, ""))}
 }
 
 // says sends events in one batch until they are acknowledged.
-func (a *agent) says(events ...apiclient.BatchEvent) {
+func (a *agent) says(events ...apiclient.CreateEventRequest) {
 	a.r.t.Helper()
 	require.True(a.r.t, a.delivers(events...), "the events of %s are not acknowledged", a.box)
 }
 
 // delivers sends events in one batch, to one API after the other, until they are
 // acknowledged; false if nobody does.
-func (a *agent) delivers(events ...apiclient.BatchEvent) bool {
+func (a *agent) delivers(events ...apiclient.CreateEventRequest) bool {
 	first := len(a.said) + 1
 	a.said = append(a.said, events...)
 	turn := first
@@ -72,9 +72,9 @@ func (a *agent) delivers(events ...apiclient.BatchEvent) bool {
 }
 
 // send posts a batch; it answers what is acknowledged, zero if nobody answers.
-func (a *agent) send(api string, first int, events []apiclient.BatchEvent) int64 {
-	var got apiclient.Acknowledged
-	batch := apiclient.Batch{SpoolID: a.spool, First: int64(first), Events: events}
+func (a *agent) send(api string, first int, events []apiclient.CreateEventRequest) int64 {
+	var got apiclient.EventBatchResult
+	batch := apiclient.CreateEventBatchRequest{SpoolID: a.spool, First: int64(first), Events: events}
 	if post(api+"/api/v1/sandboxes/"+a.box+"/events/batch", batch, &got) != http.StatusOK {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (a *agent) send(api string, first int, events []apiclient.BatchEvent) int64
 }
 
 // posts sends one event without a number, as an old worker does, and answers the status.
-func (a *agent) posts(e apiclient.BatchEvent) int {
+func (a *agent) posts(e apiclient.CreateEventRequest) int {
 	return post(a.r.api.BaseURL()+"/api/v1/sandboxes/"+a.box+"/events", e, nil)
 }
 
@@ -149,10 +149,10 @@ func TestEventsOfAnAgentOutside(t *testing.T) {
 
 	// duplicates: the same numbers again, and one of them with other data
 	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 1, a.said))
-	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 3, []apiclient.BatchEvent{newEvent("agent.completed", `{"success":true}`)}))
+	require.EqualValues(t, 3, a.send(r.api.BaseURL(), 3, []apiclient.CreateEventRequest{newEvent("agent.completed", `{"success":true}`)}))
 	require.Zero(t, r.stored(a.box, "agent.completed"), "a repeated number is a repeat, whatever it carries")
 	// a gap is refused
-	require.Zero(t, a.send(r.api.BaseURL(), 9, []apiclient.BatchEvent{newEvent("agent.completed", `{"success":true}`)}))
+	require.Zero(t, a.send(r.api.BaseURL(), 9, []apiclient.CreateEventRequest{newEvent("agent.completed", `{"success":true}`)}))
 
 	// an event that names another sandbox's task
 	a.says(newEvent("agent.error", `{"error":"not mine","task_id":"`+other.ID+`","sandbox_id":"`+b.box+`"}`))

@@ -102,7 +102,7 @@ func TestFeedbackGoesOnWithThePullRequest(t *testing.T) {
 	for _, want := range []int{http.StatusAccepted, http.StatusOK} {
 		require.Equal(t, want, r.hook("pull_request_review", "delivery-1", map[string]any{"action": "submitted", "pull_request": pull, "words": "Handle the empty list."}))
 	}
-	var story feedback.Story
+	var story feedback.TaskFeedback
 	r.eventually("the review has started a task", func() bool {
 		var err error
 		story, err = r.api.TaskFeedback(context.Background(), first.ID)

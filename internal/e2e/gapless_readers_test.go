@@ -185,7 +185,7 @@ func (r *reader) see(box string, s sight) {
 
 // longPoll asks once for what comes next.
 func (r *reader) longPoll() {
-	var page apiclient.EventPage
+	var page apiclient.TaskEventList
 	path := fmt.Sprintf("/api/v1/tasks/%s/events?wait=5s&limit=%d&cursor=%s", r.task, 1+r.rng.IntN(60), r.place)
 	if !r.get(path, &page) {
 		return

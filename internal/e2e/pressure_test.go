@@ -67,7 +67,7 @@ func TestIntakeHoldsBack(t *testing.T) {
 // postLarge sends a batch of 3 MiB; it answers the status, zero for one that does not say
 // when to come again.
 func (r *rig) postLarge(box string, events int) int {
-	batch := apiclient.Batch{SpoolID: "large", First: 1}
+	batch := apiclient.CreateEventBatchRequest{SpoolID: "large", First: 1}
 	for range events {
 		batch.Events = append(batch.Events, newEvent("agent.tool_completed", `{"tool_response":"`, strings.Repeat("x", 3<<20/events), `"}`))
 	}

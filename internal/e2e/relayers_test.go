@@ -115,8 +115,8 @@ func (r *rig) errand(repo, title string, urls []string, steps chan<- struct{}) s
 }
 
 // errandBatch is the next few events of an errand, numbered in their data.
-func errandBatch(first int) []apiclient.BatchEvent {
-	var batch []apiclient.BatchEvent
+func errandBatch(first int) []apiclient.CreateEventRequest {
+	var batch []apiclient.CreateEventRequest
 	for n := first; n <= min(first+rand.IntN(6), errandEvents); n++ {
 		kind := "agent.tool_use"
 		switch n {

@@ -103,8 +103,8 @@ type Item struct {
 	At        time.Time `json:"created_at" doc:"When omoi received the feedback."`
 }
 
-// Story is what was said from outside of the pull request of a task, and what omoi did about it.
-type Story struct {
+// TaskFeedback is what was said from outside of the pull request of a task, and what omoi did about it.
+type TaskFeedback struct {
 	RootID    string   `json:"root_id" doc:"Task that opened the pull request."`
 	Follows   string   `json:"follows" doc:"Task whose work this one continues. Empty: none."`
 	Followers []string `json:"followers" nullable:"false" doc:"Tasks that feedback on the pull request created, oldest first."`

@@ -86,13 +86,13 @@ func holdFeedback(ctx context.Context, q *db.Queries, f feedback.Feedback, about
 }
 
 // TaskFeedback answers what was said from outside of the pull request of a task, and what was done about it.
-func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.Story, error) {
+func (s *Store) TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.TaskFeedback, error) {
 	root, err := s.q.FeedbackRoot(ctx, organizationID, taskID)
 	if err != nil {
-		return feedback.Story{}, missing(translate("read the feedback of task "+taskID, err), "There is no task %s.", taskID)
+		return feedback.TaskFeedback{}, missing(translate("read the feedback of task "+taskID, err), "There is no task %s.", taskID)
 	}
 	rows, err := s.q.ListFeedback(ctx, root.RootID)
-	out := feedback.Story{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
+	out := feedback.TaskFeedback{RootID: root.RootID, Follows: root.Follows, Followers: root.Followers, PullState: root.PullState}
 	out.Items = mapAll(rows, func(r db.ListFeedbackRow) feedback.Item {
 		return feedback.Item{
 			Kind: feedback.Kind(r.Kind), Author: r.Author, Note: r.Note, URL: r.Url, State: feedbackNames().named(r.State), Reason: r.Reason,

@@ -57,19 +57,17 @@ type Work struct {
 
 // Execution is a task's execution_config. Unknown keys are kept in the store and ignored.
 type Execution struct {
-	Script          json.RawMessage   `json:"script,omitempty"` // of the scripted agent
-	Command         []string          `json:"command,omitempty"`
-	Setup           *string           `json:"setup,omitempty"` // instead of the project's; empty: none
-	TestCommand     string            `json:"test_command,omitempty"`
-	Env             map[string]string `json:"env,omitempty"`
-	ForceExecute    bool              `json:"force_execute,omitempty"`
-	Continuous      *bool             `json:"continuous,omitempty"`
-	WaitForMessages bool              `json:"wait_for_messages,omitempty"`
-	ReadsMessages   bool              `json:"reads_messages,omitempty"` // by its standard input: a program of the agent command
-	// Credentials are the kinds that the sandbox is given; nil: what the agent needs.
-	Credentials []string `json:"credentials,omitempty"`
-	// Validator judges the work, where the task asks for that.
-	Validator Validator `json:"validator,omitzero"`
+	Script          json.RawMessage   `json:"script,omitempty" doc:"Steps of the scripted agent, an object {\"steps\": [...]}; docs/AGENTS-AND-SCRIPTS.md lists the steps. Default: none."`
+	Command         []string          `json:"command,omitempty" doc:"Program and arguments of the agent runtime command. Default: none."`
+	Setup           *string           `json:"setup,omitempty" doc:"Shell command that runs before the agent, instead of that of the project; empty: none. Default: that of the project."`
+	TestCommand     string            `json:"test_command,omitempty" doc:"Shell command that tests the work; exit code 0: passed. Default: none."`
+	Env             map[string]string `json:"env,omitempty" doc:"Environment variables of the agent, by name; answers hide the values. Default: none."`
+	ForceExecute    bool              `json:"force_execute,omitempty" doc:"True: run the task although its project has autonomous_execution_enabled false. Default: false."`
+	Continuous      *bool             `json:"continuous,omitempty" doc:"True: the agent repeats its work until the checks pass. Default: by agent and mode."`
+	WaitForMessages bool              `json:"wait_for_messages,omitempty" doc:"True: the agent waits for messages after its work. Default: false."`
+	ReadsMessages   bool              `json:"reads_messages,omitempty" doc:"True: a program of the agent runtime command reads messages from its standard input. Default: false."`
+	Credentials     []string          `json:"credentials,omitempty" doc:"Kinds of the credentials that the sandbox gets; empty list: none. Default: what the agent needs."`
+	Validator       Validator         `json:"validator,omitzero" doc:"Agent that validates the work of a task with validate. Default: the agent of the task."`
 }
 
 // Waits reports whether the agent is meant to wait for messages: the task says so, or its script has a step that waits.

@@ -23,10 +23,10 @@ const DefaultRounds = 3
 
 // Validator is the agent that judges the work of a task.
 type Validator struct {
-	Agent   string          `json:"agent,omitempty"`  // empty: as the task's
-	Script  json.RawMessage `json:"script,omitempty"` // of the scripted agent
-	Command []string        `json:"command,omitempty"`
-	Rounds  int             `json:"rounds,omitempty"` // at most; 0: the installation's
+	Agent   string          `json:"agent,omitempty" doc:"Agent runtime of the validator. Default: that of the task."`
+	Script  json.RawMessage `json:"script,omitempty" doc:"Steps of a scripted validator, an object {\"steps\": [...]}. Default: none."`
+	Command []string        `json:"command,omitempty" doc:"Program and arguments of a validator of the agent runtime command. Default: none."`
+	Rounds  int             `json:"rounds,omitempty" doc:"Maximum number of validation rounds. Default, and 0: validation.max_rounds."`
 }
 
 // Validation is a verdict on the work of a task: the end of a round.

@@ -76,7 +76,7 @@ func (w *world) demo(t *testing.T) map[string]Verdict {
 	get("/api/v1/tasks/{id}", func(*http.Request) any { return w.task })
 	get("/api/v1/tasks/{id}/why", func(*http.Request) any { return client.Explanation{} })
 	get("/api/v1/tasks/{id}/events", func(r *http.Request) any {
-		page := client.EventPage{TaskStatus: w.task.Status}
+		page := client.TaskEventList{TaskStatus: w.task.Status}
 		if r.FormValue("cursor") == "" {
 			page.Items = w.events
 		}

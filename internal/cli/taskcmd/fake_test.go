@@ -68,7 +68,7 @@ type fakeAPI struct {
 	given       map[string]client.SetCredentialRequest // by kind
 	trials      map[string]credential.Test             // likewise
 	provider    sandbox.Provider
-	feedback    feedback.Story
+	feedback    feedback.TaskFeedback
 	why         client.Explanation
 }
 
@@ -223,7 +223,7 @@ func (f *fakeAPI) readEvents(w http.ResponseWriter, r *http.Request) {
 	if f.onEvents != nil {
 		f.onEvents(f, len(f.afters))
 	}
-	page := client.EventPage{NextCursor: new(cmp.Or(after, "0:0")), TaskStatus: f.tasks[0].Status}
+	page := client.TaskEventList{NextCursor: new(cmp.Or(after, "0:0")), TaskStatus: f.tasks[0].Status}
 	for _, e := range f.events {
 		if cursor := strconv.Itoa(e.Attempt) + ":" + strconv.FormatInt(e.Sequence, 10); cursor > after {
 			page.Items, page.NextCursor = append(page.Items, e), &cursor

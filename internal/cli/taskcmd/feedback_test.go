@@ -23,7 +23,7 @@ func TestShowTellsOfFeedback(t *testing.T) {
 	item := func(state, reason, id string) feedback.Item {
 		return feedback.Item{Note: "Review by alice\x1b[1m", State: state, Reason: reason, TaskID: id, At: time.Now()}
 	}
-	f.feedback = feedback.Story{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
+	f.feedback = feedback.TaskFeedback{RootID: idB, Follows: idB, PullState: feedback.PullMerged, Items: []feedback.Item{
 		item(feedback.StateTaskCreated, "", idA), item(feedback.StateAcknowledged, "", idC), item(feedback.StateSent, "", idA),
 		item(feedback.StatePending, "the task has failed", ""), item(feedback.StateIgnored, "the pull request is closed", ""),
 	}}

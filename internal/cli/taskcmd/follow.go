@@ -58,7 +58,7 @@ func (f *follower) follow(ctx context.Context) error {
 }
 
 // pace says how long the next question may wait; zero: nothing more will come without a person.
-func (f *follower) pace(ctx context.Context, page client.EventPage) (time.Duration, error) {
+func (f *follower) pace(ctx context.Context, page client.TaskEventList) (time.Duration, error) {
 	if len(page.Items) > 0 || page.TaskStatus == task.StatusRunning {
 		return waitWorking, nil
 	}
@@ -121,7 +121,7 @@ func parked(t client.Task) bool {
 	return false
 }
 
-func (f *follower) print(page client.EventPage) error {
+func (f *follower) print(page client.TaskEventList) error {
 	for _, e := range page.Items {
 		f.seen, f.begun = f.seen+1, max(f.begun, e.Attempt)
 		switch {

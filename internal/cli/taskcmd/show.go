@@ -27,11 +27,11 @@ func newShow(s *session) *cobra.Command {
 type shown struct {
 	client.Task
 
-	Sandboxes []client.Sandbox      `json:"sandboxes"`
-	Steps     []client.Intervention `json:"interventions"`      // of the guardian, the newest first
-	Workflow  string                `json:"temporal_url"`       // empty: no Web UI is known
-	Feedback  *feedback.Story       `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
-	API       string                `json:"api_url"`            // of the server that answered
+	Sandboxes []client.Sandbox       `json:"sandboxes"`
+	Steps     []client.Intervention  `json:"interventions"`      // of the guardian, the newest first
+	Workflow  string                 `json:"temporal_url"`       // empty: no Web UI is known
+	Feedback  *feedback.TaskFeedback `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
+	API       string                 `json:"api_url"`            // of the server that answered
 }
 
 func (s *session) show(ctx context.Context, api *client.Client, t client.Task) error {
@@ -255,7 +255,7 @@ func outputOf(result json.RawMessage) string {
 }
 
 // feedbackOf is what was said from outside of a task's pull request; nil if nothing was, or this server knows nothing of it.
-func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *feedback.Story {
+func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *feedback.TaskFeedback {
 	if t.PullURL == nil {
 		return nil
 	}
@@ -269,7 +269,7 @@ func feedbackOf(ctx context.Context, api *client.Client, t client.Task) *feedbac
 // mostShown is how many pieces of feedback show tells of.
 const mostShown = 10
 
-func (s *session) showFeedback(story *feedback.Story, id string) {
+func (s *session) showFeedback(story *feedback.TaskFeedback, id string) {
 	if story == nil {
 		return
 	}
