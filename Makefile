@@ -22,6 +22,8 @@ GOLANGCI_LINT_VERSION := v2.15.0
 WORKFLOWCHECK_VERSION := v0.6.0
 SQLC_VERSION          := v1.31.1
 FREEZE_VERSION        := v0.2.2
+OAPI_CODEGEN_VERSION  := v2.8.2
+OPENAPI_PYTHON_CLIENT := openapi-python-client==0.29.1
 
 TEMPORAL_MODULE      := github.com/temporalio/cli
 TEMPORAL_PACKAGE     := $(TEMPORAL_MODULE)/cmd/temporal
@@ -32,6 +34,8 @@ WORKFLOWCHECK_PACKAGE := $(WORKFLOWCHECK_MODULE)
 SQLC_MODULE  := github.com/sqlc-dev/sqlc
 SQLC_PACKAGE := $(SQLC_MODULE)/cmd/sqlc
 FREEZE_MODULE := github.com/charmbracelet/freeze
+OAPI_CODEGEN_MODULE  := github.com/oapi-codegen/oapi-codegen/v2
+OAPI_CODEGEN_PACKAGE := $(OAPI_CODEGEN_MODULE)/cmd/oapi-codegen
 
 # two at once, unless whoever called make has said how many already
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2)
@@ -114,7 +118,7 @@ temporal: ## the Temporal development server: found on PATH, else built into bin
 	$(call install-tool,temporal,$(TEMPORAL_MODULE),$(TEMPORAL_PACKAGE),$(TEMPORAL_VERSION),the server that makes tasks durable; 2 to 5 minutes$(,) once)
 , := ,
 
-.PHONY: golangci-lint workflowcheck sqlc freeze
+.PHONY: golangci-lint workflowcheck sqlc freeze oapi-codegen
 golangci-lint:
 	@$(call install-tool,golangci-lint,$(GOLANGCI_LINT_MODULE),$(GOLANGCI_LINT_PACKAGE),$(GOLANGCI_LINT_VERSION),checks style and who may import whom)
 workflowcheck:
@@ -123,6 +127,8 @@ sqlc:
 	@$(call install-tool,sqlc,$(SQLC_MODULE),$(SQLC_PACKAGE),$(SQLC_VERSION),turns SQL into Go)
 freeze:
 	@$(call install-tool,freeze,$(FREEZE_MODULE),$(FREEZE_MODULE),$(FREEZE_VERSION),draws terminal output as SVG)
+oapi-codegen:
+	@$(call install-tool,oapi-codegen,$(OAPI_CODEGEN_MODULE),$(OAPI_CODEGEN_PACKAGE),$(OAPI_CODEGEN_VERSION),generates a client in Go)
 
 # --- tests -------------------------------------------------------------------
 
@@ -156,9 +162,10 @@ codes: ## run unit tests with codes in the place of sentences: nothing depends o
 	@time $(call run-tests,-short -tags codes_only -skip '^TestOnServer',$(CODES_PACKAGES))
 
 .PHONY: clients-test
-clients-test: build temporal ## build the TypeScript client, and run a task by it and by the example in Python
+clients-test: build temporal oapi-codegen ## generate clients in TypeScript, Go and Python, and run a task by each; asks npm, pip and the Go proxy
 	@cd web/client && npm ci --no-audit --no-fund --silent && npm run --silent build
-	@$(GO) test -count=1 -run '^TestClients_' ./internal/e2e
+	@tools=$$(mktemp -d); trap 'rm -rf "$$tools"' EXIT; python3 -m venv "$$tools"; "$$tools/bin/pip" install -q $(OPENAPI_PYTHON_CLIENT); \
+	ln -s $(BIN)/oapi-codegen "$$tools/bin/"; OMOI_TEST_GENERATORS="$$tools/bin" $(GO) test -count=1 -timeout 20m -run '^TestClients_' ./internal/e2e
 
 .PHONY: user-test
 user-test: build temporal ## as root: run the tests that care also as an ordinary user
