@@ -41,14 +41,12 @@ func TestNames_NoTypeOfACallIsInternalOnly(t *testing.T) {
 		default:
 		}
 	}
-	calls := reflect.TypeFor[*client.Client]()
-	for n := range calls.NumMethod() {
-		call := calls.Method(n).Type
-		for in := range call.NumIn() {
-			visit(call.In(in))
+	for call := range reflect.TypeFor[*client.Client]().Methods() {
+		for in := range call.Type.Ins() {
+			visit(in)
 		}
-		for out := range call.NumOut() {
-			visit(call.Out(out))
+		for out := range call.Type.Outs() {
+			visit(out)
 		}
 	}
 	visit(reflect.TypeFor[client.Error]())

@@ -26,6 +26,7 @@ func TestClients_Generated(t *testing.T) {
 	r.env["OMOI_TEST_REPO"] = r.repo()
 	for name, generated := range map[string]func(*rig, string) string{"go": (*rig).generateGo, "python": (*rig).generatePython} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			said := generated(r, t.TempDir())
 			require.Contains(t, said, " agent.started\n")
 			require.Contains(t, said, " agent.completed\nsuccess true\n")

@@ -77,7 +77,7 @@ Generated from internal/event by ` + "`make generate`" + `; do not edit.
 
 For integrators: the events that agents report from their sandboxes. ` + "`POST /api/v1/sandboxes/{sandbox_id}/events`" + ` takes one,
 ` + "`POST .../events/batch`" + ` several; a program that omoi-agent runs may print them as lines. In the OpenAPI document an event is
-one of the schemas of the types: `+"`AgentStartedEvent`, whose `event_data` is an `AgentStartedData`"+`, for `+"`agent.started`"+`; others are an `+"`OtherEvent`"+`.
+one of the schemas of the types: ` + "`AgentStartedEvent`, whose `event_data` is an `AgentStartedData`" + `, for ` + "`agent.started`" + `; others are an ` + "`OtherEvent`" + `.
 
 - All fields are optional. A field of another type than listed says nothing and hides no other field. Events are stored and shown as they came:
   fields and types that are not listed here are kept, and a type that is not listed counts as work.
