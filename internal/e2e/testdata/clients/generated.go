@@ -37,7 +37,7 @@ func run(ctx context.Context) error {
 		}
 		for _, e := range page.JSON200.Items {
 			fmt.Println(e.Sequence, e.EventType)
-			if e.EventType == "agent.completed" {
+			if e.EventType == string(omoi.AgentCompletedEventEventTypeAgentCompleted) {
 				typed, err := e.AsAgentCompletedEvent()
 				if err != nil {
 					return err
