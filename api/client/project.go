@@ -35,6 +35,7 @@ func (c *OptionalBool) UnmarshalJSON(raw []byte) error {
 // Project is a repository and its settings, as the API shows it.
 type Project struct {
 	ID                 string `json:"id" doc:"Project ID, a UUID."`
+	Key                string `json:"key" doc:"Short name, for example APP: fixed at creation, unique in the organization. Accepted wherever a project ID is."`
 	OrganizationID     string `json:"organization_id" doc:"ID of the organization that owns the project."`
 	Name               string `json:"name" doc:"Name, unique in the organization."`
 	Description        string `json:"description" doc:"Text of a user about the project. Empty: none."`

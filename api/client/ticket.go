@@ -10,6 +10,7 @@ import (
 // Ticket is a piece of work that a person wants; one or more tasks belong to it.
 type Ticket struct {
 	ID          string `json:"id" doc:"Ticket ID, a UUID."`
+	Key         string `json:"key" doc:"Short name: the key of the project, -T and a number, for example APP-T7. Accepted wherever a ticket ID is."`
 	ProjectID   string `json:"project_id" doc:"ID of the project that owns the ticket."`
 	Title       string `json:"title" doc:"What the user wants, in one line."`
 	Description string `json:"description" doc:"What the user wants, in full. The first task was created with the same text."`

@@ -33,8 +33,8 @@ type DependsOn = task.DependsOn
 
 // CreateTaskRequest is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
 type CreateTaskRequest struct {
-	TicketID            string          `json:"ticket_id,omitempty" doc:"Ticket to which the task is added; give only one of ticket_id, project_id and repo."`
-	ProjectID           string          `json:"project_id,omitempty" doc:"Project in which the task and a new ticket are created."`
+	TicketID            string          `json:"ticket_id,omitempty" doc:"Ticket, by ID or key, to which the task is added; give only one of ticket_id, project_id and repo."`
+	ProjectID           string          `json:"project_id,omitempty" doc:"Project, by ID or key, in which the task and a new ticket are created."`
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"owner/name or the address of a repository on GitHub, or the absolute path of a local one; its project is found or created."`
 	Title               string          `json:"title,omitempty" doc:"1 to 500 characters in one line; default: the beginning of description."`
 	Description         string          `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; default: title. One of both is needed."`
@@ -120,6 +120,7 @@ type TaskEventList struct {
 
 // CreateProjectRequest is the body of POST /api/v1/projects.
 type CreateProjectRequest struct {
+	Key           string          `json:"key,omitempty" maxLength:"10" doc:"Key of the project, which stays: 2 to 10 letters and digits, a letter first; stored in capitals. Default: from the name, numbered if another project has, or had, the key."`
 	Name          string          `json:"name,omitempty" maxLength:"255" doc:"Name, 1 to 255 bytes. Default: from repo, numbered if another project has the name."`
 	Description   string          `json:"description,omitempty" doc:"Text about the project, at most 64 KiB. Default: none."`
 	Repo          string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository: owner/name or URL on GitHub, or the absolute path of a local one. Default: none; then name is required."`
@@ -134,6 +135,7 @@ type CreateProjectRequest struct {
 
 // UpdateProjectRequest is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
 type UpdateProjectRequest struct {
+	Key                json.RawMessage `json:"key,omitempty" doc:"Refused with 409: the key is fixed at creation."`
 	Name               *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
 	Description        *string         `json:"description,omitempty" doc:"New text about the project, at most 64 KiB. Absent: unchanged."`
 	Repo               *string         `json:"repo,omitempty" maxLength:"1000" doc:"Fixed: 409 unless this is the current repository. Create another project for another repository."`
@@ -169,7 +171,7 @@ type FixedTicketFields struct {
 
 // CreateTicketRequest is the body of POST /api/v1/tickets. Its first task is made with it.
 type CreateTicketRequest struct {
-	ProjectID           string          `json:"project_id,omitempty" doc:"ID of an existing project. Exactly one of project_id and repo is required."`
+	ProjectID           string          `json:"project_id,omitempty" doc:"ID or key of an existing project. Exactly one of project_id and repo is required."`
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository whose project is found or created: owner/name or URL on GitHub, or the absolute path of a local one."`
 	Title               string          `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Default: from the description."`
 	Description         string          `json:"description,omitempty" doc:"What is wanted, in full; at most 64 KiB. Default: the title."`

@@ -13,7 +13,7 @@ type TaskInput struct {
 	CommandID string `json:"command_id"`
 	// SearchAttributes says whether the namespace knows ours; it must replay.
 	SearchAttributes bool `json:"search_attributes,omitempty"`
-	// Title is the scrubbed title of at most 120 bytes for summaries.
+	// Title is the key and the scrubbed title, of at most 120 bytes, for summaries.
 	Title string `json:"title,omitempty"`
 	// State is carried over by continue-as-new.
 	State *TaskState `json:"state,omitempty"`

@@ -100,7 +100,7 @@ type RelayCommand struct {
 	Claimed bool      // a run has taken it up: its start has arrived
 	Final   bool      // the task has ended, so that a retry is a new run
 	At      time.Time // when it was accepted
-	Title   string    // of the task
+	Title   string    // key and title of the task
 	Trace   string    // W3C traceparent of the request that asked; empty: it was not traced
 }
 

@@ -36,7 +36,7 @@ func TestStartCommandsAdmissionAndDigestGoInThisOrder(t *testing.T) {
 		require.Equal(t, "accepted", state, "the workflow settles it")
 		require.True(t, sent)
 	}
-	require.Equal(t, "Title", runs.input[taskID].Title)
+	require.Equal(t, "TASK-1 Title", runs.input[taskID].Title)
 	require.Equal(t, int64(3), one[int64](b, `SELECT relayed FROM sandboxes WHERE id = $1`, sandbox))
 	require.JSONEq(t, `{"agent.heartbeat": 1, "agent.started": 1, "agent.tool_use": 1}`,
 		one[string](b, `SELECT counters::text FROM sandboxes WHERE id = $1`, sandbox))
@@ -454,7 +454,7 @@ func TestTitlesAreScrubbedAndShort(t *testing.T) {
 	b.settled(taskID)
 	title := runs.input[taskID].Title
 	require.LessOrEqual(t, len(title), 120)
-	require.True(t, strings.HasPrefix(title, "[removed] éé"))
+	require.True(t, strings.HasPrefix(title, "TASK-1 [removed] éé"))
 	require.True(t, strings.HasSuffix(title, "é"))
 }
 

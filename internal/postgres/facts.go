@@ -77,7 +77,7 @@ func (s *Store) Work(ctx context.Context, taskID string) (task.Work, error) {
 	}
 	t := row.Task
 	work := task.Work{
-		TaskID: t.ID, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID),
+		TaskID: t.ID, Key: t.Key, TicketID: t.TicketID, ProjectID: t.ProjectID, OrganizationID: t.OrganizationID, UserID: task.Deref(t.UserID),
 		Title: titleOf(t), Description: t.Description, TaskType: t.TaskType, PhaseID: t.PhaseID, Priority: t.Priority,
 		Mode: t.Mode, Agent: t.Agent, Provider: t.Provider, Continuous: t.Continuous,
 		TicketTitle: row.TicketTitle, TicketDescription: row.TicketDescription, TicketType: row.TicketType,

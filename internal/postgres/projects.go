@@ -15,8 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository or name.
-// Without a name it takes that of its repository, with a number if another project has that.
+// CreateProject stores a project; [task.CodeConflict] if the organization has one with this repository, name or key.
+// Without a key it takes one made of its name; without a name it takes that of its repository, with a number if another project has that.
 func (s *Store) CreateProject(ctx context.Context, p client.Project) (client.Project, error) {
 	if p.Name != "" {
 		return s.insertProject(ctx, p)
@@ -41,13 +41,17 @@ func (s *Store) insertProject(ctx context.Context, p client.Project) (client.Pro
 		ID: task.NewID(), OrganizationID: p.OrganizationID, Name: p.Name, Description: p.Description, Repo: p.Repo,
 		DefaultBranch: p.DefaultBranch, MaxSlots: p.MaxSlots, Autonomous: p.Autonomous,
 		Settings: objectOr(p.Settings), Setup: p.Setup, SetupTimeoutS: p.SetupTimeoutS,
-		OnFeedback: string(cmp.Or(p.OnFeedback, feedback.ModeOff)),
+		OnFeedback: string(cmp.Or(p.OnFeedback, feedback.ModeOff)), Key: orNull(p.Key),
 	})
 	if violates(err, "projects_repo") {
 		return client.Project{}, s.thereIs(ctx, p)
 	}
 	if violates(err, "projects_name") {
 		return client.Project{}, nameTaken(p.Name)
+	}
+	if violates(err, "projects_key") {
+		return client.Project{}, task.Errorf(task.CodeConflict, "Another project has, or had, the key %s. Next: choose another key", p.Key).
+			WithKind(task.KindNameTaken)
 	}
 	return projectOf(row), translate("make project "+p.Name, err)
 }
@@ -74,6 +78,12 @@ func plainName(name string) bool {
 func (s *Store) Project(ctx context.Context, organizationID, id string) (client.Project, error) {
 	row, err := s.q.ProjectByID(ctx, organizationID, id)
 	return projectOf(row), missing(translate("read project "+id, err), "There is no project %s.", id)
+}
+
+// IDByKey returns the ID of the project, task or ticket of an organization that has the key.
+func (s *Store) IDByKey(ctx context.Context, organizationID, key string) (string, error) {
+	id, err := s.q.IDByKey(ctx, organizationID, key)
+	return id, missing(translate("look up the key "+key, err), "There is no %s.", key)
 }
 
 // ProjectOf answers the id of a repository's project; empty if it has none yet.
@@ -112,7 +122,7 @@ func (s *Store) ChangeProject(ctx context.Context, organizationID, id string, c 
 
 func projectOf(row db.Project) client.Project {
 	return client.Project{
-		ID: row.ID, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
+		ID: row.ID, Key: row.Key, OrganizationID: row.OrganizationID, Name: row.Name, Description: row.Description, Repo: row.Repo,
 		DefaultBranch: row.DefaultBranch, MaxSlots: row.MaxSlots, Paused: row.Paused,
 		Autonomous: row.AutonomousExecutionEnabled, AllowAgentMessages: row.AgentsMayMessage, AutoSteering: row.AutoSteering,
 		OnFeedback: feedback.Mode(row.OnFeedback), Settings: row.Settings,

@@ -18,7 +18,7 @@ func briefRecord(r db.ReadTasksRow) task.Task {
 func taskRecord(r db.ReadTaskRow) task.Task {
 	row := r.Task
 	t := task.Task{
-		ID: row.ID, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, UserID: task.Deref(row.UserID), Repo: r.Repo,
+		ID: row.ID, Key: row.Key, OrganizationID: row.OrganizationID, ProjectID: row.ProjectID, TicketID: row.TicketID, UserID: task.Deref(row.UserID), Repo: r.Repo,
 		Title: row.Title, Description: row.Description, TaskType: row.TaskType, PhaseID: row.PhaseID, Priority: row.Priority,
 		Mode: row.Mode, Agent: row.Agent, Provider: row.Provider, Continuous: row.Continuous, MaxRetries: row.MaxRetries,
 		Execution: redact.Execution(row.ExecutionConfig), DependsOn: task.DependsOn{TaskIDs: r.DependsOn},

@@ -86,7 +86,7 @@ func (s *Store) RelayCommands(ctx context.Context, taskID string) ([]ingest.Rela
 	return mapAll(rows, func(row db.RelayCommandsRow) ingest.RelayCommand {
 		return ingest.RelayCommand{
 			ID: row.ID, Kind: row.Kind, Claimed: row.Claimed, Final: task.Status(row.Status).Final(),
-			At: row.CreatedAt, Trace: row.Trace, Title: titleOf(db.Task{Title: row.Title, Description: row.Description}),
+			At: row.CreatedAt, Trace: row.Trace, Title: row.Key + " " + titleOf(db.Task{Title: row.Title, Description: row.Description}),
 		}
 	}), translate("read the commands of task "+taskID, err)
 }

@@ -90,7 +90,7 @@ func ticketOf(r db.ListTicketsRow) client.Ticket {
 	var tasks []ticket.Task
 	_ = json.Unmarshal(r.Tasks, &tasks) // the query builds it
 	return client.Ticket{
-		ID: row.ID, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
+		ID: row.ID, Key: row.Key, ProjectID: row.ProjectID, Title: row.Title, Description: row.Description, TicketType: row.TicketType,
 		PhaseID: row.PhaseID, Status: ticket.Status(tasks), Blocked: r.Blocked, Priority: row.Priority, Context: row.Context,
 		CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt, TaskIDs: r.TaskIds, IsCheck: r.OfCheck,
 	}

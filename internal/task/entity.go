@@ -8,6 +8,7 @@ import (
 // Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
 type Task struct {
 	ID             string `json:"id" doc:"UUID of the task."`
+	Key            string `json:"key" doc:"Short name: the key of the project and a number, for example APP-12. Accepted wherever a task ID is."`
 	OrganizationID string `json:"organization_id" doc:"Organization that owns the task."`
 	ProjectID      string `json:"project_id" doc:"Project of the task: repository, limits and credentials come from the project."`
 	TicketID       string `json:"ticket_id" doc:"Ticket that the task belongs to; created with the task if the request named none."`
@@ -76,7 +77,7 @@ type Budget struct {
 
 // DependsOn lists the tasks that must be completed before a task may begin.
 type DependsOn struct {
-	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"IDs of the tasks that must be completed first."`
+	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"IDs of the tasks that must be completed first; requests accept keys too."`
 }
 
 // Attempt is one try of a task in one sandbox.

@@ -9,6 +9,7 @@ import (
 // Work is what an agent and a git host need to know of a task.
 type Work struct {
 	TaskID         string
+	Key            string // for example APP-12
 	TicketID       string
 	ProjectID      string
 	OrganizationID string

@@ -342,7 +342,7 @@ func (q *Queries) LockDependencies(ctx context.Context, organizationID string) e
 }
 
 const lockTask = `-- name: LockTask :one
-SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, user_requested, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id, validation_rounds FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
+SELECT id, organization_id, project_id, ticket_id, title, description, task_type, phase_id, priority, mode, agent, provider, continuous, user_requested, max_retries, execution_config, budget, deadline_at, status, blocked_reason, sandbox_id, assigned_agent_id, branch_name, base_commit, pull_request_url, pull_request_number, result, error_message, failure_class, end_reason, retry_count, revision_count, replacement_count, attempt_count, first_run_id, run_id, ordinal, assigned_at, started_at, completed_at, queued_at, queue_position, queue_reason, score, created_at, updated_at, waiting, waiting_at, user_id, validation_rounds, key FROM tasks WHERE organization_id = $1 AND id = $2 FOR UPDATE
 `
 
 func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string) (Task, error) {
@@ -399,6 +399,7 @@ func (q *Queries) LockTask(ctx context.Context, organizationID string, iD string
 		&i.WaitingAt,
 		&i.UserID,
 		&i.ValidationRounds,
+		&i.Key,
 	)
 	return i, err
 }

@@ -117,7 +117,7 @@ func (q *Queries) ResumeParked(ctx context.Context, arg ResumeParkedParams) ([]s
 const setProjectPaused = `-- name: SetProjectPaused :one
 UPDATE projects SET paused = $1, updated_at = now() WHERE organization_id = $2 AND id = $3
     AND deleted_at IS NULL
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key
 `
 
 type SetProjectPausedParams struct {
@@ -149,6 +149,7 @@ func (q *Queries) SetProjectPaused(ctx context.Context, arg SetProjectPausedPara
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }

@@ -694,7 +694,7 @@ func (q *Queries) LockIntervention(ctx context.Context, id string) (Intervention
 }
 
 const lockProjects = `-- name: LockProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects WHERE organization_id = $1 AND id = ANY ($2::uuid[]) AND deleted_at IS NULL
     ORDER BY id FOR NO KEY UPDATE
 `
 
@@ -729,6 +729,7 @@ func (q *Queries) LockProjects(ctx context.Context, organizationID string, ids [
 			&i.AutoSteering,
 			&i.Budget,
 			&i.DeletedAt,
+			&i.Key,
 		); err != nil {
 			return nil, err
 		}

@@ -669,12 +669,23 @@ type Project struct {
 	Budget json.RawMessage
 	// Null: not deleted. A deleted project keeps its row, since tasks, deletion receipts and costs refer to the row.
 	DeletedAt *time.Time
+	// Short name in capitals, fixed at creation, unique in the organization. A deleted project keeps its key.
+	Key string
 }
 
 // The last admission of a project: among equals the project with the oldest one is first. Admission alone writes the row, under its lock.
 type ProjectLastAdmission struct {
 	ProjectID string
 	GrantedAt time.Time
+}
+
+// The tickets or the tasks of one project. The insert of a ticket or task locks the row until the transaction ends, so that numbers are distinct.
+type ProjectNumber struct {
+	ProjectID string
+	// tickets or tasks.
+	Kind string
+	// Highest number that a ticket or task of the project has, or had.
+	Last int
 }
 
 // The usage of those sandboxes of a project whose usage is final, so that a budget does not sum thousands of rows. open_usage has the others. omoi_settle_usage alone writes the row.
@@ -957,6 +968,8 @@ type Task struct {
 	UserID *string
 	// Maximum number of validation rounds. 0: no validation.
 	ValidationRounds int
+	// Key of the project, a hyphen and the number of the task in the project.
+	Key string
 }
 
 // One task as lists show the task: all columns in their order, the result shortened.
@@ -1011,6 +1024,7 @@ type TaskBrief struct {
 	WaitingAt         *time.Time
 	UserID            *string
 	ValidationRounds  int
+	Key               string
 }
 
 // One dependency: task_id starts after depends_on is completed.
@@ -1057,6 +1071,8 @@ type Ticket struct {
 	Context   json.RawMessage
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// Key of the project, -T and the number of the ticket in the project.
+	Key string
 }
 
 // The session file of an agent in one attempt. omoi-agent sends the file in pieces; a piece must continue the text that received and sum describe.

@@ -46,11 +46,27 @@ func (q *Queries) EnsureProject(ctx context.Context, arg EnsureProjectParams) er
 	return err
 }
 
+const iDByKey = `-- name: IDByKey :one
+SELECT p.id::text FROM projects p WHERE p.organization_id = $1 AND p.key = $2 AND p.deleted_at IS NULL
+UNION ALL SELECT t.id::text FROM tasks t WHERE t.organization_id = $1 AND t.key = $2
+UNION ALL SELECT k.id::text FROM tickets k JOIN projects p ON p.id = k.project_id
+WHERE p.organization_id = $1 AND p.key = split_part($2, '-', 1) AND k.key = $2
+`
+
+// The project, task or ticket that has the key; the forms of their keys differ.
+func (q *Queries) IDByKey(ctx context.Context, organizationID string, key string) (string, error) {
+	row := q.db.QueryRow(ctx, iDByKey, organizationID, key)
+	var p_id string
+	err := row.Scan(&p_id)
+	return p_id, err
+}
+
 const insertProject = `-- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
+    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback, key)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+    $13) -- without a key a trigger makes one of the name
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key
 `
 
 type InsertProjectParams struct {
@@ -66,6 +82,7 @@ type InsertProjectParams struct {
 	Setup          string
 	SetupTimeoutS  int
 	OnFeedback     string
+	Key            *string
 }
 
 func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (Project, error) {
@@ -82,6 +99,7 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		arg.Setup,
 		arg.SetupTimeoutS,
 		arg.OnFeedback,
+		arg.Key,
 	)
 	var i Project
 	err := row.Scan(
@@ -104,12 +122,13 @@ func (q *Queries) InsertProject(ctx context.Context, arg InsertProjectParams) (P
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }
 
 const listProjects = `-- name: ListProjects :many
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects
 WHERE organization_id = $1 AND deleted_at IS NULL
   AND ($2::timestamptz IS NULL
        OR (created_at, id) < ($2::timestamptz, $3::uuid))
@@ -158,6 +177,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 			&i.AutoSteering,
 			&i.Budget,
 			&i.DeletedAt,
+			&i.Key,
 		); err != nil {
 			return nil, err
 		}
@@ -170,7 +190,7 @@ func (q *Queries) ListProjects(ctx context.Context, arg ListProjectsParams) ([]P
 }
 
 const lockProject = `-- name: LockProject :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE
 `
 
 // A project that accepts no task until this transaction has ended.
@@ -197,6 +217,7 @@ func (q *Queries) LockProject(ctx context.Context, organizationID string, iD str
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }
@@ -224,7 +245,7 @@ func (q *Queries) OpenProject(ctx context.Context, id string) (string, error) {
 }
 
 const projectByID = `-- name: ProjectByID :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
 `
 
 func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD string) (Project, error) {
@@ -250,12 +271,13 @@ func (q *Queries) ProjectByID(ctx context.Context, organizationID string, iD str
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }
 
 const projectByRepo = `-- name: ProjectByRepo :one
-SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> '' AND deleted_at IS NULL
+SELECT id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key FROM projects WHERE organization_id = $1 AND repo = $2 AND repo <> '' AND deleted_at IS NULL
 `
 
 func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo string) (Project, error) {
@@ -281,6 +303,7 @@ func (q *Queries) ProjectByRepo(ctx context.Context, organizationID string, repo
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }
@@ -356,7 +379,7 @@ UPDATE projects SET
     setup_timeout_s = coalesce($13, setup_timeout_s),
     updated_at = now()
 WHERE organization_id = $14 AND id = $15 AND deleted_at IS NULL
-RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at
+RETURNING id, organization_id, name, description, repo, default_branch, max_slots, paused, autonomous_execution_enabled, settings, created_at, updated_at, agents_may_message, setup, setup_timeout_s, on_feedback, auto_steering, budget, deleted_at, key
 `
 
 type UpdateProjectParams struct {
@@ -416,6 +439,7 @@ func (q *Queries) UpdateProject(ctx context.Context, arg UpdateProjectParams) (P
 		&i.AutoSteering,
 		&i.Budget,
 		&i.DeletedAt,
+		&i.Key,
 	)
 	return i, err
 }

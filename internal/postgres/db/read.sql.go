@@ -322,7 +322,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 }
 
 const readTask = `-- name: ReadTask :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN t.waiting::text END, '')::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
@@ -392,6 +392,7 @@ func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string
 		&i.Task.WaitingAt,
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
+		&i.Task.Key,
 		&i.Repo,
 		&i.HoldsSlot,
 		&i.WaitingFor,
@@ -401,7 +402,7 @@ func (q *Queries) ReadTask(ctx context.Context, organizationID string, iD string
 }
 
 const readTasks = `-- name: ReadTasks :many
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo, (s.task_id IS NOT NULL)::boolean AS holds_slot,
     coalesce(CASE WHEN NOT EXISTS (SELECT FROM sandboxes x WHERE x.id = t.sandbox_id AND x.last_event_at > t.waiting_at)
         THEN t.waiting::text END, '')::text AS waiting_for,
     ARRAY(SELECT d.depends_on::text FROM task_dependencies d WHERE d.task_id = t.id ORDER BY d.depends_on)::text[] AS depends_on
@@ -514,6 +515,7 @@ func (q *Queries) ReadTasks(ctx context.Context, arg ReadTasksParams) ([]ReadTas
 			&i.TaskBrief.WaitingAt,
 			&i.TaskBrief.UserID,
 			&i.TaskBrief.ValidationRounds,
+			&i.TaskBrief.Key,
 			&i.Repo,
 			&i.HoldsSlot,
 			&i.WaitingFor,

@@ -227,7 +227,7 @@ func (q *Queries) RecallEvents(ctx context.Context, id string) error {
 const relayCommands = `-- name: RelayCommands :many
 SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
     '')::text AS trace,
-    c.created_at, t.title, t.description, t.status
+    c.created_at, t.key, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = $1 AND c.sent_at IS NULL AND c.state = 'accepted'
 ORDER BY c.ordinal LIMIT $2
@@ -239,6 +239,7 @@ type RelayCommandsRow struct {
 	Claimed     bool
 	Trace       string
 	CreatedAt   time.Time
+	Key         string
 	Title       string
 	Description string
 	Status      string
@@ -259,6 +260,7 @@ func (q *Queries) RelayCommands(ctx context.Context, taskID string, most int) ([
 			&i.Claimed,
 			&i.Trace,
 			&i.CreatedAt,
+			&i.Key,
 			&i.Title,
 			&i.Description,
 			&i.Status,

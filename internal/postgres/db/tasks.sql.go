@@ -279,7 +279,7 @@ func (q *Queries) TakeOverTask(ctx context.Context, arg TakeOverTaskParams) erro
 }
 
 const taskForUpdate = `-- name: TaskForUpdate :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.repo FROM tasks t JOIN projects p ON p.id = t.project_id
 WHERE t.id = $1 FOR NO KEY UPDATE OF t
 `
 
@@ -344,13 +344,14 @@ func (q *Queries) TaskForUpdate(ctx context.Context, id string) (TaskForUpdateRo
 		&i.Task.WaitingAt,
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
+		&i.Task.Key,
 		&i.Repo,
 	)
 	return i, err
 }
 
 const work = `-- name: Work :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, k.title AS ticket_title, k.description AS ticket_description, k.ticket_type,
     p.repo, p.default_branch, p.setup, p.setup_timeout_s,
     coalesce(p.settings ->> 'model_prices', '')::text AS model_prices, coalesce(x.content, '')::text AS feedback,
     coalesce(a.kind, '')::text AS attempt_kind
@@ -430,6 +431,7 @@ func (q *Queries) Work(ctx context.Context, id string) (WorkRow, error) {
 		&i.Task.WaitingAt,
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
+		&i.Task.Key,
 		&i.TicketTitle,
 		&i.TicketDescription,
 		&i.TicketType,

@@ -58,7 +58,7 @@ func (q *Queries) BlockingTasks(ctx context.Context, ticketIds []string) ([]Bloc
 const insertTicket = `-- name: InsertTicket :one
 INSERT INTO tickets (id, project_id, title, description, ticket_type, phase_id, priority, context)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-RETURNING id, project_id, title, description, ticket_type, phase_id, priority, context, created_at, updated_at
+RETURNING id, project_id, title, description, ticket_type, phase_id, priority, context, created_at, updated_at, key
 `
 
 type InsertTicketParams struct {
@@ -95,12 +95,13 @@ func (q *Queries) InsertTicket(ctx context.Context, arg InsertTicketParams) (Tic
 		&i.Context,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Key,
 	)
 	return i, err
 }
 
 const listTickets = `-- name: ListTickets :many
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at, k.key,
     omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
@@ -156,6 +157,7 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 			&i.Ticket.Context,
 			&i.Ticket.CreatedAt,
 			&i.Ticket.UpdatedAt,
+			&i.Ticket.Key,
 			&i.Tasks,
 			&i.Blocked,
 			&i.OfCheck,
@@ -172,7 +174,7 @@ func (q *Queries) ListTickets(ctx context.Context, arg ListTicketsParams) ([]Lis
 }
 
 const ticketByID = `-- name: TicketByID :one
-SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at,
+SELECT k.id, k.project_id, k.title, k.description, k.ticket_type, k.phase_id, k.priority, k.context, k.created_at, k.updated_at, k.key,
     omoi_ticket_tasks(k.id)::jsonb AS tasks,
     EXISTS (SELECT FROM tasks t WHERE t.ticket_id = k.id AND (t.status = 'failed' OR t.blocked_reason = 'dependency_failed'))::boolean AS blocked,
     (SELECT coalesce(bool_and(t.task_type = 'omoi_check'), false) FROM tasks t WHERE t.ticket_id = k.id)::boolean AS of_check,
@@ -203,6 +205,7 @@ func (q *Queries) TicketByID(ctx context.Context, organizationID string, iD stri
 		&i.Ticket.Context,
 		&i.Ticket.CreatedAt,
 		&i.Ticket.UpdatedAt,
+		&i.Ticket.Key,
 		&i.Tasks,
 		&i.Blocked,
 		&i.OfCheck,

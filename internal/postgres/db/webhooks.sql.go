@@ -47,7 +47,7 @@ func (q *Queries) DueFeedback(ctx context.Context, most int) ([]string, error) {
 }
 
 const feedbackChain = `-- name: FeedbackChain :one
-SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
+SELECT t.id, t.organization_id, t.project_id, t.ticket_id, t.title, t.description, t.task_type, t.phase_id, t.priority, t.mode, t.agent, t.provider, t.continuous, t.user_requested, t.max_retries, t.execution_config, t.budget, t.deadline_at, t.status, t.blocked_reason, t.sandbox_id, t.assigned_agent_id, t.branch_name, t.base_commit, t.pull_request_url, t.pull_request_number, t.result, t.error_message, t.failure_class, t.end_reason, t.retry_count, t.revision_count, t.replacement_count, t.attempt_count, t.first_run_id, t.run_id, t.ordinal, t.assigned_at, t.started_at, t.completed_at, t.queued_at, t.queue_position, t.queue_reason, t.score, t.created_at, t.updated_at, t.waiting, t.waiting_at, t.user_id, t.validation_rounds, t.key, p.on_feedback, p.repo, coalesce(s.state, '')::text AS pull_state,
     (SELECT count(*) FROM follow_ups f WHERE f.root_id = $1)::integer AS rounds
 FROM tasks t JOIN projects p ON p.id = t.project_id LEFT JOIN pull_request_states s ON s.root_id = $1
 WHERE t.id = $1 OR t.id IN (SELECT f.task_id FROM follow_ups f WHERE f.root_id = $1)
@@ -117,6 +117,7 @@ func (q *Queries) FeedbackChain(ctx context.Context, rootID string) (FeedbackCha
 		&i.Task.WaitingAt,
 		&i.Task.UserID,
 		&i.Task.ValidationRounds,
+		&i.Task.Key,
 		&i.OnFeedback,
 		&i.Repo,
 		&i.PullState,

@@ -1,7 +1,8 @@
 -- name: InsertProject :one
 INSERT INTO projects (id, organization_id, name, description, repo, default_branch, max_slots,
-    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback)
-VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings, @setup, @setup_timeout_s, @on_feedback)
+    autonomous_execution_enabled, settings, setup, setup_timeout_s, on_feedback, key)
+VALUES (@id, @organization_id, @name, @description, @repo, @default_branch, @max_slots, @autonomous, @settings, @setup, @setup_timeout_s, @on_feedback,
+    sqlc.narg('key')) -- without a key a trigger makes one of the name
 RETURNING *;
 
 -- name: EnsureProject :exec
@@ -15,6 +16,13 @@ SELECT * FROM projects WHERE organization_id = @organization_id AND repo = @repo
 
 -- name: ProjectByID :one
 SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND deleted_at IS NULL;
+
+-- name: IDByKey :one
+-- The project, task or ticket that has the key; the forms of their keys differ.
+SELECT p.id::text FROM projects p WHERE p.organization_id = @organization_id AND p.key = @key AND p.deleted_at IS NULL
+UNION ALL SELECT t.id::text FROM tasks t WHERE t.organization_id = @organization_id AND t.key = @key
+UNION ALL SELECT k.id::text FROM tickets k JOIN projects p ON p.id = k.project_id
+WHERE p.organization_id = @organization_id AND p.key = split_part(@key, '-', 1) AND k.key = @key;
 
 -- name: ListProjects :many
 SELECT * FROM projects

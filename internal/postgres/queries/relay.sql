@@ -32,7 +32,7 @@ RETURNING r.task_id, coalesce(r.sandbox_id, '')::text AS sandbox_id, r.admit, r.
 -- name: RelayCommands :many
 SELECT c.id, c.kind, (c.claimed_by IS NOT NULL)::boolean AS claimed, coalesce(c.args ->> 'traceparent',
     '')::text AS trace,
-    c.created_at, t.title, t.description, t.status
+    c.created_at, t.key, t.title, t.description, t.status
 FROM commands c JOIN tasks t ON t.id = c.task_id
 WHERE c.task_id = sqlc.arg(task_id) AND c.sent_at IS NULL AND c.state = 'accepted'
 ORDER BY c.ordinal LIMIT sqlc.arg(most);
