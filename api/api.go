@@ -176,7 +176,7 @@ func (a *API) operation(r route) huma.Operation {
 		r.status = http.StatusOK
 	}
 	a.known(r.method, r.path)
-	steps := huma.Middlewares{a.guard(r.access), a.checkIDs(r.path)}
+	steps := huma.Middlewares{a.guard(r.access), a.resolve(r.path)}
 	if takesBody(r.method) {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -139,10 +140,13 @@ func cannotChange(field, kind, why string) error {
 	return &task.Error{Code: task.CodeConflict, Kind: task.KindImmutable, Field: field, Message: "Cannot change the " + field + " of a " + kind + ": " + why + "."}
 }
 
-// checkIDs returns ids in the form of UUIDs, each once.
-func checkIDs(field string, ids []string) ([]string, error) {
-	known := make([]string, 0, len(ids))
-	for _, id := range ids {
+// taskIDs returns the IDs that the references name, each once.
+func (a *API) taskIDs(ctx context.Context, field string, refs []string) ([]string, error) {
+	known := make([]string, 0, len(refs))
+	for _, id := range refs {
+		if err := a.idIn(ctx, field, task.KeyedTask, &id); err != nil {
+			return nil, err
+		}
 		id = strings.ToLower(id)
 		if !isID(id) {
 			return nil, task.Invalid(field, "Invalid task ID %q: expected a UUID.", clip(id))

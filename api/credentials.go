@@ -91,6 +91,9 @@ type setCredentialIn struct {
 }
 
 func (a *API) setCredential(ctx context.Context, in *setCredentialIn) (*bodyOut[client.Credential], error) {
+	if err := a.idIn(ctx, "project_id", task.KeyedProject, &in.Body.ProjectID); err != nil {
+		return nil, err
+	}
 	p, err := placeOf(callerOf(ctx), in.Kind, in.Body.Scope, in.Body.ProjectID)
 	if err != nil {
 		return nil, err
@@ -108,7 +111,7 @@ func (a *API) listCredentials(ctx context.Context, in *client.PageRequest) (*pag
 type removeCredentialIn struct {
 	KindPath
 	Scope     string `query:"scope" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
-	ProjectID string `query:"project_id" doc:"ID of the owning project; required with the scope project, rejected with others."`
+	ProjectID string `query:"project_id" doc:"ID or key of the owning project; required with the scope project, rejected with others."`
 }
 
 func (a *API) removeCredential(ctx context.Context, in *removeCredentialIn) (*struct{}, error) {
@@ -127,10 +130,14 @@ type testCredentialIn struct {
 func (a *API) testCredential(ctx context.Context, in *testCredentialIn) (*bodyOut[credential.Test], error) {
 	who := whoOf(callerOf(ctx))
 	if in.Body.ProjectID != "" {
-		if err := knownID("project", in.Body.ProjectID); err != nil {
+		id, err := a.idOf(ctx, task.KeyedProject, in.Body.ProjectID)
+		if err == nil {
+			err = knownID("project", id)
+		}
+		if err != nil {
 			return nil, err
 		}
-		who.ProjectID = in.Body.ProjectID
+		who.ProjectID = id
 	}
 	return body(a.deps.Credentials.Test(ctx, who, in.Kind))
 }

@@ -32,6 +32,7 @@ type Ports struct {
 	Tickets       Tickets
 	Sandboxes     Sandboxes
 	Identities    Identities
+	References    References
 	Hosts         Hosts
 	Keys          Keys
 	EventLog      EventLog

@@ -23,6 +23,7 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 	for _, step := range []func() error{
 		func() error { return draftText(&d, in) },
 		func() error { return draftWords(&d, in) },
+		func() error { return a.draftReferences(ctx, &d, &in) },
 		func() error { return a.draftRunner(ctx, &d, in) },
 		func() error { return a.draftExecution(&d, in) },
 		func() error { return draftLimits(&d, in) },
@@ -36,6 +37,15 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 		Title: d.Title, Description: d.Description, TicketType: "feature", PhaseID: d.PhaseID, Priority: d.Priority,
 	}
 	return d, nil
+}
+
+// draftReferences replaces the keys of a request by IDs.
+func (a *API) draftReferences(ctx context.Context, d *task.NewTask, in *client.CreateTaskRequest) error {
+	err := cmp.Or(a.idIn(ctx, "project_id", task.KeyedProject, &in.ProjectID), a.idIn(ctx, "ticket_id", task.KeyedTicket, &in.TicketID))
+	if err == nil && in.DependsOn != nil {
+		d.DependsOn, err = a.taskIDs(ctx, "dependencies.depends_on", in.DependsOn.TaskIDs)
+	}
+	return err
 }
 
 func draftText(d *task.NewTask, in client.CreateTaskRequest) error {
@@ -218,16 +228,11 @@ func draftLimits(d *task.NewTask, in client.CreateTaskRequest) error {
 	if in.Budget != nil {
 		d.Budget = *in.Budget
 	}
-	var err error
-	if in.DeadlineAt != "" {
-		if d.DeadlineAt, err = checkDeadline(in.DeadlineAt); err != nil {
-			return err
-		}
-	}
-	if in.DependsOn == nil {
+	if in.DeadlineAt == "" {
 		return nil
 	}
-	d.DependsOn, err = checkIDs("dependencies.depends_on", in.DependsOn.TaskIDs)
+	var err error
+	d.DeadlineAt, err = checkDeadline(in.DeadlineAt)
 	return err
 }
 

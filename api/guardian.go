@@ -125,6 +125,9 @@ func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.Gu
 	var said client.CancelAction
 	call, err := act(ctx, in, &said, &said.Authorship)
 	if err == nil {
+		said.TaskID, err = a.idOf(ctx, task.KeyedTask, said.TaskID)
+	}
+	if err == nil {
 		err = knownID("task", said.TaskID)
 	}
 	if err != nil {
@@ -136,6 +139,9 @@ func (a *API) guardianCancel(ctx context.Context, in *rawIn) (*bodyOut[client.Gu
 func (a *API) guardianPriority(ctx context.Context, in *rawIn) (*bodyOut[client.GuardianAction], error) {
 	var said client.PriorityAction
 	call, err := act(ctx, in, &said, &said.Authorship)
+	if err == nil {
+		said.TaskID, err = a.idOf(ctx, task.KeyedTask, said.TaskID)
+	}
 	if err == nil {
 		err = knownID("task", said.TaskID)
 	}
@@ -160,6 +166,11 @@ func (a *API) guardianReallocate(ctx context.Context, in *rawIn) (*bodyOut[clien
 		return nil, err
 	case said.Capacity < 1 || said.Capacity > 10_000:
 		return nil, task.Invalid("capacity", "Invalid capacity: must be 1 to 10000.")
+	}
+	for _, side := range []*string{&said.From, &said.To} {
+		if *side, err = a.agentOrKey(ctx, *side, task.KeyedProject, task.KeyedTask); err != nil {
+			return nil, err
+		}
 	}
 	done, err := a.deps.Actions.Reallocate(ctx, call, said.From, said.To, said.Capacity)
 	if task.CodeOf(err) == task.CodeExhausted {

@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// IDPath is the part of a request that names something by its ID; see [API.checkIDs].
+// IDPath is the part of a request that names something by its ID; see [API.resolve].
 type IDPath struct {
 	ID string `path:"id"`
 }
@@ -116,34 +114,10 @@ func remove(do func(ctx context.Context, organizationID, id string) error) handl
 	}
 }
 
-// idKinds returns what has UUIDs for IDs, by the part of a path before the ID.
-func idKinds() map[string]string {
-	return map[string]string{
-		"tasks": "task", "projects": "project", "tickets": "ticket", "commands": "command", "api-keys": "API key",
-		"organizations": "organization",
-		"interventions": "intervention", "actions": "action", "messages": "message", "access-sessions": "access session",
-	}
-}
-
 var idInPath = regexp.MustCompile(`/([a-z-]+)/{([a-z_]+)}`)
 
 // idPart returns the part of a path before a parameter.
 func idPart(path, param string) string {
 	before, _, _ := strings.Cut(path, "/{"+param+"}")
 	return before[strings.LastIndexByte(before, '/')+1:]
-}
-
-// checkIDs is the middleware that returns [task.CodeNotFound] for what cannot be an ID.
-func (a *API) checkIDs(path string) func(huma.Context, func(huma.Context)) {
-	found := idInPath.FindAllStringSubmatch(path, -1)
-	return func(ctx huma.Context, next func(huma.Context)) {
-		for _, part := range found {
-			kind := idKinds()[part[1]]
-			if err := knownID(kind, ctx.Param(part[2])); kind != "" && err != nil {
-				a.refuse(ctx, err)
-				return
-			}
-		}
-		next(ctx)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/contract"
 	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // Monitored reads the active agents and their analyses.
@@ -220,7 +221,7 @@ func healthOf(mean, steer float64) string {
 }
 
 type analyzeIn struct {
-	AgentID string `path:"agent_id" minLength:"1" maxLength:"100" doc:"ID of an active sandbox, or of a task or an agent that has one"`
+	AgentID string `path:"agent_id" minLength:"1" maxLength:"100" doc:"ID of an active sandbox, or ID or key of a task, or ID of an agent that has one"`
 	Force   bool   `query:"force" doc:"Analyze also if the last analysis is younger than analysis_cache_seconds"`
 }
 
@@ -229,6 +230,10 @@ func (a *API) analyze(ctx context.Context, in *analyzeIn) (*bodyOut[client.Agent
 }
 
 func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAnalysis, error) {
+	id, err := a.agentOrKey(ctx, id, task.KeyedTask)
+	if err != nil {
+		return client.AgentAnalysis{}, err
+	}
 	box, err := a.deps.Monitored.Resolve(ctx, callerOf(ctx).organization, id)
 	if err != nil {
 		return client.AgentAnalysis{}, err

@@ -59,6 +59,9 @@ func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) 
 	if err != nil {
 		return p, err
 	}
+	if p.Key, err = checkKey(in.Key); err != nil {
+		return p, err
+	}
 	p.Name = in.Name // without one the store takes the repository's
 	if err := checkProject(new(cmp.Or(in.Name, client.NameOfRepo(p.Repo))), &p.Description, &p.DefaultBranch); err != nil {
 		return p, err
@@ -68,6 +71,15 @@ func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) 
 	}
 	p.Settings, err = checkSettings(in.Settings)
 	return p, err
+}
+
+// checkKey returns the key that a request chooses for a project, in capitals; empty: none.
+func checkKey(chosen string) (string, error) {
+	key, ok := task.KeyOf(task.KeyedProject, chosen)
+	if chosen != "" && !ok {
+		return "", task.Invalid("key", "%q is not a valid key: expected 2 to 10 letters and digits, a letter first.", clip(chosen))
+	}
+	return key, nil
 }
 
 // checkProject looks at the texts that are given; nil passes.
@@ -105,6 +117,9 @@ func (a *API) patchProject(
 	ctx context.Context, in *changeIn[client.UpdateProjectRequest],
 ) (*bodyOut[client.Project], error) {
 	b := in.Body
+	if err := checkFixed("project", []fixedField{{"key", b.Key, "it is fixed at creation, since the keys of tasks contain it"}}); err != nil {
+		return nil, err
+	}
 	if err := checkProject(b.Name, b.Description, b.DefaultBranch); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ func (a *API) finishForms() {
 			for _, p := range op.Parameters {
 				if kind := idKinds()[idPart(path, p.Name)]; p.In == "path" && kind != "" && p.Description == "" {
 					p.Description = "UUID of the " + kind + ", as the API returned it"
+					if slices.Contains(slices.Collect(maps.Values(filterKinds())), kind) {
+						p.Description = "UUID or key of the " + kind + ", as the API returned it"
+					}
 				}
 				if p.In == "query" {
 					p.Schema.Nullable = false // a list has at least one value, or is not there
@@ -100,12 +103,12 @@ func (f *form) check(query string) error {
 
 // checkFilter refuses a value of a filter by ID that cannot be one.
 func checkFilter(name string, given []string) error {
-	kind := strings.TrimSuffix(name, "_id")
-	if idKinds()[kind+"s"] == "" {
+	kind := filterKinds()[name]
+	if kind == "" || !strings.HasSuffix(name, "_id") { // parts of IDs are allowed there, or other text
 		return nil
 	}
 	for _, id := range given {
-		if id != "" && !isID(id) { // an empty filter is none
+		if _, key := task.KeyOf(kind, id); id != "" && !key && !isID(id) { // an empty filter is none
 			return task.Invalid("query."+name, "Query parameter %s: %q is not a valid %s ID.", name, clip(id), kind)
 		}
 	}

@@ -151,10 +151,10 @@ func (a *API) registerDependencies() {
 	add(dependencies.on(accessRead, "GET", "list-dependencies", "List dependencies"), a.getDependencies,
 		details{more: "The tasks that must be completed before this one starts."})
 	add(dependencies.on(accessWrite, "POST", "add-dependencies", "Add dependencies"),
-		editDependencies(a.deps.Dependencies.AddDependencies),
+		a.editDependencies(a.deps.Dependencies.AddDependencies),
 		details{more: "Keeps the existing ones; only while the task is pending. A cycle is refused."})
 	add(dependencies.on(accessWrite, "PUT", "replace-dependencies", "Replace dependencies"),
-		editDependencies(a.deps.Dependencies.SetDependencies),
+		a.editDependencies(a.deps.Dependencies.SetDependencies),
 		details{more: "Removes those that the body does not list; only while the task is pending. A cycle is refused."})
 	add(dependencies.on(accessWrite, "DELETE", "remove-dependency", "Remove a dependency"), a.removeDependency,
 		details{more: "Only while the task is pending; returns the remaining ones."})

@@ -17,7 +17,7 @@ type Dependencies interface {
 
 type removeDepIn struct {
 	IDPath
-	DependsOn string `query:"depends_on" required:"true" doc:"UUID of the task that is no longer waited for."`
+	DependsOn string `query:"depends_on" required:"true" doc:"UUID or key of the task that is no longer waited for."`
 }
 
 func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.DependsOn], error) {
@@ -26,11 +26,11 @@ func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.
 }
 
 // editDependencies makes the handler of POST and PUT.
-func editDependencies(
+func (a *API) editDependencies(
 	edit func(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error),
 ) handler[changeIn[client.DependsOn], bodyOut[client.DependsOn]] {
 	return func(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.DependsOn], error) {
-		ids, err := checkIDs("depends_on", in.Body.TaskIDs)
+		ids, err := a.taskIDs(ctx, "depends_on", in.Body.TaskIDs)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +40,7 @@ func editDependencies(
 }
 
 func (a *API) removeDependency(ctx context.Context, in *removeDepIn) (*bodyOut[client.DependsOn], error) {
-	ids, err := checkIDs("depends_on", []string{in.DependsOn})
+	ids, err := a.taskIDs(ctx, "depends_on", []string{in.DependsOn})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (a *API) removeDependency(ctx context.Context, in *removeDepIn) (*bodyOut[c
 }
 
 func (a *API) checkCircular(ctx context.Context, in *changeIn[client.DependsOn]) (*bodyOut[client.DependencyCycle], error) {
-	ids, err := checkIDs("depends_on", in.Body.TaskIDs)
+	ids, err := a.taskIDs(ctx, "depends_on", in.Body.TaskIDs)
 	if err != nil {
 		return nil, err
 	}

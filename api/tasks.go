@@ -132,7 +132,7 @@ type listTasksIn struct {
 	HasSandbox string   `query:"has_sandbox" enum:"true,false" doc:"true: only tasks with a sandbox_id, running or ended; false: only those without; default: all."`
 	TicketIDs  []string `query:"ticket_id,explode" doc:"Only tasks of one of these tickets; default: all."`
 	ProjectIDs []string `query:"project_id,explode" doc:"Only tasks of one of these projects; default: all."`
-	IDs        []string `query:"id,explode" doc:"Only tasks whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
+	IDs        []string `query:"id,explode" doc:"Only tasks with this key, or whose ID begins or ends so, or whose last 8 digits begin so: 4 to 36 hexadecimal digits and hyphens."`
 	client.PageRequest
 }
 

@@ -114,11 +114,14 @@ func (a *API) askWire(
 	if ask.TaskID == "" {
 		return task.CommandResult{}, task.Invalid("task_id", "Missing field task_id: expected the ID of the task.")
 	}
+	who := callerOf(ctx)
+	var err error
+	if ask.TaskID, err = a.idOf(ctx, task.KeyedTask, ask.TaskID); err != nil {
+		return task.CommandResult{}, err
+	}
 	if err := knownID("task", ask.TaskID); err != nil {
 		return task.CommandResult{}, err
 	}
-	who := callerOf(ctx)
-	var err error
 	if ask.OrganizationID, err = a.organizationOf(ctx, who); err != nil {
 		return task.CommandResult{}, err
 	}

@@ -14,7 +14,7 @@ type Credential = credential.Credential
 type SetCredentialRequest struct {
 	Secret    string `json:"secret" doc:"The key or token itself, 8 bytes to 16 KiB without blanks. No answer contains it."`
 	Scope     string `json:"scope,omitempty" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
-	ProjectID string `json:"project_id,omitempty" doc:"ID of the owning project; required with the scope project, rejected with others."`
+	ProjectID string `json:"project_id,omitempty" doc:"ID or key of the owning project; required with the scope project, rejected with others."`
 	Bearer    bool   `json:"bearer,omitempty" doc:"Kind anthropic only: send the key as Authorization: Bearer, as some compatible endpoints expect. Default: false."`
 	BaseURL   string `json:"base_url,omitempty" doc:"URL of a compatible endpoint, without user and query; rejected for the kinds github and claude_oauth. Default: the model provider's own."`
 	credential.Models
@@ -22,7 +22,7 @@ type SetCredentialRequest struct {
 
 // TestCredentialRequest asks whether a credential works.
 type TestCredentialRequest struct {
-	ProjectID string `json:"project_id,omitempty" doc:"ID of a project: test the credential that a task of this project would use. Default: no project."`
+	ProjectID string `json:"project_id,omitempty" doc:"ID or key of a project: test the credential that a task of this project would use. Default: no project."`
 }
 
 // SetCredential keeps a credential in place of the one before.

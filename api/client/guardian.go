@@ -23,20 +23,20 @@ type GuardianAction = guardian.Action
 
 // CancelAction is the body of POST /api/v1/guardian/intervention/cancel-task. Unknown fields are ignored here.
 type CancelAction struct {
-	TaskID string `json:"task_id" doc:"Task to fail. A task that has ended answers 409."`
+	TaskID string `json:"task_id" doc:"Task to fail, by ID or key. A task that has ended answers 409."`
 	Authorship
 }
 
 // PriorityAction is the body of POST /api/v1/guardian/intervention/override-priority.
 type PriorityAction struct {
-	TaskID   string `json:"task_id" doc:"Task whose priority changes."`
+	TaskID   string `json:"task_id" doc:"Task whose priority changes, by ID or key."`
 	Priority string `json:"new_priority" doc:"CRITICAL, HIGH, MEDIUM or LOW, in upper or lower case."`
 	Authorship
 }
 
 // ReallocateAction is the body of POST /api/v1/guardian/intervention/reallocate.
 type ReallocateAction struct {
-	From     string `json:"from_agent_id" doc:"Project that gives the slots: its ID, or that of a task, a sandbox or an active agent in it."`
+	From     string `json:"from_agent_id" doc:"Project that gives the slots: its ID or key, or that of a task, or the ID of a sandbox or an active agent in it."`
 	To       string `json:"to_agent_id" doc:"Project that receives the slots, named in the same way."`
 	Capacity int    `json:"capacity" minimum:"1" doc:"Number of slots to move, 1 to 10000."`
 	Authorship

@@ -67,7 +67,7 @@ type SandboxTask struct {
 
 // TaskComplete is the body of POST /api/v1/sandboxes/{id}/task-complete.
 type TaskComplete struct {
-	TaskID       string          `json:"task_id" doc:"UUID of the task of this sandbox: 404 if unknown, 403 if the task belongs to another sandbox."`
+	TaskID       string          `json:"task_id" doc:"UUID or key of the task of this sandbox: 404 if unknown, 403 if the task belongs to another sandbox."`
 	Success      *bool           `json:"success,omitempty" default:"true" doc:"true completes the task, false fails it; default true."`
 	Result       json.RawMessage `json:"result,omitempty" doc:"Result of the task: an object, or null for none."`
 	ErrorMessage string          `json:"error_message,omitempty" doc:"Why the task failed; used only with success false."`
@@ -85,7 +85,7 @@ type TaskCompleted struct {
 
 // Verdict is the body of POST /api/v1/sandboxes/{id}/validation-result.
 type Verdict struct {
-	TaskID          string          `json:"task_id" doc:"UUID of the task that the validator judged."`
+	TaskID          string          `json:"task_id" doc:"UUID or key of the task that the validator judged."`
 	Passed          *bool           `json:"passed" nullable:"false" doc:"true: the work passed. false: another revision is needed."`
 	Feedback        *string         `json:"feedback" nullable:"false" doc:"What is missing or wrong, for the next attempt; may be empty."`
 	Evidence        json.RawMessage `json:"evidence,omitempty" doc:"What shows the verdict, an object of the validator's own; default none."`

@@ -105,7 +105,7 @@ func (c *core) newAPI(intake *ingest.Intake) *api.API {
 func ports(s *postgres.Store) api.Ports {
 	return api.Ports{
 		Tasks: s, SavedWork: s, Commands: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,
-		Budgets: s, Tickets: s, Sandboxes: s, Identities: s, Hosts: s, Keys: s, EventLog: s, Readers: s,
+		Budgets: s, Tickets: s, Sandboxes: s, Identities: s, References: s, Hosts: s, Keys: s, EventLog: s, Readers: s,
 		Messages: s, Feedback: s, Transcripts: s, Bulletin: s, Storage: s, Receipts: s, Visits: s, Logs: s,
 		Guardian: s, Actions: s, Monitored: s, Explaining: s, Conducting: s,
 	}

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"github.com/omoi-dev/omoi/internal/task"
+)
+
+// References finds objects by their keys.
+type References interface {
+	// IDByKey is [task.CodeNotFound] for a key that the organization does not have.
+	IDByKey(ctx context.Context, organizationID, key string) (id string, err error)
+}
+
+// noID is the ID of nothing.
+const noID = "00000000-0000-0000-0000-000000000000"
+
+// idOf returns the ID of what a key names in the caller's organization; any other reference stays as it is.
+func (a *API) idOf(ctx context.Context, kind, ref string) (string, error) {
+	key, ok := task.KeyOf(kind, ref)
+	if !ok {
+		return ref, nil
+	}
+	organization, err := a.organizationOf(ctx, callerOf(ctx))
+	if err != nil {
+		return "", err
+	}
+	id, err := a.deps.References.IDByKey(ctx, organization, key)
+	if task.CodeOf(err) == task.CodeNotFound {
+		err = task.Errorf(task.CodeNotFound, "There is no %s %s.", kind, key)
+	}
+	return id, err
+}
+
+// idIn is idOf for a field of a body: [task.CodeInvalid] with the field for an unknown key.
+func (a *API) idIn(ctx context.Context, field, kind string, ref *string) error {
+	id, err := a.idOf(ctx, kind, *ref)
+	if task.CodeOf(err) == task.CodeNotFound {
+		err = task.Invalid(field, "%s", task.MessageOf(err))
+	}
+	*ref = id
+	return err
+}
+
+// agentOrKey is idOf for references that may be IDs of agents, which may look like keys: an unknown key stays as it is.
+func (a *API) agentOrKey(ctx context.Context, ref string, kinds ...string) (string, error) {
+	for _, kind := range kinds {
+		id, err := a.idOf(ctx, kind, ref)
+		if task.CodeOf(err) == task.CodeNotFound {
+			continue
+		}
+		if err != nil || id != ref {
+			return id, err
+		}
+	}
+	return ref, nil
+}
+
+// idKinds returns what has UUIDs for IDs, by the part of a path before the ID.
+func idKinds() map[string]string {
+	return map[string]string{
+		"tasks": task.KeyedTask, "projects": task.KeyedProject, "tickets": task.KeyedTicket, "commands": "command", "api-keys": "API key",
+		"organizations": "organization",
+		"interventions": "intervention", "actions": "action", "messages": "message", "access-sessions": "access session",
+	}
+}
+
+// filterKinds returns what the query parameters select that take IDs.
+func filterKinds() map[string]string {
+	return map[string]string{
+		"id": task.KeyedTask, "task_id": task.KeyedTask, "target_entity": task.KeyedTask, "project_id": task.KeyedProject, "ticket_id": task.KeyedTicket,
+	}
+}
+
+// resolve is the middleware that replaces keys in path and query by IDs. It returns [task.CodeNotFound] for a part of the path that
+// cannot be an ID or is an unknown key.
+func (a *API) resolve(path string) func(huma.Context, func(huma.Context)) {
+	found := idInPath.FindAllStringSubmatch(path, -1)
+	return func(ctx huma.Context, next func(huma.Context)) {
+		limited, cancel := a.limited(ctx.Context())
+		defer cancel()
+		c := humagin.Unwrap(ctx)
+		err := a.resolveQuery(limited, c.Request.URL)
+		for _, part := range found {
+			if kind := idKinds()[part[1]]; kind != "" && err == nil {
+				err = a.resolveParam(limited, c.Params, kind, part[2])
+			}
+		}
+		if err != nil {
+			a.refuse(ctx, err)
+			return
+		}
+		next(ctx)
+	}
+}
+
+// resolveParam replaces the key in one part of the path.
+func (a *API) resolveParam(ctx context.Context, params gin.Params, kind, name string) error {
+	n := slices.IndexFunc(params, func(p gin.Param) bool { return p.Key == name })
+	id, err := a.idOf(ctx, kind, params[n].Value)
+	if err != nil {
+		return err
+	}
+	params[n].Value = id
+	return knownID(kind, id)
+}
+
+// resolveQuery replaces the keys of filters; an unknown one selects nothing, like an unknown ID.
+func (a *API) resolveQuery(ctx context.Context, u *url.URL) error {
+	if u.RawQuery == "" {
+		return nil
+	}
+	query := u.Query()
+	for name, kind := range filterKinds() {
+		for n, ref := range query[name] {
+			id, err := a.idOf(ctx, kind, ref)
+			if task.CodeOf(err) == task.CodeNotFound {
+				id, err = noID, nil
+			}
+			if err != nil {
+				return err
+			}
+			query[name][n] = id
+		}
+	}
+	u.RawQuery = query.Encode()
+	return nil
+}
