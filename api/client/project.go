@@ -67,6 +67,7 @@ type ProjectDeletion struct {
 // OpenTask names a task that prevents a deletion.
 type OpenTask struct {
 	ID     string      `json:"id" doc:"Task ID, a UUID."`
+	Key    string      `json:"key" doc:"Key of the task, for example APP-12."`
 	Title  string      `json:"title" doc:"What the task is about, in one line."`
 	Status task.Status `json:"status" doc:"Current status. A final one: a sandbox of the task is still being deleted."`
 }

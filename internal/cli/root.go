@@ -73,8 +73,8 @@ and the next command.
 
 Agents: ` + strings.Join(task.RuntimeNames(), ", ") + ` (omoi run --help describes them).
 
-Commands accept a full ID, or 4 or more characters of its beginning or end. - is the newest task. --json prints the
-objects of the API.
+Commands accept a key (APP-12), an ID, or 4 or more characters of its beginning or end. - is the newest task. --json
+prints the objects of the API.
 
 Exit codes:
   0    success                1    the task or the request failed

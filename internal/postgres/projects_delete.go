@@ -52,7 +52,7 @@ func deletionOf(ctx context.Context, q *db.Queries, row db.Project) (client.Proj
 	return client.ProjectDeletion{
 		Project: projectOf(row), Tasks: has.Tasks, Tickets: has.Tickets, Credentials: has.Credentials,
 		OpenTasks: mapAll(open, func(t db.ProjectOpenTasksRow) client.OpenTask {
-			return client.OpenTask{ID: t.ID, Title: t.Title, Status: task.Status(t.Status)}
+			return client.OpenTask{ID: t.ID, Key: t.Key, Title: t.Title, Status: task.Status(t.Status)}
 		}),
 	}, err
 }

@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -50,22 +51,30 @@ func OneLine(s string, n int) string {
 // Short is the end of an id as lists show it: ids of one minute begin alike.
 func Short(id string) string { return id[max(len(id)-8, 0):] }
 
-// ShortIDs is a text with ids as lists show them. Those in a path stay whole: only omoi knows the short ones, and git wants a
-// ref as it is.
+// Name returns what lists show of an object: its key, or the end of its ID if the server is older than keys.
+func Name(key, id string) string { return cmp.Or(key, Short(id)) }
+
+// ShortIDs is a text with ids as lists show them; see [Rename].
 func ShortIDs(text string, ids ...string) string {
 	for _, id := range ids {
-		if id == "" {
-			continue
+		text = Rename(text, id, Short(id))
+	}
+	return text
+}
+
+// Rename returns a text with a name in the place of an ID. An ID in a path stays: git wants a ref as it is.
+func Rename(text, id, name string) string {
+	if id == "" {
+		return text
+	}
+	parts := strings.Split(text, id)
+	text = parts[0]
+	for _, next := range parts[1:] {
+		shown := name
+		if strings.HasSuffix(text, "/") || strings.HasPrefix(next, "/") {
+			shown = id
 		}
-		parts := strings.Split(text, id)
-		text = parts[0]
-		for _, next := range parts[1:] {
-			shown := Short(id)
-			if strings.HasSuffix(text, "/") || strings.HasPrefix(next, "/") {
-				shown = id
-			}
-			text += shown + next
-		}
+		text += shown + next
 	}
 	return text
 }

@@ -73,8 +73,8 @@ func (s *session) writtenOff(ctx context.Context, api *client.Client, id string,
 		command := client.Command{TaskID: id, Kind: task.CommandCancel, State: task.ReceiptTooLate, Reason: task.MessageOf(late)}
 		return s.printJSON(client.CommandResult{Task: t, Command: command})
 	}
-	s.say("Task %s: its workflow was terminated outside omoi, so the task is now failed (terminated).", render.Short(id))
-	s.hint("Next: omoi retry %s", render.Short(id))
+	s.say("Task %s: its workflow was terminated outside omoi, so the task is now failed (terminated).", render.Name(t.Key, id))
+	s.hint("Next: omoi retry %s", render.Name(t.Key, id))
 	s.savedWorkOf(ctx, api, t, s.hint)
 	return nil
 }
@@ -85,16 +85,16 @@ func (s *session) asked(asked client.CommandResult, settled bool) error {
 	}
 	t := asked.Task
 	if !settled {
-		s.say("Task %s: %s accepted and in progress.", render.Short(t.ID), asked.Command.Kind)
-		s.hint("Next: omoi show %s", render.Short(t.ID))
+		s.say("Task %s: %s accepted and in progress.", render.Name(t.Key, t.ID), asked.Command.Kind)
+		s.hint("Next: omoi show %s", render.Name(t.Key, t.ID))
 		return nil
 	}
-	s.say("Task %s: %s %s", render.Short(t.ID), asked.Command.Kind, receipt(asked.Command))
+	s.say("Task %s: %s %s", render.Name(t.Key, t.ID), asked.Command.Kind, receipt(asked.Command))
 	if t.Status.Final() || parked(t) {
 		s.hint("%s", shortWhy(t))
 		return nil
 	}
-	s.hint("Next: omoi logs -f %s", render.Short(t.ID))
+	s.hint("Next: omoi logs -f %s", render.Name(t.Key, t.ID))
 	return nil
 }
 

@@ -50,7 +50,7 @@ type copyOf struct {
 
 func (s *session) checkout(ctx context.Context, t client.Task) error {
 	if t.Branch == nil || strings.HasPrefix(*t.Branch, "-") {
-		return task.Errorf(task.CodeConflict, "The task has no branch yet. Next: omoi show %s", render.Short(t.ID))
+		return task.Errorf(task.CodeConflict, "The task has no branch yet. Next: omoi show %s", render.Name(t.Key, t.ID))
 	}
 	top, err := gitIn(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *copyOf) fetch(ctx context.Context) error {
 	refspec := "refs/heads/" + c.branch + ":refs/heads/" + c.branch
 	if _, err := c.git(ctx, "fetch", "--quiet", "--no-tags", c.source(), refspec); err != nil {
 		return task.Errorf(task.CodeConflict, "Cannot fetch branch %s from %s: %s. Next: omoi diff %s",
-			c.branch, render.Clean(c.t.Repo), gitSays(err), render.Short(c.t.ID)).WithCause(err)
+			c.branch, render.Clean(c.t.Repo), gitSays(err), render.Name(c.t.Key, c.t.ID)).WithCause(err)
 	}
 	return nil
 }

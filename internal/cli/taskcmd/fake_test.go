@@ -202,7 +202,7 @@ func (f *fakeAPI) get(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, t := range f.tasks {
-		if t.ID == r.PathValue("id") {
+		if t.ID == r.PathValue("id") || strings.EqualFold(t.Key, r.PathValue("id")) {
 			answer(w, http.StatusOK, t)
 			return
 		}

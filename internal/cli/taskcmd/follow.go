@@ -175,11 +175,11 @@ func (f *follower) stopped(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	next := "omoi logs -f " + render.Short(f.id)
+	next := "omoi logs -f " + f.lines.Task
 	if f.cursor != "" {
 		next += " --after " + f.cursor
 	}
-	f.note("The task continues. Next: %s (or omoi cancel %s)", next, render.Short(f.id))
+	f.note("The task continues. Next: %s (or omoi cancel %s)", next, f.lines.Task)
 	if errors.Is(context.Cause(ctx), errWaited) {
 		return exit.With(exit.Interrupted, errWaited) // not Failed: the task has not
 	}

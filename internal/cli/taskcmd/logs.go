@@ -46,7 +46,7 @@ event in full, as one JSON object per line.
 
 // lines writes the events of a task.
 func (s *session) lines(t client.Task, live bool) *render.Lines {
-	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Short(t.ID), Live: live}
+	return &render.Lines{Style: s.style(), Start: t.CreatedAt, Task: render.Name(t.Key, t.ID), Live: live}
 }
 
 func (f *follower) logs(ctx context.Context, follow bool) error {
@@ -87,7 +87,7 @@ func (f *follower) stored(ctx context.Context) error {
 
 // nothing says so where a task has no events at all.
 func (f *follower) nothing(after string, status task.Status) {
-	switch id := render.Short(f.id); {
+	switch id := f.lines.Task; {
 	case f.seen > 0 || after != "":
 	case status.Final():
 		f.hint("No events: the task is %s, and no agent reported any. Next: omoi show %s", status, id)
@@ -102,15 +102,16 @@ type rawLogs struct {
 
 	api    *client.Client
 	id     string // of the task
+	name   string // of the task, as lists show it
 	follow bool
 }
 
 func (s *session) rawLogs(ctx context.Context, api *client.Client, t client.Task, follow bool) error {
 	if len(t.Attempts) == 0 && !follow {
-		s.note("No log yet: the task has no sandbox. Next: omoi logs --raw -f %s", render.Short(t.ID))
+		s.note("No log yet: the task has no sandbox. Next: omoi logs --raw -f %s", render.Name(t.Key, t.ID))
 		return nil
 	}
-	r := &rawLogs{session: s, api: api, id: t.ID, follow: follow}
+	r := &rawLogs{session: s, api: api, id: t.ID, name: render.Name(t.Key, t.ID), follow: follow}
 	if !follow {
 		return r.sandbox(ctx, t.Attempts[len(t.Attempts)-1].SandboxID)
 	}
@@ -204,6 +205,6 @@ func (r *rawLogs) told(part client.SandboxLog) {
 	case part.Stale:
 		r.note("The log may be incomplete: no worker has read it recently. Next: omoi host list")
 	case part.Next == 0:
-		r.note("The log is empty. Next: omoi logs %s", render.Short(r.id))
+		r.note("The log is empty. Next: omoi logs %s", r.name)
 	}
 }

@@ -13,30 +13,30 @@ import (
 // nextCommands are what a person may want to type now, each with the reason; waits: the agent
 // waits for a message.
 func nextCommands(t client.Task, waits bool) [][2]string {
-	id := render.Short(t.ID)
+	id := render.Name(t.Key, t.ID)
 	var next [][2]string
 	add := func(when bool, command, why string) {
 		if when {
-			next = append(next, [2]string{strings.ReplaceAll(command, "ID", id), why})
+			next = append(next, [2]string{strings.ReplaceAll(command, "{task}", id), why})
 		}
 	}
 	over := t.Status.Final()
 	ending := t.PendingCommand != nil && t.PendingCommand.Kind == "cancel"
 	waits = waits && !ending
-	add(waits, `omoi send ID "<text>"`, "answer the waiting agent")
-	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry ID", "start the next attempt")
+	add(waits, `omoi send {task} "<text>"`, "answer the waiting agent")
+	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry {task}", "start the next attempt")
 	spent := explain.OutOfBudget(t)
 	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")
-	add(parked(t) && !spent, "omoi retry ID", "resume")
-	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry ID", "retry now, before the rate limit resets")
-	add(over && hasEvents(t), "omoi logs ID", "show its events")
-	add(!over, "omoi logs -f ID", "follow its events")
-	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send ID "<text>"`, "send its agent a message")
+	add(parked(t) && !spent, "omoi retry {task}", "resume")
+	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry {task}", "retry now, before the rate limit resets")
+	add(over && hasEvents(t), "omoi logs {task}", "show its events")
+	add(!over, "omoi logs -f {task}", "follow its events")
+	add(!waits && !ending && t.Status == task.StatusRunning && t.SandboxID != nil, `omoi send {task} "<text>"`, "send its agent a message")
 	judged := t.Status == task.StatusPendingValidation || t.Status == task.StatusValidating || t.Blocked == task.BlockedReview
-	add(judged, "omoi review ID --approve", "publish without waiting for the validator")
-	add(!over && !ending, "omoi cancel ID", "cancel it and save its work")
-	add(hasWork(t), "omoi diff ID", "show its changes")
-	add(hasWork(t), "omoi checkout ID", "switch to its branch")
+	add(judged, "omoi review {task} --approve", "publish without waiting for the validator")
+	add(!over && !ending, "omoi cancel {task}", "cancel it and save its work")
+	add(hasWork(t), "omoi diff {task}", "show its changes")
+	add(hasWork(t), "omoi checkout {task}", "switch to its branch")
 	return next
 }
 
@@ -80,4 +80,6 @@ func shortWhy(t client.Task) string {
 }
 
 // shortened is a text of the server with the ids of a task and its project as lists show them.
-func shortened(t client.Task, text string) string { return render.ShortIDs(text, t.ID, t.ProjectID) }
+func shortened(t client.Task, text string) string {
+	return render.Rename(render.ShortIDs(text, t.ProjectID), t.ID, render.Name(t.Key, t.ID))
+}

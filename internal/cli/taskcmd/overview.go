@@ -91,7 +91,7 @@ func (o *overview) next(tasks []client.Task) string {
 // resumes is the command that resumes a task which waits for a user.
 func resumes(t client.Task) string {
 	if t.Blocked == task.BlockedReview {
-		return "omoi review " + render.Short(t.ID) + " --approve"
+		return "omoi review " + render.Name(t.Key, t.ID) + " --approve"
 	}
 	return nextCommands(t, false)[0][0]
 }
@@ -100,7 +100,7 @@ func (s *session) showOverview(o overview) {
 	s.row("Server", fmt.Sprintf("%s, version %s", o.APIURL, o.Info.Version))
 	s.row("Tasks", o.counts())
 	for _, t := range o.NeedsUser {
-		s.row("Needs you", fmt.Sprintf("%s  %s  Next: %s", render.Short(t.ID), shortWhy(t), resumes(t)))
+		s.row("Needs you", fmt.Sprintf("%s  %s  Next: %s", render.Name(t.Key, t.ID), shortWhy(t), resumes(t)))
 	}
 	for _, d := range o.Readiness.Dependencies {
 		if d.State == client.StateDown {

@@ -38,7 +38,7 @@ func (s *session) projectTable(projects []client.Project) {
 			steering = strconv.FormatBool(*p.AutoSteering)
 		}
 		return []string{
-			render.Short(p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AllowAgentMessages),
+			render.Name(p.Key, p.ID), render.OneLine(p.Name, 60), strconv.Itoa(p.MaxSlots), strconv.FormatBool(p.Paused), strconv.FormatBool(p.AllowAgentMessages),
 			steering, string(p.OnFeedback), render.OneLine(p.Setup, 40),
 		}
 	})
@@ -50,7 +50,7 @@ func (s *session) projectVerb(use, short string, do func(context.Context, *clien
 	return cmd
 }
 
-const projectArg = "the name of a project, its ID, or 4 or more characters of the ID"
+const projectArg = "the key or name of a project, its ID, or 4 or more characters of the ID"
 
 func projectOf(ctx context.Context, api *client.Client, ref string) (client.Project, error) {
 	projects, err := AllProjects(api, ctx)
@@ -60,6 +60,7 @@ func projectOf(ctx context.Context, api *client.Client, ref string) (client.Proj
 	return kind[client.Project]{
 		noun: "project", list: "omoi project list",
 		id: func(p client.Project) string { return p.ID }, name: func(p client.Project) string { return p.Name },
+		key: func(p client.Project) string { return p.Key },
 	}.pick(projects, ref)
 }
 
@@ -99,6 +100,7 @@ no repository, needs --name, and its agents start in an empty folder.`
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&in.Repo, "repo", "", "`path` of a local repository, or owner/name or URL of one on GitHub")
+	flags.StringVar(&in.Key, "key", "", "key, 2 to 10 letters and digits (default: from the name)")
 	flags.StringVar(&in.Name, "name", "", "name of the project (default: the name of the repository)")
 	flags.StringVar(&in.Description, "description", "", "description of the project")
 	flags.StringVar(&in.DefaultBranch, "default-branch", "", "`branch` from which tasks start (default: that of the repository)")
@@ -159,7 +161,7 @@ func choice(cmd *cobra.Command, name string) (client.OptionalBool, error) {
 // warnLimit warns of a project that admits no task.
 func (s *session) warnLimit(p client.Project) {
 	if p.MaxSlots == 0 {
-		s.note("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Short(p.ID))
+		s.note("Warning: with a limit of 0 no task of %s starts. Next: omoi project update %s --max-concurrent-tasks <n>", render.OneLine(p.Name, 60), render.Name(p.Key, p.ID))
 	}
 }
 
@@ -227,7 +229,7 @@ func (s *session) halted(done client.PauseResult, now bool) {
 		s.say("  %s", render.Short(id))
 	}
 	if done.Project.Paused {
-		s.hint("Next: omoi project resume %s", render.Short(done.Project.ID))
+		s.hint("Next: omoi project resume %s", render.Name(done.Project.Key, done.Project.ID))
 	}
 }
 
@@ -262,10 +264,10 @@ func (s *session) showDeletion(d client.ProjectDeletion, done bool) {
 	if done {
 		title = "Deleted"
 	}
-	s.say("%s:  project %s  %s", title, render.Short(d.Project.ID), render.OneLine(d.Project.Name, 60))
+	s.say("%s:  project %s  %s", title, render.Name(d.Project.Key, d.Project.ID), render.OneLine(d.Project.Name, 60))
 	s.say("Credentials deleted:  %s", cmp.Or(strings.Join(d.Credentials, ", "), "none"))
 	s.say("Kept:  %s and %s, with events, receipts, costs, branches and saved work", render.Count(d.Tasks, "task"), render.Count(d.Tickets, "ticket"))
 	for _, t := range d.OpenTasks {
-		s.say("Open:  %s  %s  %s", render.Short(t.ID), s.style().Status(t.Status), render.OneLine(t.Title, 60))
+		s.say("Open:  %s  %s  %s", render.Name(t.Key, t.ID), s.style().Status(t.Status), render.OneLine(t.Title, 60))
 	}
 }

@@ -62,7 +62,7 @@ func (s *session) psTable(tasks []client.Task, none string) {
 	st := s.style()
 	list(s, tasks, none, "TASK|STATUS|AGE|AGENT|SANDBOX|TITLE", func(t client.Task) []string {
 		return []string{
-			st.Bold(render.Short(t.ID)), st.Status(t.Status) + waiting(t), render.Elapsed(time.Since(t.CreatedAt)),
+			st.Bold(render.Name(t.Key, t.ID)), st.Status(t.Status) + waiting(t), render.Elapsed(time.Since(t.CreatedAt)),
 			t.Agent, t.Provider, render.OneLine(t.Title, 60),
 		}
 	})

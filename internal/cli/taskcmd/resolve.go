@@ -23,15 +23,16 @@ type kind[T any] struct {
 	noun, list string // of an item, and the command that lists them
 	id         func(T) string
 	name       func(T) string // nil if items have no names
+	key        func(T) string // nil if the server finds items by their keys
 }
 
-// pick returns the item that ref names: by its ID, its name, or 4 or more characters of the ID's beginning or end.
+// pick returns the item that ref names: by its ID, its name, its key, or 4 or more characters of the ID's beginning or end.
 func (k kind[T]) pick(all []T, ref string) (T, error) {
 	var none T
 	var exact, parts []T
 	for _, one := range all {
 		switch {
-		case ref != "" && (k.id(one) == ref || k.name != nil && k.name(one) == ref):
+		case ref != "" && (k.id(one) == ref || k.name != nil && k.name(one) == ref || k.key != nil && strings.EqualFold(k.key(one), ref)):
 			exact = append(exact, one)
 		case len(ref) >= minFragment && partOf(k.id(one), ref):
 			parts = append(parts, one)
@@ -66,7 +67,7 @@ func plain(ref string) string { return strings.ToLower(strings.TrimSpace(ref)) }
 
 // oneTask is the argument check of commands that work on one task.
 func oneTask(cmd *cobra.Command, args []string) error {
-	return exactly(1, "one task: its ID, 4 or more characters of the ID, or - for the newest")(cmd, args)
+	return exactly(1, "one task: its key or ID, 4 or more characters of the ID, or - for the newest")(cmd, args)
 }
 
 // listTasks finds a task where an ID names none.
@@ -77,7 +78,7 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 	switch ref = plain(ref); {
 	case ref == newestRef:
 		found, err = newestTask(ctx, api)
-	case len(ref) == uuidLength:
+	case len(ref) == uuidLength, isKey(task.KeyedTask, ref):
 		found.ID = ref
 	default:
 		var page client.Page[client.Task]
@@ -91,9 +92,15 @@ func (s *session) taskOf(ctx context.Context, api *client.Client, ref string) (f
 		return found, err
 	}
 	if found, err = api.Task(ctx, found.ID); task.CodeOf(err) == task.CodeNotFound {
-		err = task.Errorf(task.CodeNotFound, "No task has the ID %s. Next: %s", ref, listTasks).WithCause(err)
+		err = task.Errorf(task.CodeNotFound, "No task has the ID or key %s. Next: %s", ref, listTasks).WithCause(err)
 	}
 	return found, err
+}
+
+// isKey reports whether ref has the form of the key of a task or ticket, which the server knows.
+func isKey(kind, ref string) bool {
+	_, ok := task.KeyOf(kind, ref)
+	return ok
 }
 
 func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
@@ -107,7 +114,7 @@ func newestTask(ctx context.Context, api *client.Client) (client.Task, error) {
 	return page.Items[0], nil
 }
 
-const boxArg = "one sandbox, or a task: its ID, or 4 or more characters of it (omoi sandbox list --recent)"
+const boxArg = "one sandbox, or a task: its key or ID, or 4 or more characters of it (omoi sandbox list --recent)"
 
 // boxVerb returns a command about a sandbox, deleted ones included.
 func (s *session) boxVerb(use, short string, do func(context.Context, *client.Client, client.Sandbox) error) *cobra.Command {
@@ -119,7 +126,7 @@ func (s *session) boxVerb(use, short string, do func(context.Context, *client.Cl
 // boxOf returns the sandbox that ref names, or the newest sandbox of the task that ref names.
 func (s *session) boxOf(ctx context.Context, api *client.Client, ref string) (client.Sandbox, error) {
 	ref = strings.TrimPrefix(plain(ref), task.SandboxNamePrefix)
-	if ref == newestRef {
+	if ref == newestRef || isKey(task.KeyedTask, ref) {
 		return s.boxOfTask(ctx, api, ref)
 	}
 	box, err := api.Sandbox(ctx, ref)
@@ -153,7 +160,7 @@ func (s *session) boxOfTask(ctx context.Context, api *client.Client, ref string)
 	}
 	page, err := api.Sandboxes(ctx, client.SandboxFilter{TaskID: t.ID, Limit: 1})
 	if err == nil && len(page.Items) == 0 {
-		err = task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Short(t.ID), render.Short(t.ID))
+		err = task.Errorf(task.CodeConflict, "Task %s has no sandbox yet. Next: omoi why %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
 	}
 	if err != nil {
 		return client.Sandbox{}, err

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -137,9 +138,9 @@ func (r *run) made(ctx context.Context, api *client.Client, t client.Task, made 
 	if !made {
 		r.hint("This idempotency key was used before: the task exists already.")
 	}
-	r.say("%s  %s  %s", st.Bold(t.ID), st.Status(t.Status), render.OneLine(t.Title, 80))
+	r.say("%s  %s  %s", st.Bold(cmp.Or(t.Key, t.ID)), st.Status(t.Status), render.OneLine(t.Title, 80))
 	r.say("%s", r.plan(ctx, api, t))
-	r.hint("Next: omoi logs -f %s, or omoi show %s", render.Short(t.ID), render.Short(t.ID))
+	r.hint("Next: omoi logs -f %s, or omoi show %s", render.Name(t.Key, t.ID), render.Name(t.Key, t.ID))
 	return nil
 }
 
@@ -150,7 +151,7 @@ func (r *run) watch(ctx context.Context, api *client.Client, t client.Task) erro
 		defer cancel()
 	}
 	if !*r.JSON {
-		r.say("%s  %s", r.style().Bold(t.ID), render.OneLine(t.Title, 80))
+		r.say("%s  %s", r.style().Bold(cmp.Or(t.Key, t.ID)), render.OneLine(t.Title, 80))
 		r.say("%s", r.plan(ctx, api, t))
 	}
 	f := &follower{session: r.session, api: api, id: t.ID, quiet: *r.JSON, lines: r.lines(t, true)}

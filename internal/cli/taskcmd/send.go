@@ -35,8 +35,8 @@ func newSend(s *session) *cobra.Command {
 				return s.takenUp(ctx, api, queued.MessageID, wait)
 			}
 			return s.answer(queued, nil, func() {
-				s.say("Message %s to task %s: %s", queued.MessageID, render.Short(t.ID), queued.Status)
-				s.hint("Next: omoi message %s, or omoi logs -f %s", queued.MessageID, render.Short(t.ID))
+				s.say("Message %s to task %s: %s", queued.MessageID, render.Name(t.Key, t.ID), queued.Status)
+				s.hint("Next: omoi message %s, or omoi logs -f %s", queued.MessageID, render.Name(t.Key, t.ID))
 			})
 		})
 	cmd.ValidArgsFunction = s.completeTasks
@@ -66,10 +66,10 @@ func (s *session) send(ctx context.Context, api *client.Client, t client.Task, i
 		box = t.Attempts[n-1].SandboxID
 	case t.Status.Final():
 		return client.QueuedMessage{}, task.Errorf(task.CodeConflict,
-			"Message rejected: the task is %s. Next: omoi show %s", t.Status, render.Short(t.ID))
+			"Message rejected: the task is %s. Next: omoi show %s", t.Status, render.Name(t.Key, t.ID))
 	default:
 		return client.QueuedMessage{}, task.Errorf(task.CodeConflict,
-			"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, render.Short(t.ID))
+			"Message rejected: the task is %s and has no running agent. Next: omoi logs -f %s", t.Status, render.Name(t.Key, t.ID))
 	}
 	queued, err := api.SendMessage(ctx, box, in, key)
 	if task.CodeOf(err) == task.CodeUnavailable && !client.NotSent(err) {

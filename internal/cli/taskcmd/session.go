@@ -172,7 +172,7 @@ func (s *session) completeTasks(cmd *cobra.Command, args []string, typed string)
 		page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
 		return page.Items, err
 	}
-	return completion(s, read, func(t client.Task) (string, string) { return render.Short(t.ID), t.Title })(cmd, args, typed)
+	return completion(s, read, func(t client.Task) (string, string) { return render.Name(t.Key, t.ID), t.Title })(cmd, args, typed)
 }
 
 // completeProjects offers the projects to the shell.

@@ -93,7 +93,7 @@ func (s *session) showTask(t shown, waits bool) {
 	if waits {
 		status = " (waiting for message)"
 	}
-	s.row("Task", st.Bold(t.ID))
+	s.row("Task", st.Bold(strings.TrimSpace(t.Key+"  "+t.ID)))
 	s.row("Title", render.OneLine(t.Title, 120))
 	s.row("Status", st.Status(t.Status)+waiting(t.Task)+status)
 	s.row("", shortWhy(t.Task))
@@ -126,7 +126,7 @@ func cleanup(t shown) string {
 		ended := b.EndedAt != nil || t.Status.Final()
 		return ended && b.Machine() && b.VerifiedAt == nil && b.State != task.SandboxLost
 	}) {
-		return "in progress. Next: omoi receipt " + render.Short(t.ID)
+		return "in progress. Next: omoi receipt " + render.Name(t.Key, t.ID)
 	}
 	return ""
 }
@@ -237,7 +237,7 @@ func (s *session) showResult(t client.Task) {
 		}
 	}
 	if n > resultLines {
-		s.say("  … %s more. Next: omoi show %s --json", render.Count(n-resultLines, "line"), render.Short(t.ID))
+		s.say("  … %s more. Next: omoi show %s --json", render.Count(n-resultLines, "line"), render.Name(t.Key, t.ID))
 	}
 }
 

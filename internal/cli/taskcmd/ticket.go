@@ -3,6 +3,7 @@ package taskcmd
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,12 +35,12 @@ func (s *session) ticketTable(tickets []client.Ticket) {
 	none := "No tickets. A task that names no ticket creates one. Next: omoi run --help"
 	list(s, tickets, none, "TICKET|STATUS|TASKS|AGE|TITLE", func(t client.Ticket) []string {
 		return []string{
-			s.style().Bold(render.Short(t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
+			s.style().Bold(render.Name(t.Key, t.ID)), ticketStatus(t), strconv.Itoa(len(t.TaskIDs)), render.Elapsed(time.Since(t.CreatedAt)), render.OneLine(t.Title, 60),
 		}
 	})
 	for _, t := range tickets {
 		if t.BlockedWhy != "" {
-			s.say("%s is blocked: %s", render.Short(t.ID), render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 200))
+			s.say("%s is blocked: %s", render.Name(t.Key, t.ID), render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 200))
 		}
 	}
 }
@@ -56,7 +57,7 @@ func ticketStatus(t client.Ticket) string {
 }
 
 func (s *session) ticketShow() *cobra.Command {
-	one := exactly(1, "one ticket: its ID, 4 or more characters of it, or - for the newest")
+	one := exactly(1, "one ticket: its key or ID, 4 or more characters of the ID, or - for the newest")
 	cmd := s.verb("show <ticket>", "Show a ticket with its tasks and their failures", one,
 		about(ticketOf, func(ctx context.Context, api *client.Client, t client.Ticket) error {
 			if *s.JSON {
@@ -73,7 +74,7 @@ func (s *session) ticketShow() *cobra.Command {
 }
 
 func (s *session) showTicket(t client.Ticket, tasks []client.Task) {
-	s.row("Ticket", t.ID)
+	s.row("Ticket", strings.TrimSpace(t.Key+"  "+t.ID))
 	s.row("Title", render.OneLine(t.Title, 100))
 	s.row("Status", ticketStatus(t))
 	s.row("Blocked", render.OneLine(render.ShortIDs(t.BlockedWhy, t.TaskIDs...), 250))
@@ -92,8 +93,8 @@ func (s *session) failures(tasks []client.Task) {
 		if t.Status != task.StatusFailed {
 			continue
 		}
-		s.say("%s: %s", render.Short(t.ID), render.OneLine(shortWhy(t), 250))
-		next = append(next, [2]string{"omoi why " + render.Short(t.ID), "show the evidence and the next command"})
+		s.say("%s: %s", render.Name(t.Key, t.ID), render.OneLine(shortWhy(t), 250))
+		next = append(next, [2]string{"omoi why " + render.Name(t.Key, t.ID), "show the evidence and the next command"})
 	}
 	s.next(s.say, next)
 }
@@ -101,7 +102,7 @@ func (s *session) failures(tasks []client.Task) {
 // ticketOf returns the ticket that ref names: by its ID, or by a part of it among the newest ones.
 func ticketOf(ctx context.Context, api *client.Client, ref string) (found client.Ticket, err error) {
 	ref = plain(ref)
-	if len(ref) == uuidLength {
+	if len(ref) == uuidLength || isKey(task.KeyedTicket, ref) {
 		return api.Ticket(ctx, ref)
 	}
 	all, err := newestTickets(ctx, api, pageLimit, ref != newestRef)

@@ -38,9 +38,9 @@ func (s *session) transcript(ctx context.Context, api *client.Client, t client.T
 	found, ok := transcriptOf(known, attempt)
 	switch {
 	case !ok && attempt > 0:
-		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "Attempt %d of the task has no transcript. Next: omoi show %s", attempt, render.Name(t.Key, t.ID))
 	case !ok:
-		return task.Errorf(task.CodeNotFound, "The task is %s and has no transcript. Next: omoi logs %s", t.Status, render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "The task is %s and has no transcript. Next: omoi logs %s", t.Status, render.Name(t.Key, t.ID))
 	}
 	var content strings.Builder
 	if err := api.WriteTranscript(ctx, t.ID, found.RunID, &content); err != nil {

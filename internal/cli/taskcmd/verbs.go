@@ -100,10 +100,10 @@ func changed[T any](cmd *cobra.Command, flag string, value *T) *T {
 // commands have.
 func explainArguments(cmd *cobra.Command) {
 	for _, argument := range [][2]string{
-		{"task", "its ID, 4 or more characters of the beginning or end of the ID, or - for the newest task."},
+		{"task", "its key (APP-12), its ID, 4 or more characters of the beginning or end of the ID, or - for the newest task."},
 		{"sandbox", "its ID, 4 or more characters of the beginning or end of the ID, or a task, whose newest sandbox is meant."},
-		{"project", "its name, its ID, or 4 or more characters of the beginning or end of the ID."},
-		{"ticket", "its ID, 4 or more characters of the beginning or end of the ID, or - for the newest ticket."},
+		{"project", "its key (APP), its name, its ID, or 4 or more characters of the beginning or end of the ID."},
+		{"ticket", "its key (APP-T7), its ID, 4 or more characters of the beginning or end of the ID, or - for the newest ticket."},
 	} {
 		if name := argument[0]; hasArgument(cmd.Use, name) {
 			cmd.Long = strings.TrimSuffix(cmp.Or(cmd.Long, cmd.Short), ".") + ".\n\n<" + name + "> is " + argument[1]

@@ -60,13 +60,13 @@ func (s *session) work(ctx context.Context, api *client.Client, t client.Task, a
 		return s.takeWork(ctx, api, t, found, asked)
 	}
 	if len(found) == 0 && asked.attempt > 0 {
-		return task.Errorf(task.CodeNotFound, "The task has no saved work of attempt %d. Next: omoi work %s", asked.attempt, render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "The task has no saved work of attempt %d. Next: omoi work %s", asked.attempt, render.Name(t.Key, t.ID))
 	}
 	return s.answer(client.Page[client.SavedWork]{Items: found}, nil, func() { s.showWork(t, found) })
 }
 
 func (s *session) showWork(t client.Task, found []client.SavedWork) {
-	none := "No work yet: no attempt of this task has ended. Next: omoi logs -f " + render.Short(t.ID)
+	none := "No work yet: no attempt of this task has ended. Next: omoi logs -f " + render.Name(t.Key, t.ID)
 	list(s, found, none, "ATTEMPT|KIND|FILES|BYTES|WHERE", func(one client.SavedWork) []string {
 		return []string{strconv.Itoa(one.Attempt), one.Kind, count(int64(one.Files)), count(one.Bytes), where(one)}
 	})
@@ -76,7 +76,7 @@ func (s *session) showWork(t client.Task, found []client.SavedWork) {
 			s.say("Attempt %d: %s", one.Attempt, render.OneLine(note, 250))
 		}
 		if one.Next != "" {
-			next = append(next, [2]string{render.Clean(render.ShortIDs(one.Next, t.ID)), purpose(t, one)})
+			next = append(next, [2]string{render.Clean(shortened(t, one.Next)), purpose(t, one)})
 		}
 	}
 	s.next(s.say, next)
@@ -132,7 +132,7 @@ func (s *session) savedWork(out printer, t client.Task, boxes []client.Sandbox) 
 		}
 	}
 	if len(attempts) > 0 {
-		out("\nNot all work of attempt %s is on the branch. Next: omoi work %s", strings.Join(attempts, ", "), render.Short(t.ID))
+		out("\nNot all work of attempt %s is on the branch. Next: omoi work %s", strings.Join(attempts, ", "), render.Name(t.Key, t.ID))
 	}
 }
 
@@ -168,11 +168,11 @@ func (s *session) takeWork(ctx context.Context, api *client.Client, t client.Tas
 		}
 	}
 	if one.Attempt == 0 {
-		return task.Errorf(task.CodeNotFound, "omoi stores no patch of this task. Next: omoi work %s", render.Short(t.ID))
+		return task.Errorf(task.CodeNotFound, "omoi stores no patch of this task. Next: omoi work %s", render.Name(t.Key, t.ID))
 	}
 	if asked.patch == "-" {
 		if isTerminal(s.Stdout) { // a terminal would obey control characters
-			return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Short(t.ID), one.Attempt, one.Kind)
+			return exit.Usagef("standard output is a terminal. Next: omoi work %s --attempt %d --patch work.%s", render.Name(t.Key, t.ID), one.Attempt, one.Kind)
 		}
 		_, err := api.WriteWork(ctx, t.ID, one.Attempt, s.Stdout)
 		return err

@@ -329,7 +329,7 @@ func (q *Queries) ProjectContents(ctx context.Context, projectID string) (Projec
 }
 
 const projectOpenTasks = `-- name: ProjectOpenTasks :many
-SELECT t.id, t.title, t.status FROM tasks t
+SELECT t.id, t.key, t.title, t.status FROM tasks t
 WHERE t.project_id = $1 AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
     SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
         AND s.state NOT IN ('gone', 'lost') AND s.machine))
@@ -338,6 +338,7 @@ ORDER BY t.created_at, t.id
 
 type ProjectOpenTasksRow struct {
 	ID     string
+	Key    string
 	Title  string
 	Status string
 }
@@ -352,7 +353,12 @@ func (q *Queries) ProjectOpenTasks(ctx context.Context, projectID string) ([]Pro
 	items := []ProjectOpenTasksRow{}
 	for rows.Next() {
 		var i ProjectOpenTasksRow
-		if err := rows.Scan(&i.ID, &i.Title, &i.Status); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Key,
+			&i.Title,
+			&i.Status,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -60,7 +60,7 @@ SELECT * FROM projects WHERE organization_id = @organization_id AND id = @id AND
 
 -- name: ProjectOpenTasks :many
 -- Tasks of a project that have not ended, or whose sandbox may still exist.
-SELECT t.id, t.title, t.status FROM tasks t
+SELECT t.id, t.key, t.title, t.status FROM tasks t
 WHERE t.project_id = @project_id AND (t.status NOT IN ('completed', 'failed', 'cancelled') OR EXISTS (
     SELECT FROM sandboxes s WHERE s.task_id = t.id AND s.verified_at IS NULL
         AND s.state NOT IN ('gone', 'lost') AND s.machine))
