@@ -77,7 +77,7 @@ func newBench(t *testing.T) *bench {
 		},
 		store: &fakeStore{
 			work: task.Work{
-				TaskID: taskID, TicketID: "tick", ProjectID: "proj", Title: "Compute it", Description: "C(50,25)",
+				TaskID: taskID, Key: "APP-12", TicketID: "tick", ProjectID: "proj", Title: "Compute it", Description: "C(50,25)",
 				Mode: "implementation", Agent: task.AgentScripted, Provider: task.ProviderLocal,
 				Repo: "/srv/repo", DefaultBranch: "main", Branch: "feature/tick-1", Base: "base0", Attempt: 1,
 			},

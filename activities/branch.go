@@ -78,6 +78,7 @@ func ofHost(err error) error {
 func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 	return scm.BranchRequest{
 		Repo:       scm.Repo(work.Repo),
+		Key:        work.Key,
 		TicketID:   work.TicketID,
 		Title:      a.scrub(work.Title),
 		TicketType: work.TicketType,
@@ -115,7 +116,7 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 		return scm.PullRequest{}, nil
 	}
 	pull, err := host.EnsurePull(ctx, repo, scm.PullRequest{
-		Title: pullTitle(a.scrub(work.Title), work.TicketID),
+		Title: pullTitle(a.scrub(work.Title), work.Key),
 		Body:  a.pullText(ctx, host, work),
 		Head:  work.Branch,
 		Base:  work.DefaultBranch,

@@ -20,7 +20,7 @@ func TestEnsureBranchTwiceIsOneBranch(t *testing.T) {
 	require.False(t, app.NonRetryable())
 	out, err := do[contract.BranchResult](b, b.activities().EnsureBranch, in)
 	require.NoError(t, err)
-	require.Equal(t, contract.BranchResult{Branch: "feature/tick-1", Base: "base0"}, out)
+	require.Equal(t, contract.BranchResult{Branch: "feature/APP-12-1", Base: "base0"}, out)
 	require.Len(t, b.git.branches, 1)
 }
 
@@ -82,7 +82,7 @@ func TestOpenPullTwiceIsOnePull(t *testing.T) {
 	require.Equal(t, contract.PullResult{Number: 1, URL: "local://pull/1"}, out)
 	require.Len(t, b.git.pulls, 1)
 	pull := b.git.pulls[0]
-	require.Equal(t, "[tick] Compute it", pull.Title)
+	require.Equal(t, "[APP-12] Compute it", pull.Title)
 	require.Equal(t, "feature/tick-1", pull.Head)
 	require.Equal(t, "main", pull.Base)
 	require.Equal(t, "main", b.git.aheadOf)
@@ -106,7 +106,7 @@ func TestPullHoldsNoSecret(t *testing.T) {
 	b.store.work.Title, b.store.work.Description = "use ghp_0123456789abcdef\nnow", "with sk-0123456789"
 	_, err := do[contract.PullResult](b, b.activities().OpenPullRequest, contract.PullInput{TaskID: taskID})
 	require.NoError(t, err)
-	require.Equal(t, "[tick] use [removed] now", b.git.pulls[0].Title)
+	require.Equal(t, "[APP-12] use [removed] now", b.git.pulls[0].Title)
 	require.NotContains(t, b.git.pulls[0].Body, "sk-")
 }
 

@@ -41,7 +41,7 @@ func (h *fakeHost) Diff(_ context.Context, _ scm.Repo, base, _ string, w io.Writ
 func (h *fakeHost) EnsureBranch(_ context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	name, ok := h.branches[req.TaskID]
 	if !ok {
-		name = fmt.Sprintf("feature/%s-%d", req.TicketID, len(h.branches)+1)
+		name = fmt.Sprintf("feature/%s-%d", req.Key, len(h.branches)+1)
 		h.branches[req.TaskID] = name
 	}
 	return scm.Branch{Name: name, Base: "base0", Head: "head0"}, h.call("branch")

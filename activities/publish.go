@@ -24,9 +24,9 @@ const (
 	maxPullFailed  = 20    // failed attempts, the newest; as many as one task has attempts
 )
 
-// pullTitle names ticket and task, on one line.
-func pullTitle(title, ticketID string) string {
-	return cutRunes("["+ticketID+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
+// pullTitle names the task by key and title, on one line.
+func pullTitle(title, key string) string {
+	return cutRunes("["+key+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
 }
 
 // pullText tells a reviewer what was asked, what was done and what it took. What cannot be found out

@@ -18,11 +18,11 @@ const MaxSlug = 25
 // emptySlug stands in for a title that leaves no letter or digit.
 const emptySlug = "task"
 
-// BranchName is the branch that a task would like: {prefix}/{ticket id}-{slug}. It may be
-// taken; [FreeBranch] settles that.
+// BranchName is the branch that a task would like: {prefix}/{key}-{slug}; without a key the legacy name, {prefix}/{ticket id}-{slug}.
+// It may be taken; [FreeBranch] settles that.
 func BranchName(req BranchRequest) string {
-	ticket := cmp.Or(RefSafe(req.TicketID), RefSafe(req.TaskID))
-	return BranchPrefix(req.TicketType, req.Priority) + "/" + ticket + "-" + Slug(req.Title)
+	named := cmp.Or(RefSafe(req.Key), RefSafe(req.TicketID), RefSafe(req.TaskID))
+	return BranchPrefix(req.TicketType, req.Priority) + "/" + named + "-" + Slug(req.Title)
 }
 
 // BranchPrefix is the kind of a branch. Type and priority are read in any case; a critical

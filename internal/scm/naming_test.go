@@ -35,6 +35,12 @@ func TestBranchName(t *testing.T) {
 	}
 }
 
+func TestBranchName_HasTheKeyOfATask(t *testing.T) {
+	t.Parallel()
+	req := scm.BranchRequest{Key: "APP-12", TicketID: ticket, TaskID: "abc", Title: "Say hello", TicketType: "bug"}
+	require.Equal(t, "fix/APP-12-say-hello", scm.BranchName(req))
+}
+
 func TestBranchNameWithoutTicketUsesTheTask(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "feature/abc-x", scm.BranchName(scm.BranchRequest{TaskID: "abc", Title: "x"}))

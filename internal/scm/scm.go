@@ -27,6 +27,7 @@ type Branch struct {
 // BranchRequest asks for the branch of a task.
 type BranchRequest struct {
 	Repo       Repo
+	Key        string // of the task, for example APP-12; empty: the branch is called after the ticket
 	TicketID   string
 	Title      string
 	TicketType string // feature, bug, refactor, docs, test, chore, release

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// claimTries is how often a name may be lost to another task of the same ticket.
+// claimTries is how often a name may be lost to another task.
 const claimTries = 8
 
 // EnsureBranch answers the branch of a task: the one that it has, made again if it vanished, or a new one
@@ -75,23 +75,32 @@ func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch
 	return scm.Branch{Name: name, Base: base, Head: head}, nil
 }
 
+// claimFolders returns where the tasks that may want the same name claim theirs: those of the ticket, also of workers that know no keys,
+// and those with the key, of any installation.
+func claimFolders(req scm.BranchRequest) []string {
+	folders := []string{tasksRefs + cmp.Or(scm.RefSafe(req.TicketID), req.TaskID) + "/"}
+	if req.Key != "" {
+		folders = append(folders, tasksRefs+scm.RefSafe(req.Key)+"/")
+	}
+	return folders
+}
+
 // claim settles the name of a task's branch before the branch is made: the claim is a ref of its own, so
-// that a lost answer is found again, and two tasks of one ticket never share a branch.
+// that a lost answer is found again, and two tasks of one ticket or with one key never share a branch.
 func (r *repository) claim(ctx context.Context, req scm.BranchRequest, base string) (point, error) {
-	folder := tasksRefs + cmp.Or(scm.RefSafe(req.TicketID), req.TaskID) + "/"
+	folders := claimFolders(req)
 	for range claimTries {
-		claims, err := r.refs(ctx, folder)
+		mine, others, err := r.claims(ctx, folders, req.TaskID)
 		if err != nil {
 			return point{}, err
 		}
-		mine, others := claimsOf(claims, folder, req.TaskID)
 		if mine.name == "" {
 			if mine.name, err = r.free(ctx, scm.BranchName(req), others); err != nil {
 				return point{}, err
 			}
 			mine.commit = base
 		}
-		won, err := r.wins(ctx, folder, req.TaskID, mine)
+		won, err := r.wins(ctx, folders, req.TaskID, mine)
 		if won || err != nil {
 			return mine, err
 		}
@@ -101,19 +110,39 @@ func (r *repository) claim(ctx context.Context, req scm.BranchRequest, base stri
 
 // wins writes the claim and looks who else has claimed the name: of two that claim it at once at least one
 // sees the other, and whoever sees another gives way.
-func (r *repository) wins(ctx context.Context, folder, taskID string, mine point) (bool, error) {
-	ref := folder + taskID + "/" + mine.name
-	if _, err := r.create(ctx, ref, mine.commit); err != nil {
-		return false, err
+func (r *repository) wins(ctx context.Context, folders []string, taskID string, mine point) (bool, error) {
+	claim := taskID + "/" + mine.name
+	for _, folder := range folders {
+		if _, err := r.create(ctx, folder+claim, mine.commit); err != nil {
+			return false, err
+		}
 	}
-	claims, err := r.refs(ctx, folder)
-	if err != nil {
-		return false, err
+	_, others, err := r.claims(ctx, folders, taskID)
+	if err != nil || !slices.Contains(others, mine.name) {
+		return err == nil, err
 	}
-	if _, others := claimsOf(claims, folder, taskID); slices.Contains(others, mine.name) {
-		return false, r.remove(ctx, ref)
+	for _, folder := range folders {
+		if err := r.remove(ctx, folder+claim); err != nil {
+			return false, err
+		}
 	}
-	return true, nil
+	return false, nil
+}
+
+// claims returns a task's claim, from the first folder that has one, and the names that others have claimed.
+func (r *repository) claims(ctx context.Context, folders []string, taskID string) (mine point, others []string, err error) {
+	for _, folder := range folders {
+		refs, err := r.refs(ctx, folder)
+		if err != nil {
+			return point{}, nil, err
+		}
+		own, theirs := claimsOf(refs, folder, taskID)
+		if mine.name == "" {
+			mine = own
+		}
+		others = append(others, theirs...)
+	}
+	return mine, others, nil
 }
 
 // claimsOf tells a task's claim from the names that others have claimed.

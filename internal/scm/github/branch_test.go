@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,6 +141,51 @@ func TestTwoTasksThatBeginAtOnceHaveTwoBranches(t *testing.T) {
 		seen[name] = true
 	}
 	require.Len(t, b.branches(), 4)
+}
+
+// Tasks of several installations may have the same key, and neither sees the tickets of the other.
+func TestEnsureBranch_SameKeyInOtherInstallations(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.key = "APP-12"
+	var wait sync.WaitGroup
+	branches := make([]scm.Branch, 4)
+	for n := range branches {
+		wait.Go(func() {
+			req := b.request(fmt.Sprintf("t%d", n))
+			req.TicketID = fmt.Sprintf("ticket%d", n)
+			for tries := 0; branches[n].Name == "" && tries < 6; tries++ { // who always gives way tries again, as under Temporal
+				branches[n], _ = b.host.EnsureBranch(t.Context(), req) // a name that is missing is told below
+			}
+		})
+	}
+	wait.Wait()
+	names := map[string]bool{}
+	for _, branch := range branches {
+		require.Regexp(t, `^feature/APP-12-say-hello(-[0-9]+)?$`, branch.Name)
+		names[branch.Name] = true
+	}
+	require.Len(t, names, 4)
+}
+
+// The answer to a worker of an older build was lost: the branch that it made is the task's.
+func TestEnsureBranch_KeepsTheClaimOfAnOlderWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	older := b.ensure("t1")
+	b.key = "APP-12"
+	require.Equal(t, older, b.ensure("t1"))
+}
+
+// A worker of an older build goes on with the branch that a newer one made.
+func TestEnsureBranch_OlderWorkersFindTheBranchByItsTicket(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.key = "APP-12"
+	made := b.ensure("t1")
+	require.Equal(t, "feature/APP-12-say-hello", made.Name)
+	b.key = ""
+	require.Equal(t, made, b.ensure("t1"))
 }
 
 func TestRepositoriesThatCannotBeWorkedOn(t *testing.T) {

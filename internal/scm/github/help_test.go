@@ -32,6 +32,7 @@ type bench struct {
 	host   *github.Host
 	bare   string // folder of the repository
 	temp   string // where copies are made
+	key    string // of tasks; empty: they have none
 }
 
 // users answer the token of one user only.
@@ -72,7 +73,7 @@ func git(t *testing.T, dir string, args ...string) string {
 }
 
 func (b *bench) request(taskID string) scm.BranchRequest {
-	return scm.BranchRequest{Repo: repo, TicketID: "ticket", Title: "Say hello", TaskID: taskID}
+	return scm.BranchRequest{Repo: repo, Key: b.key, TicketID: "ticket", Title: "Say hello", TaskID: taskID}
 }
 
 func (b *bench) ensure(taskID string) scm.Branch {

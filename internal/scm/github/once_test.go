@@ -16,6 +16,7 @@ import (
 func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
 	t.Parallel()
 	plain := setup(t)
+	plain.key = "APP-12"
 	plain.life(func() {})
 	calls := plain.server.Calls()
 	require.Greater(t, len(calls), 12) //nolint:mnd // lookups, claim, branch, two copies, push, pull request
@@ -23,12 +24,13 @@ func TestEveryLostAnswerLeavesOneBranchAndOnePull(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
+			b.key = "APP-12"
 			b.life(func() { b.server.Break(githubtest.Fault{Skip: n, Lose: true}) })
-			require.Equal(t, []string{"feature/ticket-say-hello"}, b.branches())
+			require.Equal(t, []string{"feature/APP-12-say-hello"}, b.branches())
 			pulls := b.server.Pulls(string(repo))
 			require.Len(t, pulls, 1)
-			require.Equal(t, "feature/ticket-say-hello", pulls[0].Head)
-			require.Equal(t, "1", git(t, b.bare, "rev-list", "--count", "main..feature/ticket-say-hello"))
+			require.Equal(t, "feature/APP-12-say-hello", pulls[0].Head)
+			require.Equal(t, "1", git(t, b.bare, "rev-list", "--count", "main..feature/APP-12-say-hello"))
 			b.leavesNothing()
 		})
 	}

@@ -79,6 +79,18 @@ func TestEnsureBranchAdoptsTheKnownBranch(t *testing.T) {
 	require.Equal(t, scm.Branch{Name: "feature/lost", Base: base, Head: base}, got)
 }
 
+func TestEnsureBranch_NumbersTheNameOfAKeyThatIsTaken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range [][2]string{{"t1", "feature/APP-12-say-hello"}, {"of-another-installation", "feature/APP-12-say-hello-2"}} {
+		req := b.request(c[0])
+		req.Key = "APP-12"
+		branch, err := b.host.EnsureBranch(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, c[1], branch.Name)
+	}
+}
+
 func TestEnsureBranchOfTwentyTasksAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
