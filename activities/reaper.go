@@ -214,7 +214,7 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	case open:
 		return false, nil
 	}
-	if err := a.deps.Reconciler.Abandon(ctx, taskID, "The workflow was ended from outside."); err != nil {
+	if err := a.deps.Reconciler.Abandon(ctx, taskID, "The workflow was terminated."); err != nil {
 		return false, fmt.Errorf("write off: %w", err)
 	}
 	return true, a.cleanAfter(ctx, taskID)

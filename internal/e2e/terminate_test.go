@@ -101,7 +101,7 @@ func TestRetryOfATerminatedTask(t *testing.T) {
 	cancelled, retried := r.waitsAfterACommit(repo), r.waitsAfterACommit(repo)
 	r.terminate(cancelled)
 	_, _, err := r.api.Cancel(context.Background(), cancelled, "enough")
-	conflict(t, err, "workflow was terminated")
+	conflict(t, err, "its workflow was terminated")
 	r.terminate(retried) // without a cancel: it is written off by the retry itself
 	for _, id := range []string{cancelled, retried} {
 		r.retry(id)

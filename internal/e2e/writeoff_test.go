@@ -41,7 +41,7 @@ func TestWorkflowsThatNobodyLoaded(t *testing.T) {
 		r.terminate(id)
 	}
 	_, _, err := r.api.Cancel(context.Background(), asked.ID, "enough")
-	conflict(t, err, "workflow was terminated")
+	conflict(t, err, "its workflow was terminated")
 	r.terminated(asked.ID)
 
 	r.startWorker()

@@ -48,7 +48,7 @@ func TestACommandThatMeetsNoRunWritesTheTaskOff(t *testing.T) {
 	b.settled(taskID)
 	require.Equal(t, "failed terminated", one[string](b, `SELECT status || ' ' || failure_class FROM tasks WHERE id = $1`, taskID))
 	require.Zero(t, one[int](b, `SELECT count(*) FROM slots WHERE task_id = $1`, taskID))
-	require.Equal(t, "too_late: its workflow was ended from outside; the task is written off as failed (terminated)",
+	require.Equal(t, "too_late: its workflow was terminated; the task is written off as failed (terminated)",
 		one[string](b, `SELECT state || ': ' || reason FROM commands WHERE id = $1`, cancel))
 	require.Equal(t, []string{"start " + told}, runs.of(taskID), "a retry that the run did not take up begins another")
 }

@@ -115,8 +115,8 @@ func (s *Store) StartRefused(ctx context.Context, taskID, commandID, reason stri
 // RunEnded implements [ingest.RelayContents].
 func (s *Store) RunEnded(ctx context.Context, taskID string, c ingest.RelayCommand) error {
 	return s.writeOff(ctx, taskID, writeOff{
-		class: task.ClassTerminated, reason: "The workflow was ended from outside.",
-		late: "its workflow was ended from outside; the task is written off as failed (terminated)",
+		class: task.ClassTerminated, reason: "The workflow was terminated.",
+		late: "its workflow was terminated; the task is written off as failed (terminated)",
 		more: func(q *db.Queries) error {
 			if err := resendRetries(ctx, q, taskID); err != nil || c.Kind == contract.CommandRetry {
 				return err

@@ -243,7 +243,7 @@ func (f *fakeAPI) ask(w http.ResponseWriter, r *http.Request) {
 	f.asked = append(f.asked, r.PathValue("what")+" "+r.PathValue("id")+" "+in.Reason)
 	if f.ended {
 		f.tasks[0].Status, f.tasks[0].FailureClass = task.StatusFailed, task.ClassTerminated
-		problem(w, task.CodeConflict, "The cancel came too late: its workflow was ended from outside; the task is written off as failed (terminated).")
+		problem(w, task.CodeConflict, "The cancel came too late: its workflow was terminated; the task is written off as failed (terminated).")
 		return
 	}
 	if f.tasks[0].Status == task.StatusCompleted {
