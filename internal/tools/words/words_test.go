@@ -1,5 +1,5 @@
-// Package words holds the check of texts: words that docs/README.md's readers would read twice do not come back.
-package words
+// Package words_test checks texts: banned words of CONTRIBUTING.md do not come back.
+package words_test
 
 import (
 	"bytes"
@@ -83,10 +83,10 @@ func bannedIn(path string, content []byte) []string {
 	s.Init(set.AddFile(path, -1, len(content)), content, nil, scanner.ScanComments)
 	for {
 		pos, tok, text := s.Scan()
-		switch tok {
-		case token.EOF:
+		if tok == token.EOF {
 			return places
-		case token.COMMENT, token.STRING:
+		}
+		if tok == token.COMMENT || tok == token.STRING {
 			places = append(places, matches(path, set.Position(pos).Line, text)...)
 		}
 	}
