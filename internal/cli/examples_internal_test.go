@@ -40,7 +40,7 @@ func TestExamples_Parse(t *testing.T) {
 	eachCommand(newRoot(testGlobals(&bytes.Buffer{})), func(shown *cobra.Command) {
 		for _, line := range exampleLines(shown) {
 			_, after, _ := strings.Cut(line, shown.CommandPath())
-			args := append(strings.Fields(shown.CommandPath())[1:], words(after)...)
+			args := slices.Concat(strings.Fields(shown.CommandPath())[1:], words(after))
 			if end := slices.IndexFunc(args, func(word string) bool { return word == "|" || word == "<" || word == ">" }); end >= 0 {
 				args = args[:end]
 			}

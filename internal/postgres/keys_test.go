@@ -26,9 +26,17 @@ func TestProjectKey_FollowsTheName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
 	for _, c := range []struct{ name, key string }{
-		{"app", "APP"}, {"App.", "APP2"}, {"APP2", "APP22"}, {"a-p-p", "APP3"}, {"2nd app", "NDAPP"},
+		{"app", "APP"},
+		{"App.", "APP2"},
+		{"APP2", "APP22"},
+		{"a-p-p", "APP3"},
+		{"2nd app", "NDAPP"},
 		{"omoi-frontend-2", "OMOIFRONTE"},
-		{"omoi frontends", "OMOIFRONT2"}, {"x", "TASK"}, {"日本", "TASK2"}, {"Café ı", "CAF"}, {"9", "TASK3"},
+		{"omoi frontends", "OMOIFRONT2"},
+		{"x", "TASK"},
+		{"日本", "TASK2"},
+		{"Café ı", "CAF"},
+		{"9", "TASK3"},
 	} {
 		made, err := w.store.CreateProject(t.Context(), client.Project{OrganizationID: w.org, Name: c.name})
 		require.NoError(t, err)

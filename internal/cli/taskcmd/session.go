@@ -168,7 +168,7 @@ func completion[T any](s *session, read func(*client.Client, context.Context) ([
 
 // completeTasks offers the newest tasks to the shell.
 func (s *session) completeTasks(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	read := func(api *client.Client, ctx context.Context) ([]client.Task, error) { //nolint:revive // the order of method expressions
+	read := func(api *client.Client, ctx context.Context) ([]client.Task, error) {
 		page, err := newest(ctx, api, client.TaskFilter{}, offered, false)
 		return page.Items, err
 	}
