@@ -89,13 +89,13 @@ func TestRun_SaysWhatWillHappen(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	made := aTask(idA, task.StatusPending)
-	made.Branch, made.Budget = nil, client.Budget{USD: 5, WallClockS: 7200}
+	made.Key, made.Branch, made.Budget = "APP-12", nil, client.Budget{USD: 5, WallClockS: 7200}
 	f.tasks = []client.Task{made}
 	f.boxes = []client.Sandbox{{ID: "a", Provider: "docker", Isolation: []string{"userns"}}, {ID: "b", Provider: "local", Isolation: []string{"bubblewrap", "seccomp"}}}
 	f.credentials = []client.Credential{{Kind: "anthropic", Scope: "installation"}}
 	f.credentials[0].Model = "glm"
 	got := f.omoi("run", "Do it", "--repo", "/repo")
-	require.Contains(t, got.out, "Agent scripted will run in a sandbox of provider local with bubblewrap, seccomp, on branch feature/"+idA+"-do-it of /repo, with a budget of $5.00, 2h00m.\n")
+	require.Contains(t, got.out, "Agent scripted will run in a sandbox of provider local with bubblewrap, seccomp, on branch feature/APP-12-do-it of /repo, with a budget of $5.00, 2h00m.\n")
 	f.tasks[0].Agent, f.tasks[0].Provider, f.tasks[0].Branch, f.tasks[0].Budget = task.AgentClaude, "docker", new("fix/x"), client.Budget{}
 	got = f.omoi("run", "Do it", "--repo", "/repo")
 	require.Contains(t, got.out, "Agent claude with model glm will run in a sandbox of provider docker with userns, on branch fix/x of /repo, without a budget.\n")

@@ -22,7 +22,7 @@ func (s *session) plan(ctx context.Context, api *client.Client, t client.Task) s
 	if t.SelfConnecting() {
 		where = "where it connects from"
 	}
-	branch := cmp.Or(text(t.Branch), scm.BranchName(scm.BranchRequest{TaskID: t.ID, TicketID: t.TicketID, Title: t.Title, Priority: t.Priority}))
+	branch := cmp.Or(text(t.Branch), scm.BranchName(scm.BranchRequest{TaskID: t.ID, Key: t.Key, TicketID: t.TicketID, Title: t.Title, Priority: t.Priority}))
 	if t.Repo == "" {
 		return fmt.Sprintf("Agent %s%s will run %s, %s.", t.Agent, modelOf(ctx, api, t), where, budgetWords(t.Budget))
 	}
