@@ -92,7 +92,7 @@ func TestALimitIsOne(t *testing.T) {
 		b := commandBox(t, "true")
 		b.cfg.Env[name] = value
 		require.Equal(t, 1, b.run())
-		require.Contains(t, b.one("agent.error")["error"], name+" is "+strconv.Quote(value))
+		require.Contains(t, b.one("agent.error")["error"], name+"="+strconv.Quote(value))
 	}
 }
 

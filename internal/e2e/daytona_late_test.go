@@ -37,8 +37,8 @@ func TestAnAgentThatIsKeptFromTheAPIIsWaitedForAndHelped(t *testing.T) {
 	r.noLeaks()
 	require.Empty(t, cloud.Boxes())
 	receipt := r.omoi("receipt", made.ID)
-	require.Contains(t, receipt.stdout, "sent by its agent")
-	require.Contains(t, receipt.stdout, "read by a worker\n")
+	require.Contains(t, receipt.stdout, "push (the agent calls the API)")
+	require.Contains(t, receipt.stdout, "pull (a worker reads the events)\n")
 }
 
 // A task is cancelled while its sandbox is made, and every answer to that is lost: what appears

@@ -63,7 +63,7 @@ func TestGitHubRefusesAndTakesAgain(t *testing.T) {
 	r.goOn(judged.ID)
 	require.Equal(t, task.ClassPublish, r.ends(judged.ID, task.StatusFailed).FailureClass)
 	r.noLeaks()
-	require.Contains(t, r.task(judged.ID).Why, "validates it without")
+	require.Contains(t, r.task(judged.ID).Why, "pushes it and validates it")
 	require.NoError(t, hub.Unprotect(hubRepo))
 	r.retry(judged.ID)
 	found := r.ends(judged.ID, task.StatusCompleted)
