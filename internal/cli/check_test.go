@@ -17,7 +17,7 @@ func TestCheckProviderRefuses(t *testing.T) {
 		"no Docker sandboxes. Next: omoi doctor":      {"check", "provider", "docker"},
 		"takes the name of one provider":              {"check", "provider"},
 		"sandbox provider \"external\"":               {"check", "provider", "external"},
-		"This machine has no sandbox provider \"no\"": {"check", "provider", "no"},
+		"This host does not offer the sandbox provider \"no\"": {"check", "provider", "no"},
 		"not a regular expression":                    {"check", "provider", "local", "--run", "("},
 		"--run Nowhere matches no check":              {"check", "provider", "local", "--run", "Nowhere"},
 	} {

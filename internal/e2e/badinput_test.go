@@ -136,8 +136,8 @@ func TestBadTasksAreRefused(t *testing.T) { //nolint:tparallel // the rows are c
 		status int
 		says   string
 	}{
-		"empty text":             {newTask(repo, "description", ""), 422, "title or a description"},
-		"blank text":             {newTask(repo, "description", " \n\t"), 422, "title or a description"},
+		"empty text":             {newTask(repo, "description", ""), 422, "Missing title and description"},
+		"blank text":             {newTask(repo, "description", " \n\t"), 422, "Missing title and description"},
 		"long text":              {newTask(repo, "description", strings.Repeat("x", 64<<10+1)), 422, "at most 65536"},
 		"text of 1 MiB":          {newTask(repo, "description", strings.Repeat("x", 1<<20)), 413, "too long"},
 		"long title":             {newTask(repo, "title", strings.Repeat("ü", 501)), 422, "at most 500"},

@@ -57,7 +57,7 @@ func TestEveryTaskWorksWithItsOwnersCredentials(t *testing.T) {
 	r.eventually("both say so", func() bool {
 		return !slices.ContainsFunc([]string{"api", "worker"}, func(name string) bool {
 			said, err := os.ReadFile(filepath.Join(r.dir, name+".log"))
-			return err != nil || !strings.Contains(string(said), "cannot read all credentials")
+			return err != nil || !strings.Contains(string(said), `msg="decrypt stored credentials failed"`)
 		})
 	})
 	doctor := r.omoi("doctor")

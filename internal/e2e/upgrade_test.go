@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	apiclient "github.com/omoi-dev/omoi/api/client"
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
@@ -65,17 +66,17 @@ func upgrade(t *testing.T, older string) {
 	repo := r.repo()
 	r.startAPI()
 	r.startWorker()
-	done := r.submit(repo, script(stepWrite, stepCommit, stepComplete))
+	done := r.submit(repo, script(stepWrite, stepCommit, stepComplete), asSandbox)
 	r.ends(done.ID, task.StatusCompleted)
-	working := r.submit(repo, script(stepWrite, stepUntilReleased, stepCommit, stepComplete))
-	failing := r.submit(repo, script(stepWrite, stepUntilReleased, `{"fail":"the test says so"}`), retries(0))
-	hanging := r.submit(repo, script(stepWrite, stepHang))
+	working := r.submit(repo, script(stepWrite, stepUntilReleased, stepCommit, stepComplete), asSandbox)
+	failing := r.submit(repo, script(stepWrite, stepUntilReleased, `{"fail":"the test says so"}`), retries(0), asSandbox)
+	hanging := r.submit(repo, script(stepWrite, stepHang), asSandbox)
 	for _, made := range []task.Task{working, failing, hanging} {
 		r.running(made.ID)
 	}
 	migrated := r.run(filepath.Join(bin, "omoi"), "migrate", "up")
 	require.Zero(t, migrated.code, migrated.stderr)
-	r.ends(r.submit(repo, script(stepWrite, stepCommit, stepComplete)).ID, task.StatusCompleted) // by the older programs, with the new schema
+	r.ends(r.submit(repo, script(stepWrite, stepCommit, stepComplete), asSandbox).ID, task.StatusCompleted) // by the older programs, with the new schema
 	r.kill("worker")
 	r.kill("api")
 
@@ -96,6 +97,9 @@ func upgrade(t *testing.T, older string) {
 	r.gapless()
 	require.Equal(t, 5, r.count(`SELECT count(*) FROM sandboxes`), "one sandbox a task")
 }
+
+// asSandbox names the provider by the field that also the frozen baseline knows.
+func asSandbox(in *apiclient.CreateTaskRequest) { in.Provider, in.Sandbox = "", in.Provider }
 
 // buildCommit builds the programs of a commit and returns their folder.
 func buildCommit(t *testing.T, commit string) string {
