@@ -61,7 +61,7 @@ func TestPortChoice(t *testing.T) {
 	require.NoError(t, free.Close())
 
 	_, err := devstack.Port{Want: taken, Fixed: true}.Choose(t.Context(), "127.0.0.1", "api.port")
-	require.ErrorContains(t, err, fmt.Sprintf("port %d", taken))
+	require.ErrorContains(t, err, fmt.Sprintf("Port %d", taken))
 	moved, err := devstack.Port{Want: taken}.Choose(t.Context(), "127.0.0.1", "api.port")
 	require.NoError(t, err)
 	require.NotEqual(t, taken, moved)

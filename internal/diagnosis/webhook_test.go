@@ -143,6 +143,6 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	require.NoError(t, sender(b, r.url, false).Send(t.Context()))
 	require.Empty(t, r.posts)
 	require.Equal(t, explain.DeliveryFailed, b.state, "after three days nobody tries on")
-	require.Contains(t, b.said, "no public address")
+	require.Contains(t, b.said, "the address is not public")
 	require.NotContains(t, b.said, "in-the-address", "an address may hold a secret")
 }

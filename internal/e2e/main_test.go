@@ -15,8 +15,11 @@ import (
 	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
-// bin is the folder with the programs under test, built once for all tests.
-var bin string
+// bin is the folder with the programs under test, built once for all tests; answers judges what their servers answer.
+var (
+	bin     string
+	answers *apitest.Transport
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(tellerEnv) != "" {
@@ -67,10 +70,10 @@ func judged(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	through := apitest.NewTransport(doc, http.DefaultTransport)
-	http.DefaultTransport = through
+	answers = apitest.NewTransport(doc, http.DefaultTransport)
+	http.DefaultTransport = answers
 	code := m.Run()
-	if err := through.Faults(); err != nil {
+	if err := answers.Faults(); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL:", err)
 		return max(code, 1)
 	}

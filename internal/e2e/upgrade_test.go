@@ -63,6 +63,8 @@ func git(t *testing.T, args ...string) string {
 func upgrade(t *testing.T, older string) {
 	t.Helper()
 	r := newRigOf(t, older, nil)
+	host := strings.TrimPrefix(r.env["OMOI_API_URL"], "http://")
+	answers.Ignore(host, true)
 	repo := r.repo()
 	r.startAPI()
 	r.startWorker()
@@ -81,6 +83,7 @@ func upgrade(t *testing.T, older string) {
 	r.kill("api")
 
 	r.programs = bin
+	answers.Ignore(host, false)
 	r.startAPI()
 	r.startWorker()
 	require.Equal(t, task.StatusCompleted, r.task(done.ID).Status)

@@ -20,14 +20,15 @@ type Transport struct {
 	doc  *Document
 	next http.RoundTripper
 
-	mu     sync.Mutex
-	seen   map[string]int
-	faults []error
+	mu      sync.Mutex
+	seen    map[string]int
+	ignored map[string]bool // hosts of servers of older builds, as host:port
+	faults  []error
 }
 
 // NewTransport makes a transport that asks next.
 func NewTransport(doc *Document, next http.RoundTripper) *Transport {
-	return &Transport{doc: doc, next: next, seen: map[string]int{}}
+	return &Transport{doc: doc, next: next, seen: map[string]int{}, ignored: map[string]bool{}}
 }
 
 // Faults are the answers that were not what the document says.
@@ -35,6 +36,13 @@ func (t *Transport) Faults() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return errors.Join(t.faults...)
+}
+
+// Ignore passes answers of a host unseen, or judges them again: a server of an older build answers by its own document.
+func (t *Transport) Ignore(host string, ignored bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ignored[host] = ignored
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -58,13 +66,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (t *Transport) wanted(res *http.Response) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ignored[res.Request.URL.Host] {
+		return false
+	}
 	in, err := t.doc.request(res.Request)
 	if err != nil {
 		return true
 	}
 	key := in.Route.Method + in.Route.Path + strconv.Itoa(res.StatusCode)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.seen[key]++
 	return t.seen[key] <= enough
 }
