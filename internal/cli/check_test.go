@@ -14,12 +14,12 @@ func TestCheckProviderRefuses(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	for want, args := range map[string][]string{
-		"no Docker sandboxes. Next: omoi doctor":      {"check", "provider", "docker"},
-		"takes the name of one provider":              {"check", "provider"},
-		"sandbox provider \"external\"":               {"check", "provider", "external"},
+		"no Docker sandboxes. Next: omoi doctor":               {"check", "provider", "docker"},
+		"takes the name of one provider":                       {"check", "provider"},
+		"sandbox provider \"external\"":                        {"check", "provider", "external"},
 		"This host does not offer the sandbox provider \"no\"": {"check", "provider", "no"},
-		"not a regular expression":                    {"check", "provider", "local", "--run", "("},
-		"--run Nowhere matches no check":              {"check", "provider", "local", "--run", "Nowhere"},
+		"not a regular expression":                             {"check", "provider", "local", "--run", "("},
+		"--run Nowhere matches no check":                       {"check", "provider", "local", "--run", "Nowhere"},
 	} {
 		code, out, complaints := omoi(t, []string{"OMOI_SANDBOX_DIR=" + dir, "OMOI_SANDBOX_ISOLATION=none", "OMOI_TEST_SHIM_BINARY=/bin/false", "OMOI_DOCKER_ENABLED=never"}, args...)
 		require.Equal(t, 2, code, "%v: %s", args, complaints)
