@@ -133,7 +133,7 @@ func TestRetryAndCancel(t *testing.T) {
 	a.says(newEvent("agent.started"))
 	r.running(made.ID)
 	_, _, err := r.api.Retry(ctx, made.ID, "too early")
-	conflict(t, err, "The task is running and goes on by itself")
+	conflict(t, err, "The task is running and continues by itself")
 
 	a.says(newEvent("agent.error", `{"error":"it broke"}`))
 	failed := r.ends(made.ID, task.StatusFailed)

@@ -73,7 +73,7 @@ func judgeRetry(s State) (Effects, error) {
 	if s.Status == StatusPending {
 		return effects, Errorf(CodeConflict, "The task is pending, and a retry changes nothing about what it waits for, which `omoi why` says; cancel it first to begin again.").WithKind(KindInvalidState)
 	}
-	return effects, Errorf(CodeConflict, "The task is %s and goes on by itself; cancel it first to begin again.", s.Status).WithKind(KindInvalidState)
+	return effects, Errorf(CodeConflict, "The task is %s and continues by itself. Next: omoi cancel, then omoi retry", s.Status).WithKind(KindInvalidState)
 }
 
 func refusal(s State, kind string) error {

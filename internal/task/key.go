@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kinds of objects that have a key besides their ID.
+// Kinds of objects that have a key beside their ID.
 const (
 	KeyedProject = "project"
 	KeyedTask    = "task"

@@ -211,7 +211,7 @@ func (r *run) readScript(script string) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-// repository is what the server is told: of --repo a path made absolute, or a name as it is. Without --repo it is the
+// repository is what the request names: of --repo a path made absolute, or a name as it is. Without --repo it is the
 // GitHub repository of the working copy around the current folder, else that local repository.
 func (r *run) repository(ctx context.Context) (string, error) {
 	if r.repo != "" {

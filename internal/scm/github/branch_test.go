@@ -155,7 +155,7 @@ func TestEnsureBranch_SameKeyInOtherInstallations(t *testing.T) {
 			req := b.request(fmt.Sprintf("t%d", n))
 			req.TicketID = fmt.Sprintf("ticket%d", n)
 			for tries := 0; branches[n].Name == "" && tries < 6; tries++ { // who always gives way tries again, as under Temporal
-				branches[n], _ = b.host.EnsureBranch(t.Context(), req) // a name that is missing is told below
+				branches[n], _ = b.host.EnsureBranch(t.Context(), req) // the names are checked below
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestEnsureBranch_KeepsTheClaimOfAnOlderWorker(t *testing.T) {
 	require.Equal(t, older, b.ensure("t1"))
 }
 
-// A worker of an older build goes on with the branch that a newer one made.
+// A worker of an older build uses the branch that a newer worker made.
 func TestEnsureBranch_OlderWorkersFindTheBranchByItsTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
