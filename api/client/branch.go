@@ -1,6 +1,6 @@
 package client
 
-// BranchPlace is what every request of the branch workflow says: the repository, and for whom. The
+// BranchPlace names the repository and the user of a request of the branch workflow. The
 // server acts for the caller alone, so that user_id may be left out.
 type BranchPlace struct {
 	RepoOwner string `json:"repo_owner" doc:"User or organization on GitHub that owns the repository."`

@@ -21,7 +21,7 @@ func (c *Client) Ready(ctx context.Context) (Readiness, error) {
 // SandboxFilter selects sandboxes of a list. Zero values do not filter.
 type SandboxFilter struct {
 	TaskID string
-	// Unverified keeps those that are not verified gone.
+	// Unverified selects sandboxes whose deletion is not verified.
 	Unverified bool
 	Limit      int // 1..500; 0 is 100
 	Cursor     string
