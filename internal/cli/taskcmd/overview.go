@@ -79,7 +79,7 @@ func (o *overview) next(tasks []client.Task) string {
 	case len(o.NeedsUser) > 0:
 		return resumes(o.NeedsUser[0])
 	case running >= 0:
-		return "omoi logs -f " + render.Short(tasks[running].ID)
+		return "omoi logs -f " + render.Name(tasks[running].Key, tasks[running].ID)
 	case o.Info.DefaultAgent != "":
 		return "omoi run \"<text>\""
 	case len(tasks) == 0:

@@ -35,9 +35,10 @@ func TestOverview_CountsTasksAndNamesTheNextCommand(t *testing.T) {
 	require.Contains(t, got.out, "\nNext: omoi run")
 
 	f.tasks = []client.Task{aTask(idA, task.StatusRunning), aTask(idB, task.StatusFailed), aTask(idC, task.StatusFailed)}
+	f.tasks[0].Key = "APP-3"
 	got = f.overview(false, env)
 	require.Regexp(t, `Tasks +1 running, 2 failed\n`, got.out)
-	require.Contains(t, got.out, "\nNext: omoi logs -f 456789ab\n")
+	require.Contains(t, got.out, "\nNext: omoi logs -f APP-3\n")
 	require.NotContains(t, got.out, "Needs you")
 	f.tasks = f.tasks[1:]
 	require.Contains(t, f.overview(false, env).out, "\nNext: omoi doctor\n", "no task without an agent's name can run")
