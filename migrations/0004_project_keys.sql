@@ -5,9 +5,10 @@
 
 ALTER TABLE projects ADD COLUMN key text;
 COMMENT ON COLUMN projects.key IS 'Short name in capitals, fixed at creation, unique in the organization. A deleted project keeps its key.';
+CREATE UNIQUE INDEX projects_key ON projects (organization_id, key);
 
 -- omoi_project_key returns a free key for a project of that name: its letters and digits in capitals, from the first letter, 10 at most,
--- or TASK if fewer than 2 are left; with a number if another project of the organization has the key. Projects get keys one after the other.
+-- or TASK if fewer than 2 are left; with a number if another project of the organization has the key.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_project_key(org uuid, name text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,7 +16,6 @@ DECLARE
     free text;
     n    integer := 1;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended('omoi project keys ' || org, 0));
     base := CASE WHEN length(base) < 2 THEN 'TASK' ELSE base END;
     free := base;
     WHILE EXISTS (SELECT FROM projects p WHERE p.organization_id = org AND p.key = free) LOOP
@@ -26,10 +26,11 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- omoi_set_project_key gives a new project a key unless its creator chose one.
+-- omoi_set_project_key gives a new project a key unless its creator chose one. Projects of an organization get keys one after the other.
 -- +goose StatementBegin
 CREATE FUNCTION omoi_set_project_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('omoi project keys ' || NEW.organization_id, 0));
     NEW.key := omoi_project_key(NEW.organization_id, NEW.name);
     RETURN NEW;
 END $$;
@@ -47,5 +48,4 @@ END $$;
 -- +goose StatementEnd
 
 ALTER TABLE projects ALTER COLUMN key SET NOT NULL, ADD CONSTRAINT projects_key_form CHECK (key ~ '^[A-Z][A-Z0-9]{1,9}$');
-CREATE UNIQUE INDEX projects_key ON projects (organization_id, key);
 CREATE TRIGGER project_key BEFORE INSERT ON projects FOR EACH ROW WHEN (NEW.key IS NULL) EXECUTE FUNCTION omoi_set_project_key();
