@@ -48,4 +48,8 @@ func TestAlert_IsLoggedWhenRaisedAndCleared(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), `level=INFO msg="alert cleared" source=unverified`))
 	w.exec(`UPDATE alerts SET at = now() - interval '2 hours'`)
 	require.NoError(t, w.store.NoAlert(ctx), "nobody says it again")
+	for range 2 {
+		require.NoError(t, w.store.SetAlert(ctx, "local h1", "most look orphaned"))
+	}
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR"), "an alert that was over is new: %s", log.String())
 }

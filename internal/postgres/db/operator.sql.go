@@ -270,12 +270,13 @@ func (q *Queries) OverdueSandboxes(ctx context.Context, age time.Duration) (Over
 }
 
 const raiseAlert = `-- name: RaiseAlert :one
-INSERT INTO alerts (source, text) VALUES ($1, $2)
-ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
-RETURNING (xmax = 0)::boolean AS raised
+INSERT INTO alerts AS a (source, text) VALUES ($1, $2)
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now(),
+    since = CASE WHEN a.at > now() - interval '1 hour' THEN a.since ELSE now() END
+RETURNING (since = now())::boolean AS raised
 `
 
-// Reports whether the alert is new.
+// Reports whether the alert is new: one that was not repeated for an hour is over, as Alerts has it.
 func (q *Queries) RaiseAlert(ctx context.Context, source string, text string) (bool, error) {
 	row := q.db.QueryRow(ctx, raiseAlert, source, text)
 	var raised bool

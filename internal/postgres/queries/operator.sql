@@ -66,10 +66,11 @@ FROM sandboxes WHERE verified_at IS NULL AND machine AND state <> 'lost'
     AND ended_at < now() - @age::interval;
 
 -- name: RaiseAlert :one
--- Reports whether the alert is new.
-INSERT INTO alerts (source, text) VALUES (@source, @text)
-ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now()
-RETURNING (xmax = 0)::boolean AS raised;
+-- Reports whether the alert is new: one that was not repeated for an hour is over, as Alerts has it.
+INSERT INTO alerts AS a (source, text) VALUES (@source, @text)
+ON CONFLICT (source) DO UPDATE SET text = excluded.text, at = now(),
+    since = CASE WHEN a.at > now() - interval '1 hour' THEN a.since ELSE now() END
+RETURNING (since = now())::boolean AS raised;
 
 -- name: ClearAlert :execrows
 DELETE FROM alerts WHERE source = @source;
