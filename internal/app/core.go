@@ -62,16 +62,15 @@ func (o Options) log(cfg *config.Loaded) *slog.Logger {
 	return slog.New(slog.NewTextHandler(o.Stderr, options))
 }
 
-// logAttr returns the form of attributes in the log: texts and errors without secrets, durations with a unit.
+// logAttr returns the form of attributes in the log: durations with a unit, and whatever may hold a secret as a text without it.
 func logAttr(secrets []string) func([]string, slog.Attr) slog.Attr {
 	return func(_ []string, attr slog.Attr) slog.Attr {
-		switch value := attr.Value.Any().(type) {
-		case string:
-			attr.Value = slog.StringValue(redact.Scrub(value, secrets))
-		case error:
-			attr.Value = slog.StringValue(redact.Scrub(value.Error(), secrets))
-		case time.Duration:
-			attr.Value = slog.StringValue(value.String())
+		_, level := attr.Value.Any().(slog.Level)
+		switch kind := attr.Value.Kind(); {
+		case kind == slog.KindDuration:
+			attr.Value = slog.StringValue(attr.Value.String())
+		case kind == slog.KindString, kind == slog.KindAny && !level: // an error, a list, a result of an activity
+			attr.Value = slog.StringValue(redact.Scrub(attr.Value.String(), secrets))
 		}
 		return attr
 	}

@@ -49,7 +49,7 @@ func (c *core) showCredentials(ctx context.Context) {
 		c.log.WarnContext(ctx, "check stored credentials failed", slog.Any("error", err))
 	case found.Unreadable > 0:
 		c.log.WarnContext(ctx, "decrypt stored credentials failed",
-			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.Any("sealed_by", found.Keys), slog.String("key_id", found.KeyID), slog.String("next", otherKeys))
+			slog.Int("unreadable", found.Unreadable), slog.Int("stored", found.Stored), slog.String("sealed_by", strings.Join(found.Keys, ", ")), slog.String("key_id", found.KeyID), slog.String("next", otherKeys))
 	}
 }
 
