@@ -26,7 +26,7 @@ func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(home, syscall.MNT_DETACH) })
 	require.ErrorIs(t, os.WriteFile(filepath.Join(home, "fill"), make([]byte, 2<<20), 0o600), syscall.ENOSPC)
-	var s Stack
+	s := Stack{fault: errors.New("an earlier one, of another kind")}
 	var log bytes.Buffer
 	p := part{
 		cfg: withDefaults(Config{Home: home, Log: slog.New(slog.NewTextHandler(&log, nil))}), note: s.noteTemporal,

@@ -139,7 +139,7 @@ func (s *Stack) CheckTemporal(context.Context) error {
 func (s *Stack) noteTemporal(fault error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed = (fault == nil) != (s.fault == nil)
+	changed = task.MessageOf(fault) != task.MessageOf(s.fault)
 	s.fault = fault
 	return changed
 }
