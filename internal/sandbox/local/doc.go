@@ -39,7 +39,7 @@
 // # Death
 //
 // If the shim is killed the kernel kills what is below it; nobody writes exit.json then,
-// and Inspect answers "lost". Without bubblewrap the shim is the reaper of orphans, walks
+// and Inspect says that its supervisor was killed. Without bubblewrap the shim is the reaper of orphans, walks
 // its descendants and kills until the kernel says that it has no children. A delete looks
 // for survivors by namespace, by the sandbox's own user id, by control group and by a mark
 // in the environment, and says gone only if there are none. The kernel gives the number of a

@@ -115,6 +115,8 @@ func closed(path string) (string, error) {
 	}
 }
 
+const seeDoctor = "omoi doctor; see docs/SECURITY.md"
+
 // probe settles mode and limits by doing.
 func (p *Provider) probe() error {
 	p.cg = probeCgroups()
@@ -131,8 +133,8 @@ func (p *Provider) probe() error {
 	if p.cfg.Isolation == IsolationRequire {
 		return task.Errorf(task.CodeUnavailable, "bubblewrap does not work here (%s) and isolation is required: install bubblewrap, or allow unprivileged user namespaces", p.bare)
 	}
-	p.log.Warn("local sandboxes not isolated",
-		slog.String("reason", p.bare))
+	p.log.Warn("local sandboxes not isolated, agents can read and change what their user can",
+		slog.String("reason", p.bare), slog.String("next", seeDoctor))
 	return nil
 }
 
@@ -152,7 +154,7 @@ func (p *Provider) warn() {
 		missing = append(missing, "seccomp")
 	}
 	if len(missing) > 0 {
-		p.log.Warn("local sandboxes lack isolation features", slog.String("missing", strings.Join(missing, ", ")))
+		p.log.Warn("local sandboxes lack isolation features", slog.String("missing", strings.Join(missing, ", ")), slog.String("next", seeDoctor))
 	}
 }
 
