@@ -70,7 +70,7 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonNoVerdict:      always("The validator ended without a verdict."),
 		task.ReasonReset:          always("The task's workflow was reset to a point before this attempt, so another attempt replaces it."),
 		task.ReasonTaskEnded:      always("The task ended without this attempt: its workflow was reset."),
-		task.ReasonSandboxLeft:    always("The sandbox was deleted when the task was loaded."),
+		task.ReasonSandboxLeft:    always("The sandbox no longer existed when the task was loaded."),
 		task.ReasonTerminated:     always("The workflow was terminated."),
 
 		task.ReasonStoreUnreachable:    always("The database cannot be reached."),

@@ -66,7 +66,7 @@ func TestReason_RendersEveryCode(t *testing.T) {
 		task.ReasonNoVerdict:      "The validator ended without a verdict.",
 		task.ReasonReset:          "The task's workflow was reset to a point before this attempt, so another attempt replaces it.",
 		task.ReasonTaskEnded:      "The task ended without this attempt: its workflow was reset.",
-		task.ReasonSandboxLeft:    "The sandbox was deleted when the task was loaded.",
+		task.ReasonSandboxLeft:    "The sandbox no longer existed when the task was loaded.",
 		task.ReasonTerminated:     "The workflow was terminated.",
 
 		task.ReasonStoreUnreachable:    "The database cannot be reached.",
