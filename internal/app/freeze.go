@@ -171,14 +171,14 @@ func (c *core) freeze(ctx context.Context, f *freezer) (count int, failed, unnot
 	noted := c.noteFrozen(ctx)
 	count, _, failed = f.each(ctx, f.providers, sandbox.Freezer.Freeze)
 	if unnoted = noted(); unnoted != nil {
-		c.log.WarnContext(ctx, "record freeze failed", slog.String("error", unnoted.Error()))
+		c.log.WarnContext(ctx, "record freeze failed, the time of the stop counts", slog.String("error", unnoted.Error()))
 	}
 	if failed == nil {
 		return count, nil, unnoted
 	}
 	c.log.WarnContext(ctx, "freeze sandboxes failed", slog.String("error", failed.Error()))
 	if nerr := c.noteThawed(ctx, noteTime); nerr != nil {
-		c.log.WarnContext(ctx, "record failed freeze failed", slog.String("error", nerr.Error()))
+		c.log.WarnContext(ctx, "clear freeze record failed, the time of the stop does not count", slog.String("error", nerr.Error()))
 	}
 	return count, failed, unnoted
 }
