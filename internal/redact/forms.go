@@ -41,6 +41,9 @@ func folded(breaks int, pattern string, marks ...string) form {
 // remove takes what has the form out of text. A pattern is slow where it is tried at every byte, so it is tried only on lines with one
 // of its marks, each together with those behind it into which a match may go on.
 func (f form) remove(text string) string {
+	if !f.marked(text) {
+		return text
+	}
 	var out, hot strings.Builder
 	left := -1 // lines with text that hot still takes; negative: none, nor blank ones
 	for line := range strings.Lines(text) {
@@ -60,15 +63,15 @@ func (f form) remove(text string) string {
 	return out.String() + f.hide(&hot)
 }
 
-// marked reports whether a match may begin in a line. Where case does not count, two letters outside of ASCII are an s and a k.
-func (f form) marked(line string) bool {
+// marked reports whether a match may begin in a text. Where case does not count, two letters outside of ASCII are an s and a k.
+func (f form) marked(text string) bool {
 	if f.fold {
-		if strings.ContainsAny(line, "\u017f\u212a") {
+		if strings.ContainsAny(text, "\u017f\u212a") {
 			return true
 		}
-		line = strings.ToLower(line)
+		text = strings.ToLower(text)
 	}
-	return slices.ContainsFunc(f.marks, func(mark string) bool { return strings.Contains(line, mark) })
+	return slices.ContainsFunc(f.marks, func(mark string) bool { return strings.Contains(text, mark) })
 }
 
 // hide empties hot and returns what was in it, without what has the form.
