@@ -80,7 +80,7 @@ func (p place) inspect(ctx context.Context) (sandbox.Inspection, error) {
 	case err != nil:
 		return sandbox.Inspection{State: sandbox.StateUnknown, Agent: sandbox.StateUnknown}, fmt.Errorf("inspect sandbox %s: %w", p.row.ID, err)
 	case seen.State == sandbox.StateUnknown:
-		return seen, task.Errorf(task.CodeUnavailable, "provider %s does not know sandbox %s", p.row.Provider, p.row.ID)
+		return seen, task.Errorf(task.CodeUnavailable, "provider %s does not know the state of sandbox %s", p.row.Provider, p.row.ID)
 	}
 	return seen, nil
 }
