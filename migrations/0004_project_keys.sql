@@ -31,7 +31,7 @@ END $$;
 CREATE FUNCTION omoi_set_project_key() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('omoi project keys ' || NEW.organization_id, 0));
-    NEW.key := omoi_project_key(NEW.organization_id, NEW.name);
+    NEW.key := coalesce(NEW.key, omoi_project_key(NEW.organization_id, NEW.name));
     RETURN NEW;
 END $$;
 -- +goose StatementEnd
@@ -48,4 +48,4 @@ END $$;
 -- +goose StatementEnd
 
 ALTER TABLE projects ALTER COLUMN key SET NOT NULL, ADD CONSTRAINT projects_key_form CHECK (key ~ '^[A-Z][A-Z0-9]{1,9}$');
-CREATE TRIGGER project_key BEFORE INSERT ON projects FOR EACH ROW WHEN (NEW.key IS NULL) EXECUTE FUNCTION omoi_set_project_key();
+CREATE TRIGGER project_key BEFORE INSERT ON projects FOR EACH ROW EXECUTE FUNCTION omoi_set_project_key();

@@ -58,6 +58,32 @@ func TestCreateProject_KeepsAKeyToOneProjectOfTheOrganization(t *testing.T) {
 	require.Equal(t, "APP2", made.Key)
 }
 
+// A chosen key that is not committed yet is taken too.
+func TestProjectKey_WaitsForAChosenKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, postgres.Config{})
+	var made client.Project
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	tx, err := w.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }() // nothing is open after the commit
+	_, err = tx.Exec(t.Context(), `INSERT INTO projects (id, organization_id, name, repo, max_slots, key) VALUES ($1, $2, 'one', '/one', 5, 'APP')`, task.NewID(), w.org)
+	require.NoError(t, err)
+	wait.Go(func() {
+		var err error
+		if made, err = w.store.CreateProject(t.Context(), client.Project{OrganizationID: w.org, Name: "app"}); err != nil {
+			t.Error(err)
+		}
+	})
+	require.Eventually(t, func() bool {
+		return count(t, w.pool, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
+	}, 20*time.Second, time.Millisecond)
+	require.NoError(t, tx.Commit(t.Context()))
+	wait.Wait()
+	require.Equal(t, "APP2", made.Key)
+}
+
 func TestIDByKey_FindsWhatTheOrganizationHas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, postgres.Config{})
