@@ -50,7 +50,7 @@ func array[T any](items []T, err error) (*arrayOut[T], error) { return &arrayOut
 type pageOut[T any] = bodyOut[client.Page[T]]
 
 // whole makes a page of a list that a port returns as a whole. Its cursor names the last item of the page before by its
-// key: [task.CodeGone] once that item is removed.
+// key, which no other item has: [task.CodeGone] once that item is removed.
 func whole[T any](in client.PageRequest, key func(T) string, items []T, err error) (*pageOut[T], error) {
 	if err != nil {
 		return nil, err

@@ -45,7 +45,9 @@ func (a *API) registerWork() {
 
 func (a *API) listWork(ctx context.Context, in *listOfIn) (*pageOut[client.SavedWork], error) {
 	all, err := a.workOf(ctx, in.ID)
-	return whole(in.PageRequest, func(w client.SavedWork) string { return strconv.Itoa(w.Attempt) }, all, err)
+	return whole(in.PageRequest, func(w client.SavedWork) string { // one on the branch, and one beside it, whose kind may change
+		return strconv.Itoa(w.Attempt) + " " + strconv.FormatBool(w.Kind == savedwork.Branch)
+	}, all, err)
 }
 
 // workOf lists the work of a task, with the command that gets each.

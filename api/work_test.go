@@ -42,6 +42,28 @@ func (w *world) getsWork(t client.Task, attempt string) answer {
 	return w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/saved-work/"+attempt, nil)
 }
 
+// An attempt may leave work on its branch and beside it: both are listed once, also one on a page.
+func TestSavedWork_PagesHaveEachItemOnce(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	job := w.task(newTask())
+	w.begin(job)
+	w.exec(`UPDATE sandboxes SET attempt = 2 WHERE task_id = $1`, job.ID)
+	w.exec(`UPDATE attempts SET number = 2, ordinal = 2 WHERE task_id = $1`, job.ID)
+	first := w.begin(job)
+	w.saves(first, task.Salvage{Kind: task.SalvageRef, Ref: "refs/omoi/rescue/one", Files: 1})
+	w.exec(`UPDATE tasks SET branch_name = 'feature/x', base_commit = 'c0' WHERE id = $1`, job.ID)
+	w.exec(`UPDATE attempts SET head_commit = 'c' || number WHERE task_id = $1`, job.ID)
+	all := w.works(job)
+	require.Len(t, all, 3)
+	var read []client.SavedWork
+	for cursor := new(""); cursor != nil && len(read) <= len(all); {
+		page := ok[client.Page[client.SavedWork]](w.call(http.MethodGet, "/api/v1/tasks/"+job.ID+"/saved-work?limit=1&cursor="+*cursor, nil), http.StatusOK)
+		read, cursor = append(read, page.Items...), page.NextCursor
+	}
+	require.Equal(t, all, read)
+}
+
 func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 	t.Parallel()
 	w := open(t)
