@@ -175,8 +175,7 @@ func (a *API) operation(r route) huma.Operation {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	a.known(r.method, r.path)
-	steps := huma.Middlewares{a.guard(r.access), a.resolve(r.path)}
+	steps := huma.Middlewares{a.guard(r.access), a.resolve(a.known(r.method, r.path), r.path)}
 	if takesBody(r.method) {
 		steps = append(steps, a.within(cmp.Or(r.limit, a.rest), r.body))
 	}

@@ -80,13 +80,13 @@ func filterKinds() map[string]string {
 
 // resolve is the middleware that replaces keys in path and query by IDs. It returns [task.CodeNotFound] for a part of the path that
 // cannot be an ID or is an unknown key.
-func (a *API) resolve(path string) func(huma.Context, func(huma.Context)) {
+func (a *API) resolve(f *form, path string) func(huma.Context, func(huma.Context)) {
 	found := idInPath.FindAllStringSubmatch(path, -1)
 	return func(ctx huma.Context, next func(huma.Context)) {
 		limited, cancel := a.limited(ctx.Context())
 		defer cancel()
 		c := humagin.Unwrap(ctx)
-		err := a.resolveQuery(limited, c.Request.URL)
+		err := a.resolveQuery(limited, f, c.Request.URL)
 		for _, part := range found {
 			if kind := idKinds()[part[1]]; kind != "" && err == nil {
 				err = a.resolveParam(limited, c.Params, kind, part[2])
@@ -112,12 +112,15 @@ func (a *API) resolveParam(ctx context.Context, params gin.Params, kind, name st
 }
 
 // resolveQuery replaces the keys of filters; an unknown one selects nothing, like an unknown ID.
-func (a *API) resolveQuery(ctx context.Context, u *url.URL) error {
+func (a *API) resolveQuery(ctx context.Context, f *form, u *url.URL) error {
 	if u.RawQuery == "" {
 		return nil
 	}
 	query := u.Query()
 	for name, kind := range filterKinds() {
+		if _, known := f.params[name]; !known {
+			continue // ignored by a route of the legacy API
+		}
 		for n, ref := range query[name] {
 			id, err := a.idOf(ctx, kind, ref)
 			if task.CodeOf(err) == task.CodeNotFound {

@@ -115,6 +115,13 @@ func TestFilters_AcceptKeys(t *testing.T) {
 	}
 }
 
+// A legacy route ignores parameters that it does not have, also for callers without an organization.
+func TestFilters_AreThoseOfTheRoute(t *testing.T) {
+	t.Parallel()
+	res := closed(t).call(http.MethodGet, "/api/v1/sandboxes/health?task_id=APP-1", nil)
+	require.Equal(t, http.StatusOK, res.status, "%s", res.body)
+}
+
 func TestBodies_AcceptKeys(t *testing.T) {
 	t.Parallel()
 	w := open(t)
