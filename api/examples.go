@@ -28,10 +28,7 @@ func exampleOf(operationID string) (e example, found bool) {
 // addExamples adds the examples to the document.
 func addExamples(document *huma.OpenAPI) {
 	for _, item := range document.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch} {
-			if op == nil {
-				continue
-			}
+		for _, op := range operationsOf(item) {
 			e, found := exampleOf(op.OperationID)
 			if !found {
 				continue

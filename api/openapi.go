@@ -154,8 +154,8 @@ func (a *API) describeBody(r route) {
 // describeLimit says how long a body may be.
 func (a *API) describeLimit(r route) {
 	item := a.huma.OpenAPI().Paths[r.path]
-	for _, op := range []*huma.Operation{item.Post, item.Put, item.Patch} {
-		if op == nil || op.Method != r.method || op.RequestBody == nil {
+	for _, op := range operationsOf(item) {
+		if op.Method != r.method || op.RequestBody == nil {
 			continue
 		}
 		op.RequestBody.Description = "At most " + inBytes(cmp.Or(r.body, maxBody)) + ", unpacked"

@@ -32,10 +32,7 @@ func (a *API) known(method, path string) *form {
 // finishForms reads the parameters of each route from the OpenAPI document.
 func (a *API) finishForms() {
 	for path, item := range a.huma.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if op == nil {
-				continue
-			}
+		for _, op := range operationsOf(item) {
 			f := a.forms[formKey{op.Method, strings.NewReplacer("{", ":", "}", "").Replace(path)}]
 			for _, p := range op.Parameters {
 				if kind := idKinds()[idPart(path, p.Name)]; p.In == "path" && kind != "" && p.Description == "" {
