@@ -83,4 +83,5 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	require.Equal(t, exit.NeedsYou, got.code)
 	require.Contains(t, got.err, idB)
 	require.Contains(t, got.err, "Next: use that task, or leave --check-duplicates out")
+	require.Contains(t, f.omoi(append(run, "--check-duplicates", "--json")...).err, `"code":"duplicate_work"`)
 }

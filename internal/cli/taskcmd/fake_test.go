@@ -295,8 +295,9 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	var out, stderr bytes.Buffer
 	root := &cobra.Command{Use: "omoi", SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(exit.Flag)
+	asJSON := root.PersistentFlags().Bool("json", false, "")
 	root.AddCommand(taskcmd.Commands(taskcmd.IO{
-		Env: func(name string) string { return env[name] }, Dir: c.dir, JSON: root.PersistentFlags().Bool("json", false, ""),
+		Env: func(name string) string { return env[name] }, Dir: c.dir, JSON: asJSON,
 		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &stderr,
 		Provider: func(string) (sandbox.Provider, error) { return f.provider, nil },
 	})...)
@@ -305,7 +306,7 @@ func (f *fakeAPI) with(c call, args ...string) result {
 	root.SetErr(&stderr)
 	cmd, err := root.ExecuteContextC(c.ctx)
 	err = exit.InFlags(err, func(flag string) bool { return cmd.Flags().Lookup(flag) != nil })
-	code := exit.Report(&stderr, err, false)
+	code := exit.Report(&stderr, err, *asJSON)
 	return result{code: code, out: out.String(), err: stderr.String()}
 }
 

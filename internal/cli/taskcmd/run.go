@@ -125,7 +125,9 @@ func (r *run) notMade(err error) error {
 	}
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Kind == task.KindDuplicateWork {
 		what, _, _ := strings.Cut(e.Message, " Next: ")
-		return exit.With(exit.NeedsYou, task.Errorf(e.Code, "%s Next: use that task, or leave --check-duplicates out", what))
+		changed := *e
+		changed.Message = what + " Next: use that task, or leave --check-duplicates out"
+		return &changed
 	}
 	return err
 }
