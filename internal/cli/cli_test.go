@@ -46,6 +46,7 @@ func TestWrongUsageIsExitCodeTwo(t *testing.T) {
 		"70000 is out of range: must be 0 to 65535":                                {"dev", "--port", "70000"},
 		"sandbox.memory_gb (parameter): 9 is out of range: must be 0.125 to 8 GiB": {"api", "--set", "sandbox.memory_gb=9"},
 		"--set sandbox.memory=9":                                                   {"api", "--set", "sandbox.memory=9"},
+		"--set sandbox.memory=8":                                                   {"--set", "sandbox.memory=8"},
 		"api.url: must be a URL that starts with http:// or https://":              {"ps", "--api-url", "ftp://x"},
 	}
 	for want, args := range cases {

@@ -105,7 +105,12 @@ Exit codes:
 	root.AddCommand(newDev(g), newAPI(g), newWorker(g), newMigrate(g), newDoctor(g), newCheck(g), newConfig(g), newVersion(g))
 	addTaskCommands(root, g)
 	root.Args, root.SuggestionsMinimumDistance = unknownCommand, 2
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return taskcmd.Overview(cmd.Context(), g.streams()) }
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, err := g.load(); err != nil {
+			return err
+		}
+		return taskcmd.Overview(cmd.Context(), g.streams())
+	}
 	root.InitDefaultHelpCmd()
 	completion(root)
 	sections(root)

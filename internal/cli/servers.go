@@ -30,9 +30,9 @@ func newDev(g *globals) *cobra.Command {
 with its Web UI, API and worker. The next start resumes the tasks.
 
 Ctrl-C stops the processes of agents on this machine (SIGSTOP, docker pause), and the next start continues them. The time
-between counts neither as silence nor against a budget. Sandboxes of other providers, for example Daytona, keep running; the command prints them with their price. The
-shutdown takes at most 10 seconds, and a second Ctrl-C ends it at once. With --leave-running the agents keep running,
-unsupervised and without budget.
+between counts neither as silence nor against a budget. Sandboxes of other providers, for example Daytona, keep running;
+the command prints them with their price. The shutdown takes at most 10 seconds, and a second Ctrl-C ends it at once. With
+--leave-running the agents keep running, unsupervised and without budget.
 
 On a loopback address authentication is disabled, unless api.auth_disabled is set to false. On any other address requests
 need an API key, and the command does not start before one exists (OMOI_API_KEY creates the first).
