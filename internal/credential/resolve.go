@@ -33,8 +33,8 @@ func nameOf(kind string) string {
 	return "credential " + kind
 }
 
-// kindsOf are the kinds that a name stands for, the preferred one first.
-func kindsOf(name string) []string {
+// KindsOf returns the kinds that a name stands for, the preferred one first.
+func KindsOf(name string) []string {
 	if name == Model {
 		return []string{ClaudeOAuth, Anthropic}
 	}
@@ -57,7 +57,7 @@ func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
 		v, err := s.ring.open(row)
 		return Found{Value: s.withModel(v, row.Kind), Kind: row.Kind, Scope: row.Scope(), rowID: row.ID}, err
 	}
-	for _, kind := range kindsOf(name) {
+	for _, kind := range KindsOf(name) {
 		if slices.Contains(s.configured(w), kind) {
 			return Found{Value: s.withModel(s.cfg.Installation[kind], kind), Kind: kind, Scope: ScopeInstallation}, nil
 		}
@@ -68,7 +68,7 @@ func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
 // nearest returns the stored credential with which somebody works: the user's, else the project's, else the organization's.
 func nearest(rows []Row, w Who, name string) (Row, bool) {
 	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
-		for _, kind := range kindsOf(name) {
+		for _, kind := range KindsOf(name) {
 			at := slices.IndexFunc(rows, func(r Row) bool { return r.Kind == kind && r.Scope() == scope && fits(r, w) })
 			if at >= 0 {
 				return rows[at], true

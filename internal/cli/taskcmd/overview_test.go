@@ -101,6 +101,9 @@ func TestRun_SaysWhatWillHappen(t *testing.T) {
 	got = f.omoi("run", "Do it", "--repo", "/repo")
 	require.Contains(t, got.out, "Agent claude with model glm will run in a sandbox of provider docker with userns, on branch fix/x of /repo, without a budget.\n")
 	require.NotContains(t, f.omoi("run", "Do it", "--repo", "/repo", "--json").out, "will run")
+
+	f.credentials = append(f.credentials, client.Credential{Kind: "claude_oauth", Scope: "installation"})
+	require.Contains(t, f.omoi("run", "Do it", "--repo", "/repo").out, "Agent claude with its default model", "a server prefers claude_oauth")
 }
 
 func TestRun_UsesTheRepositoryOnGitHubThatWasCloned(t *testing.T) {

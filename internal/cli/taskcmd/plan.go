@@ -52,10 +52,12 @@ func modelOf(ctx context.Context, api *client.Client, t client.Task) string {
 	}
 	stored, _ := api.Credentials(ctx)
 	for _, scope := range []string{credential.ScopeUser, credential.ScopeProject, credential.ScopeOrganization, credential.ScopeInstallation} {
-		for _, c := range stored {
-			mine := c.ProjectID == "" || c.ProjectID == t.ProjectID
-			if mine && c.Scope == scope && (c.Kind == credential.Anthropic || c.Kind == credential.ClaudeOAuth) {
-				return " with " + cmp.Or(suffix("model ", render.Clean(c.Model)), "its default model")
+		for _, kind := range credential.KindsOf(credential.Model) {
+			n := slices.IndexFunc(stored, func(c client.Credential) bool {
+				return c.Kind == kind && c.Scope == scope && (c.ProjectID == "" || c.ProjectID == t.ProjectID)
+			})
+			if n >= 0 {
+				return " with " + cmp.Or(suffix("model ", render.Clean(stored[n].Model)), "its default model")
 			}
 		}
 	}
