@@ -63,13 +63,14 @@ export interface StreamedEvent {
 
 /**
  * Yields the events of a task: the stored ones after the cursor, then each one as it arrives. Ends when the task has
- * ended. After a lost connection it continues behind the last event; `signal` ends it.
+ * ended. After a lost connection it connects until the server answers, and continues behind the last event; `signal`
+ * ends it.
  */
 export async function* taskEvents(
   options: Options, taskId: string, after = "", signal?: AbortSignal,
 ): AsyncGenerator<StreamedEvent> {
+  let frames = (await openStream(options, taskId, after, signal)).getReader();
   for (;;) {
-    const frames = (await openStream(options, taskId, after, signal)).getReader();
     try {
       for (let next = await frames.read(); !next.done; next = await frames.read()) {
         const frame = next.value;
@@ -90,7 +91,22 @@ export async function* taskEvents(
     } finally {
       await frames.cancel().catch(() => undefined);
     }
+    frames = await reopened(options, taskId, after, signal);
+  }
+}
+
+/** Connects again, until the server answers with anything but 502, 503 or 504. */
+async function reopened(options: Options, taskId: string, after: string, signal?: AbortSignal) {
+  for (;;) {
     await new Promise((resolve) => setTimeout(resolve, reconnectAfter));
+    try {
+      return (await openStream(options, taskId, after, signal)).getReader();
+    } catch (error) {
+      const down = !(error instanceof OmoiError) || error.problem.status >= 502;
+      if (signal?.aborted || !down) {
+        throw error;
+      }
+    }
   }
 }
 

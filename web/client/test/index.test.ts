@@ -43,8 +43,16 @@ test("a stream continues behind its last event after a lost connection", async (
   const asked: (string | null)[] = [];
   const server = createServer((request, response) => {
     asked.push(new URL(request.url ?? "", "http://localhost").searchParams.get("after"));
+    if (asked.length === 2) { // the server starts again
+      request.socket.destroy();
+      return;
+    }
+    if (asked.length === 3) {
+      response.writeHead(503).end();
+      return;
+    }
     response.writeHead(200, { "Content-Type": "text/event-stream" });
-    const number = asked.length;
+    const number = asked.length === 1 ? 1 : 2;
     response.write(`id: 1:${number}\ndata: {"sequence":${number}}\n\n`);
     if (number === 2) {
       response.end("event: end\ndata: {}\n\n");
@@ -60,5 +68,20 @@ test("a stream continues behind its last event after a lost connection", async (
     cursors.push(cursor);
   }
   assert.deepEqual(cursors, ["1:1", "1:2"]);
-  assert.deepEqual(asked, ["", "1:1"]);
+  assert.deepEqual(asked, ["", "1:1", "1:1", "1:1"]);
+});
+
+test("a stream that the server refuses ends with its error", async () => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    if (++asked === 1) {
+      response.writeHead(200, { "Content-Type": "text/event-stream" }).end();
+    } else {
+      response.writeHead(410).end();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await assert.rejects(taskEvents({ baseUrl: url }, "t").next(), (error: OmoiError) => error.problem.status === 410);
 });
