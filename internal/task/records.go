@@ -58,7 +58,7 @@ type Work struct {
 
 // Execution is a task's execution_config. Unknown keys are kept in the store and ignored.
 type Execution struct {
-	Script          json.RawMessage   `json:"script,omitempty" doc:"Steps of the scripted agent, an object {\"steps\": [...]}; docs/AGENTS-AND-SCRIPTS.md lists the steps. Default: none."`
+	Script          json.RawMessage   `json:"script,omitempty" doc:"Steps of the scripted agent, an object {\"steps\": [...]}; docs/TASKS.md lists the steps. Default: none."`
 	Command         []string          `json:"command,omitempty" doc:"Program and arguments of the agent runtime command. Default: none."`
 	Setup           *string           `json:"setup,omitempty" doc:"Shell command that runs before the agent, instead of that of the project; empty: none. Default: that of the project."`
 	TestCommand     string            `json:"test_command,omitempty" doc:"Shell command that tests the work; exit code 0: passed. Default: none."`
