@@ -80,7 +80,7 @@ type ActionAudit struct {
 	ToProject        string                     `json:"to_project,omitempty" doc:"Project that got the slots; reallocate_capacity only."`
 	RevertedBy       string                     `json:"reverted_by,omitempty" doc:"Authenticated caller of the revert; this and the rest only after one."`
 	RevertClaimedBy  string                     `json:"revert_claimed_to_be,omitempty" doc:"initiated_by of the revert, if that is another name than the caller's."`
-	RevertReason     string                     `json:"revert_reason,omitempty" doc:"Why the action was reverted, in the words of that request."`
+	RevertReason     string                     `json:"revert_reason,omitempty" doc:"Why a user reverted the action, from that request."`
 	Undone           []string                   `json:"undone,omitempty" doc:"Sentences that say what the revert changed back."`
 	NotUndone        []string                   `json:"not_undone,omitempty" doc:"Sentences that say what the revert could not change back."`
 }
