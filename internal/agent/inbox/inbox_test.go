@@ -196,8 +196,10 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	require.Equal(t, "1", m.ID)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	require.Len(t, a.paths, 3)
-	require.Equal(t, a.paths[0], a.paths[2])
+	require.GreaterOrEqual(t, len(a.paths), 3, "the API lists the message until a receipt arrives: each listing asks again")
+	for _, path := range a.paths {
+		require.Equal(t, a.paths[0], path)
+	}
 	require.Contains(t, a.paths[0], "/messages/1/ack?taker=")
 }
 
