@@ -46,11 +46,11 @@ PACKAGES    ?= ./...
 # make quick: all packages but those whose tests start servers, sandboxes or many processes of git; it lints what differs from QUICK_BASE.
 QUICK_PACKAGES ?= $(shell $(GO) list ./... | grep -vE '/omoi/(api|cmd/omoi-agent|internal/(agent/(claude|salvage)|app|bench|conductor|devstack|e2e|guardian|ingest|postgres|sandbox/.*|scm/.*|temporal|testkit/(api|daytona|postgres)|tools/schemadoc))$$')
 QUICK_BASE     ?= $(shell git merge-base HEAD @{upstream} 2>/dev/null || echo HEAD)
-# Packages that use package explain, and have tests of their own.
-CODES_PACKAGES ?= ./activities ./api ./internal/cli/... ./api/client ./internal/postgres ./internal/supervise/... ./workflows
+# Packages that use package explain and are not among RACE_PACKAGES, which make race runs with codes as well.
+CODES_PACKAGES ?= ./internal/cli/... ./internal/supervise/...
 # Packages with goroutines of their own; the race detector is too slow for the rest.
-RACE_PACKAGES ?= ./config ./internal/task ./internal/contract ./internal/live ./internal/ingest ./internal/postgres \
-	./internal/agent/... ./api/client ./internal/temporal ./activities ./worker ./api ./workflows
+RACE_PACKAGES ?= ./api ./workflows ./internal/postgres ./activities ./internal/temporal ./internal/agent/... ./worker \
+	./internal/ingest ./internal/live ./internal/task ./internal/contract ./config ./api/client
 # Packages with fuzz targets, and for how long each target looks.
 FUZZ_PACKAGES ?= $(shell grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u)
 FUZZTIME      ?= 10s
@@ -158,7 +158,7 @@ test-all: verify lint test ## test, and what needs system packages or more time,
 	@echo "test-all: everything passed"
 
 .PHONY: codes
-codes: ## run unit tests with codes in the place of sentences: nothing depends on a sentence
+codes: ## run unit tests with codes instead of sentences: no decision depends on a sentence
 	@time $(call run-tests,-short -tags codes_only -skip '^TestOnServer',$(CODES_PACKAGES))
 
 .PHONY: clients-test
@@ -172,8 +172,8 @@ user-test: build temporal ## as root: run the tests that care also as an ordinar
 	@time .ci/user-test
 
 .PHONY: race
-race: ## run the packages with goroutines under the race detector
-	@export CGO_ENABLED=1; time $(call run-tests,-race -short -timeout 15m,$(RACE_PACKAGES))
+race: ## run the packages with goroutines under the race detector, with codes instead of sentences
+	@export CGO_ENABLED=1; time $(call run-tests,-race -short -timeout 30m -tags codes_only$(,)emulator$(,)nomsgpack,$(RACE_PACKAGES))
 
 .PHONY: fuzz
 fuzz: ## send random events, batches, messages and frames; FUZZTIME=10m looks longer
