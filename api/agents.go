@@ -10,21 +10,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// AgentRuntime is an agent runtime whose program omoi does not bring.
+// AgentRuntime is an agent runtime whose program the user installs, for example claude.
 type AgentRuntime struct {
 	Agent string
-	// Missing are sentences, each with the next command; none: the runtime works.
+	// Missing holds sentences, each with the next command. The runtime works if Missing is empty.
 	Missing []string
 }
 
 // Runtimes checks the agent runtimes.
 type Runtimes interface {
-	// AgentRuntimes are all runtimes for a task of this owner, provider and execution, the preferred one first.
+	// AgentRuntimes returns all runtimes for a task of this owner, provider and execution, the preferred one first.
 	AgentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime, error)
 }
 
-// draftAgent chooses the agent of a task that names none: what its sandbox or script implies, the operator's default,
-// else the first runtime that works. Without one it sets NoAgent.
+// draftAgent chooses the agent of a task that names none: the agent that its sandbox or script implies, the operator's
+// default, or the first runtime that works. If none works, it sets NoAgent.
 func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	_, execution, err := executionOf(in)
 	switch {
@@ -44,8 +44,8 @@ func (a *API) draftAgent(ctx context.Context, d *task.NewTask, in client.CreateT
 	return err
 }
 
-// projectOf returns the project of a request; empty: it is new, or the request does not name it well, which
-// [API.draftPlace] refuses.
+// projectOf returns the ID of the project of a request. The ID is empty if the project does not exist yet, or if the
+// repository is invalid, which [API.draftPlace] rejects.
 func (a *API) projectOf(ctx context.Context, in client.CreateTaskRequest) (string, error) {
 	org := callerOf(ctx).organization
 	switch {
@@ -65,7 +65,7 @@ func (a *API) projectOf(ctx context.Context, in client.CreateTaskRequest) (strin
 	return a.deps.Projects.ProjectOf(ctx, org, a.deps.Repos.Name(repo))
 }
 
-// defaultAgent is the agent of work that names none; missing tells how to get one.
+// defaultAgent returns the agent of a task that names none; missing is an error with the next step if no agent works.
 func (a *API) defaultAgent(ctx context.Context, work task.Work) (agent string, missing, err error) {
 	if a.cfg.Agent != "" {
 		return a.cfg.Agent, nil, nil
@@ -98,13 +98,13 @@ func (a *API) agentRuntimes(ctx context.Context, work task.Work) ([]AgentRuntime
 	return a.deps.Runtimes.AgentRuntimes(ctx, work)
 }
 
-// ownAgents are the agents that need no program of others: they always work.
+// ownAgents returns the agents that are part of omoi and always work.
 func ownAgents() []string {
 	return slices.DeleteFunc(task.RuntimeNames(), func(agent string) bool { return task.RuntimeOf(agent).NeedsModel })
 }
 
-// offeredAgents are the agents that work for everyone of the organization in the default sandbox, and the default of
-// them; empty: the operator's default is not among them, or no agent runtime is.
+// offeredAgents returns the agents that work for every user of the organization in the default sandbox, and the default
+// agent. The default is empty if the operator's default is not among them, or if no agent runtime works.
 func (a *API) offeredAgents(ctx context.Context) (agents []string, first string) {
 	if !task.ProviderOf(a.cfg.Provider).Machine {
 		return []string{task.AgentExternal}, task.AgentExternal
@@ -115,7 +115,7 @@ func (a *API) offeredAgents(ctx context.Context) (agents []string, first string)
 	if a.cfg.Open {
 		work.UserID = a.cfg.User
 	}
-	runtimes, _ := a.agentRuntimes(ctx, work) // what is unknown is not offered
+	runtimes, _ := a.agentRuntimes(ctx, work) // an unknown runtime is not offered
 	for _, r := range runtimes {
 		if len(r.Missing) == 0 {
 			agents = append(agents, r.Agent)

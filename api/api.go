@@ -17,26 +17,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// API is the HTTP API as a handler. It is safe for concurrent use.
+// API is the HTTP API, an [http.Handler]. It is safe for concurrent use.
 type API struct {
 	cfg    Config
 	deps   Deps
 	log    *slog.Logger
 	routes *gin.Engine
 	huma   huma.API
-	// security are headers of every answer.
+	// security holds the headers of every response.
 	security http.Header
-	turn     ingest.Turn // of large ones
-	rest     *bodyLimit  // of the routes that have none of their own
-	// unrouted counts requests that found no route.
+	turn     ingest.Turn // of large events
+	rest     *bodyLimit  // of the routes without a limit of their own
+	// unrouted counts requests that match no route.
 	unrouted func(status int, took time.Duration)
-	sockets  func(status int, took time.Duration) // counts those of the bus
+	sockets  func(status int, took time.Duration) // counts WebSocket upgrades of the event bus
 	forms    map[formKey]*form
 
 	stopOnce sync.Once
 	stopping chan struct{}
 
-	streams   sync.WaitGroup // those that outlive their request
+	streams   sync.WaitGroup // streams that outlive their request
 	looks     *shared[place, stretch]
 	taskLooks *shared[taskPlace, ingest.TaskPage]
 	standings *shared[tenantTask, client.Standing]
@@ -45,7 +45,7 @@ type API struct {
 	checks    *shared[owned, string]
 }
 
-// New makes the API. It starts nothing and asks nobody.
+// New returns an API. It starts no goroutine and sends no request.
 func New(cfg Config, deps Deps) *API {
 	a := &API{cfg: cfg.withDefaults(), deps: deps, log: deps.Log, stopping: make(chan struct{}), security: security()}
 	a.rest = newBodyLimit(bodyRoom, maxBody)
@@ -70,10 +70,10 @@ func New(cfg Config, deps Deps) *API {
 	return a
 }
 
-// Stop ends every long poll at once with what it has, so that a server can stop quickly.
+// Stop ends every long poll at once with the result so far, so that the server can stop quickly.
 func (a *API) Stop() { a.stopOnce.Do(func() { close(a.stopping) }) }
 
-// engine makes a router that says of unknown paths what the rest of the API says of errors.
+// engine returns a router whose responses to unknown paths have the same form as all other errors.
 func (a *API) engine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode) // or it prints every route; the mode is gin's own global
 	e := gin.New()
@@ -96,7 +96,7 @@ func (a *API) engine() *gin.Engine {
 	return e
 }
 
-// group is a part of the API whose routes share a tag and the beginning of their path.
+// group is a set of routes with the same tag and path prefix.
 type group struct {
 	*API
 	tag, path string
@@ -104,7 +104,7 @@ type group struct {
 
 func (a *API) group(tag, path string) group { return group{a, tag, path} }
 
-// route is what every operation says of itself.
+// route describes an operation.
 type route struct {
 	api               *API
 	method, path, tag string
@@ -115,30 +115,29 @@ type route struct {
 	details
 }
 
-// details are what some routes say besides.
+// details are optional settings of a route.
 type details struct {
 	more   string     // description
 	status int        // of success; 0: 200
 	body   int64      // longest body in bytes; 0: Config.MaxBody
-	limit  *bodyLimit // that its bodies share; nil: that of all other routes
-	// transcript is how much of one an event may bring besides, in characters.
+	limit  *bodyLimit // shared with other bodies; nil: the limit of all other routes
+	// transcript is the number of characters of transcript that an event may hold in addition to body.
 	transcript int
-	// says is the body of a route that reads it by hand: an unknown field is no fault there.
+	// says is the body type of a route that decodes its body itself and ignores unknown fields.
 	says any
-	also map[int]any // other statuses of success and the bodies that they carry
-	text string      // content type of an answer that is no JSON
-	// fails lists the statuses of errors beside those that follow from the rest.
+	also map[int]any // other statuses of success and their bodies
+	text string      // content type of a response that is not JSON
+	// fails lists the statuses of errors in addition to those that follow from the other settings.
 	fails []int
 }
 
-// on makes a route; at is its method and the rest of its path, for example "GET /{id}".
+// on returns a route. at is its method and the rest of its path, for example "GET /{id}".
 func (g group) on(want access, at, id, summary string) route {
 	method, path, _ := strings.Cut(at, " ")
 	return route{api: g.API, method: method, path: g.path + path, tag: g.tag, access: want, id: id, summary: summary}
 }
 
-// add registers a route, with its details if there are any, at most once. Errors of fn become problem documents here and
-// nowhere else.
+// add registers a route with at most one value of details. All errors of fn become problem documents here.
 func add[I, O any](r route, fn handler[I, O], with ...details) {
 	for _, d := range with {
 		r.details = d
@@ -162,8 +161,8 @@ func add[I, O any](r route, fn handler[I, O], with ...details) {
 	a.describeLimit(r)
 }
 
-// limited bounds what an answer may take, longer than any long poll: of a store that hangs the
-// caller is told. A stream begins within it, and goes on by itself.
+// limited returns a context that ends later than the longest long poll, so that a caller gets an error if the database
+// hangs. A stream must open within this time; afterwards the limit does not apply to the stream.
 func (a *API) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, a.cfg.MaxWait+a.cfg.Patience)
 }
@@ -182,7 +181,7 @@ func (a *API) operation(r route) huma.Operation {
 	return huma.Operation{
 		OperationID: r.id, Method: r.method, Path: r.path, Summary: r.summary, Description: r.more, Tags: tagsOf(r),
 		DefaultStatus: r.status, MaxBodyBytes: r.body + 1, SkipValidateBody: r.says != nil,
-		BodyReadTimeout: -1, // it is read by then
+		BodyReadTimeout: -1, // the body has been read already
 		Responses:       a.responses(r),
 		Security:        securityOf(r.access),
 		Middlewares:     steps,

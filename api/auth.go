@@ -17,7 +17,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/webguard"
 )
 
-// Tokens checks the tokens of sandboxes.
+// Tokens verifies sandbox tokens.
 type Tokens interface {
 	Verify(credential, sandboxID string) error
 }
@@ -25,38 +25,38 @@ type Tokens interface {
 // Identities resolves credentials to callers, and sandboxes to their organizations.
 type Identities interface {
 	KeyBySecret(ctx context.Context, secret string) (client.APIKey, error)
-	// UserOfLogin returns the user of that name, made if need be.
+	// UserOfLogin returns the ID of the user of that name, and creates the user if necessary.
 	UserOfLogin(ctx context.Context, organizationID, name string) (id string, err error)
 	SandboxOwner(ctx context.Context, id string) (organizationID, taskID string, err error)
-	// TokenLives is [task.CodeGone] once the token of a sandbox opens nothing any more.
+	// TokenLives returns [task.CodeGone] if the token of a sandbox is no longer valid.
 	TokenLives(ctx context.Context, sandboxID string) error
 }
 
-// access is what a route asks for.
+// access is the access level that a route requires.
 type access string
 
 const (
 	accessNone    access = "none"
-	accessSigned  access = "signed" // no login: the route checks the body's signature
+	accessSigned  access = "signed" // no login: the route verifies the signature of the body
 	accessRead    access = "read"
 	accessWrite   access = "write"
 	accessAdmin   access = "admin"
-	accessSandbox access = "sandbox" // the sandbox itself, or people who may write
-	accessInbox   access = "inbox"   // as sandbox; the route resolves the ID, which may be that of an agent
-	accessInspect access = "inspect" // likewise, or people who may read
+	accessSandbox access = "sandbox" // the sandbox itself, or users with the scope write
+	accessInbox   access = "inbox"   // like accessSandbox; the route resolves the ID, which may be an agent ID
+	accessInspect access = "inspect" // the sandbox itself, or users with the scope read
 )
 
-// scopes lists what a key may be given; each includes those before it.
+// scopes returns the scopes of API keys. Each one includes the scopes before it.
 func scopes() []string { return []string{string(accessRead), string(accessWrite), string(accessAdmin)} }
 
-// caller is who asks. The organization of a sandbox is looked up where a route needs it.
+// caller is the authenticated caller of a request. The organization of a sandbox is looked up where a route needs it.
 type caller struct {
 	name         string // for receipts and logs
 	organization string
-	user         string // id of the user for whom it speaks; empty: nobody
-	userName     string // empty: the organization's owner, or nobody
+	user         string // ID of the user on whose behalf the caller acts; empty: none
+	userName     string // empty: the organization's owner, or none
 	scope        int    // index into scopes; -1: none
-	sandbox      string // id, where a sandbox asks for itself
+	sandbox      string // ID, if the caller is a sandbox
 }
 
 type callerKey struct{}
@@ -66,7 +66,7 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// guard is the middleware of a route that asks for want.
+// guard returns the middleware of a route that requires want.
 func (a *API) guard(want access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		who, err := a.admitWithin(ctx, want)
@@ -100,17 +100,17 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	}
 	ctx.SetHeader("Content-Type", problemType)
 	ctx.SetStatus(p.Status)
-	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // a caller that left is nobody's fault
+	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", p) // the caller may have disconnected
 }
 
-// challenge names the scheme of credentials that an answer asks for.
+// challenge sets the header WWW-Authenticate for an error of authentication.
 func challenge(h http.Header, err error) {
 	if task.CodeOf(err) == task.CodeUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="omoi"`)
 	}
 }
 
-// admit says who asks, if it may; sandboxID is that of the route, if it has one.
+// admit authenticates and authorizes a request; sandboxID is the sandbox ID in the path, if the route has one.
 func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, error) {
 	switch want {
 	case accessSigned:
@@ -126,7 +126,7 @@ func (a *API) admit(r *http.Request, sandboxID string, want access) (caller, err
 	return a.identify(r.Context(), login{credential, sandboxID, want})
 }
 
-// login is what a caller shows, and what for.
+// login is a credential with the access that it is used for.
 type login struct {
 	credential, sandboxID string
 	want                  access
@@ -149,7 +149,7 @@ func (a *API) identify(ctx context.Context, l login) (caller, error) {
 	return who, nil
 }
 
-// identifyActive is identify for routes that are not hot: it asks whether the token of a sandbox still opens anything.
+// identifyActive is identify for infrequent routes: it also checks in the database that a sandbox token is active.
 func (a *API) identifyActive(ctx context.Context, l login) (caller, error) {
 	who, err := a.identify(ctx, l)
 	if err == nil && who.sandbox != "" {
@@ -158,8 +158,8 @@ func (a *API) identifyActive(ctx context.Context, l login) (caller, error) {
 	return who, err
 }
 
-// admitSandbox lets a sandbox into its own routes. It asks no database: the routes of
-// events are hot, and the intake knows the sandbox anyway; the others ask, see guard.
+// admitSandbox authorizes a sandbox for its own routes without a database query: the event routes are hot, and ingest
+// checks the sandbox anyway. For the other routes, see guard.
 func (a *API) admitSandbox(id string, want access, credential string) (caller, error) {
 	if want != accessSandbox && want != accessInbox && want != accessInspect {
 		return caller{}, task.Errorf(task.CodeForbidden, "A sandbox token gives access to the routes of its own sandbox only.").WithKind(task.KindOtherSandbox)
@@ -209,7 +209,7 @@ func enough(who caller, want access) error {
 	return nil
 }
 
-// ownsSandbox returns [task.CodeNotFound] for sandboxes of others, so that ids cannot be tried out.
+// ownsSandbox returns [task.CodeNotFound] for sandboxes of other organizations, so that IDs cannot be guessed.
 func (a *API) ownsSandbox(ctx context.Context, who caller, id string) error {
 	owner, _, err := a.deps.Identities.SandboxOwner(ctx, id)
 	if err == nil && owner != who.organization {
@@ -218,7 +218,7 @@ func (a *API) ownsSandbox(ctx context.Context, who caller, id string) error {
 	return err
 }
 
-// organizationOf is the organization for which a caller acts on a sandbox's routes.
+// organizationOf returns the organization on whose behalf a caller uses a sandbox's routes.
 func (a *API) organizationOf(ctx context.Context, who caller) (string, error) {
 	if who.sandbox == "" {
 		return who.organization, nil
@@ -241,8 +241,8 @@ func credentialOf(r *http.Request) string {
 	return strings.TrimSpace(credential)
 }
 
-// noPage refuses what a web page could make a browser send to an open server. No page reaches
-// the server's Unix socket.
+// noPage rejects requests that a web page could make a browser send to a server without authentication. No web page
+// reaches the server's Unix socket.
 func (a *API) noPage(r *http.Request) error {
 	if !a.cfg.Open || bySocket(r) {
 		return nil
@@ -250,21 +250,21 @@ func (a *API) noPage(r *http.Request) error {
 	return webguard.Check(r, a.cfg.AllowedHosts)
 }
 
-// isLoopback reports whether an address to listen on is reachable from this machine only.
+// isLoopback reports whether a listener address is reachable from this host only.
 func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
-	return !ok || tcp.IP.IsLoopback() // a Unix socket has no other machine behind it
+	return !ok || tcp.IP.IsLoopback() // only this host reaches a Unix socket
 }
 
 var _ http.Handler = (*API)(nil)
 
-// Logins judges what people and machines log in with that have no API key.
+// Logins verifies JWTs of users and programs.
 type Logins interface {
 	Verify(credential string) (token.Login, error)
 }
 
-// admitLogin lets in who shows a JWT. One that does not speak of scopes may what an API key may
-// that was made without: write. One that names none may nothing.
+// admitLogin authenticates the holder of a JWT. A JWT without a scope claim gets the default scope of API keys, write.
+// A JWT with an empty scope claim gets no access.
 func (a *API) admitLogin(ctx context.Context, credential string) (caller, error) {
 	if a.deps.Logins == nil {
 		return caller{}, task.Errorf(task.CodeUnauthorized,

@@ -21,8 +21,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// unpacked reads a body of at most limit bytes, packed and unpacked, as it is after unpacking; why tells an error of
-// that to the sender, but for the [http.MaxBytesError] of a longer one.
+// unpacked returns a reader of the decompressed body, at most limit bytes compressed and decompressed. why converts a
+// read error to an error for the sender; an [http.MaxBytesError] stays as it is.
 func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) error, err error) {
 	plain := http.MaxBytesReader(nil, r.Body, limit)
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
@@ -42,10 +42,10 @@ func unpacked(r *http.Request, limit int64) (src io.Reader, why func(error) erro
 	return http.MaxBytesReader(nil, whole, limit), packed.why, nil
 }
 
-// packedBody is a body before it is unpacked. It remembers how it ended.
+// packedBody is a compressed body. It records how the body ended.
 type packedBody struct {
 	src   io.Reader
-	whole bool // it came to its own end, wherever that is
+	whole bool // the body was received up to its end, whether or not it is valid
 
 	request *http.Request
 }
@@ -56,7 +56,7 @@ func (p *packedBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// why says why the body could not be unpacked: only what came whole can be blamed on the sender.
+// why returns why the body could not be decompressed. Only a completely received body can be the sender's fault.
 func (p *packedBody) why(err error) error {
 	_, corrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
@@ -76,8 +76,8 @@ func isTooLong(err error) bool {
 	return ok
 }
 
-// notRead says that a body did not come whole. That is no fault of what was sent, so it is
-// none of the statuses after which a sender gives up. Malformed chunks are, since they come again as they came.
+// notRead returns the error of a body that was not completely received. Its status makes the sender retry. Malformed
+// chunks are the exception: a retry would send the same bytes.
 func notRead(r *http.Request, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return httpError(http.StatusRequestTimeout, "The request body did not arrive in time. Next: send the request again")
@@ -88,21 +88,21 @@ func notRead(r *http.Request, err error) error {
 	return httpError(http.StatusRequestTimeout, "The request ended before its body was complete. Next: send the request again")
 }
 
-// cutOff reports whether err is of the connection and not of what came over it.
+// cutOff reports whether err is an error of the connection and not of the received bytes.
 func cutOff(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrBodyReadAfterClose) || errors.Is(err, context.Canceled)
 }
 
-// decode reads the body of a route in the old wire form: unknown fields are ignored, of a
-// field that is given twice the last counts, and every fault is [task.CodeInvalid].
+// decode decodes the body of a legacy route: unknown fields are ignored, the last of duplicate fields counts, and every
+// error is [task.CodeInvalid].
 func decode(body []byte, into any) error {
 	err := jsonv2.Unmarshal(body, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
 		return nil
 	}
-	// The other decoder explains better what is wrong, but is no judge: it takes names in any case.
+	// The other decoder has better messages, but accepts field names in any case and so does not decide.
 	if said := decodeError(json.Unmarshal(body, reflect.New(reflect.TypeOf(into).Elem()).Interface())); said != nil {
 		return said
 	}
@@ -136,7 +136,7 @@ func kindOf(wrong *json.UnmarshalTypeError) string {
 	return "a whole number"
 }
 
-// valueOf is what came instead; of a number that does not fit, the number.
+// valueOf returns what the body has instead; the number itself if it is out of range.
 func valueOf(wrong *json.UnmarshalTypeError) string {
 	switch wrong.Value {
 	case "array":

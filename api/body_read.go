@@ -16,15 +16,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// limitBody returns the body of a request as limit counts it. The caller calls leave.
+// limitBody returns the body of a request, counted by limit. The caller must call leave.
 func limitBody(c *gin.Context, limit *bodyLimit) *limitedBody {
 	return &limitedBody{
 		limit: limit, sandboxID: c.Param("sandbox_id"), request: c.Request, conn: http.NewResponseController(c.Writer),
 	}
 }
 
-// within is the middleware of a route that huma serves: it reads the body, whole and unpacked, before anything else
-// does.
+// within returns the middleware of a route that huma serves. It reads and decompresses the whole body before any other
+// handler runs.
 func (a *API) within(limit *bodyLimit, longest int64) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := humagin.Unwrap(ctx)
@@ -41,9 +41,8 @@ func (a *API) within(limit *bodyLimit, longest int64) func(huma.Context, func(hu
 	}
 }
 
-// readBody reads a body of at most limit bytes, as it is after unpacking. What it refuses it
-// reads all the same, within bounds: whoever sends all before it reads would meet a reset
-// connection instead of the answer.
+// readBody reads a body of at most limit bytes after decompression. It also reads a rejected body, within bounds: a
+// sender that reads the response only after sending its body would otherwise get a connection reset.
 func (r *report) readBody(limit int64, into *bytes.Buffer) error {
 	err := r.read(limit, into)
 	switch {
@@ -59,7 +58,7 @@ func (r *report) readBody(limit int64, into *bytes.Buffer) error {
 	return err
 }
 
-// drop takes no room while the rest comes.
+// drop releases the buffer while the rest is received.
 func (r *report) drop(body *bytes.Buffer) {
 	*body = bytes.Buffer{}
 	r.in.leave()
@@ -93,14 +92,14 @@ func (r *report) read(limit int64, into *bytes.Buffer) error {
 }
 
 const (
-	// longestReport bounds what is read of one event, of which a transcript may be the most.
+	// longestReport is the maximum number of bytes read of one event, most of which may be a transcript.
 	longestReport = 256 << 20
 	longStep      = 1 << 20
 )
 
-// readLong goes on with the body of an event that is longer than limit. A worker of the replaced
-// system puts what its run has said into its last event, and sends that until it is taken: of a
-// transcript only the end is kept, while it comes. All the rest of the body must be within limit.
+// readLong reads the rest of the body of an event that is longer than limit. A legacy worker puts the transcript of its
+// run into its last event and resends the event until it is acknowledged. Only the end of the transcript is kept while
+// it is received. The rest of the body must fit into limit.
 func (r *report) readLong(limit int64, into *bytes.Buffer) error {
 	long := transcriptcut.New(into, r.transcript)
 	for {
@@ -121,13 +120,13 @@ const (
 	drainPatience = 10 * time.Second
 )
 
-// drain takes what is left of a body that nobody wants. A sender that waits to be told to go on
-// has sent nothing yet. A deadline that is left behind ends a sender that has not come to its end.
+// drain reads the rest of an unwanted body. If the sender waits for "100 Continue", there is nothing to read. The read
+// deadline that stays behind ends a sender that has not finished.
 func (r *report) drain() {
 	if r.in.read == 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		return
 	}
-	_ = r.in.conn.SetReadDeadline(time.Now().Add(drainPatience)) // not every server can: then its own timeout holds
+	_ = r.in.conn.SetReadDeadline(time.Now().Add(drainPatience)) // if unsupported, the server's timeout applies
 	if n, err := io.Copy(io.Discard, io.LimitReader(r.Body, drainBytes)); err == nil && n < drainBytes {
 		_ = r.in.conn.SetReadDeadline(time.Time{})
 	}

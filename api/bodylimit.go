@@ -12,49 +12,49 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// bodyLimit bounds how many bytes of request bodies are in memory, in all and for each sandbox, from their arrival to
-// their answer: what a hanging database does not take must not pile up. Small bodies are a class of their own, so that
-// heartbeats pass where batches fill the other.
+// bodyLimit bounds the bytes of request bodies in memory, in total and per sandbox, from arrival to response, so that
+// bodies do not pile up while the database hangs. Small bodies are a class of their own, so that heartbeats pass while
+// batches fill the other class.
 type bodyLimit struct {
 	large, small *bodyClass
-	wait         time.Duration // for room, of one body in all; then it is refused
+	wait         time.Duration // maximum wait of one body for room, after which it is rejected
 	haste        time.Duration // see bodyHaste
 }
 
 const (
 	bodyRoom       = 64 << 20
-	transcriptRoom = 32 << 20 // of their own, so that transcripts keep no events out
-	bodyParts      = 4        // a class has so many shares of sandboxes, and the large class so many times the small one
+	transcriptRoom = 32 << 20 // separate, so that transcripts do not block events
+	bodyParts      = 4        // sandbox shares per class; also the ratio of the large class to the small class
 
-	firstPiece   = 4 << 10  // is counted once it is here, since most bodies come with their heads
-	smallBody    = 64 << 10 // and what is counted of a body at a time
+	firstPiece   = 4 << 10  // counted after it was read, since most bodies arrive together with their headers
+	smallBody    = 64 << 10 // longest small body; a body is counted in steps of this size
 	bodyPatience = 30 * time.Second
-	bodyHaste    = time.Second     // instead, where half of the room is in use
-	bodyWait     = 2 * time.Second // long enough for the bodies in haste to end
+	bodyHaste    = time.Second     // replaces bodyPatience when half of the room is in use
+	bodyWait     = 2 * time.Second // longer than bodyHaste, so that hurried bodies can end
 )
 
 var errNoRoom = errors.New("no room for the body")
 
-// newBodyLimit returns a limit of that many bytes. One body of the longest length always fits.
+// newBodyLimit returns a limit of the given bytes. A body of the longest length always fits.
 func newBodyLimit(bytes, longest int64) *bodyLimit {
-	longest += smallBody // counted to look for the end
+	longest += smallBody // one more step is counted to find the end
 	return &bodyLimit{
 		large: newBodyClass(bytes, longest), small: newBodyClass(bytes/bodyParts, smallBody), wait: bodyWait,
 		haste: bodyHaste,
 	}
 }
 
-// bodyClass counts the bodies of one class.
+// bodyClass tracks the bytes in use by one class of request bodies.
 type bodyClass struct {
 	size, share int64
 	all         *semaphore.Weighted
-	held        atomic.Int64 // of size
+	held        atomic.Int64 // part of size in use
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandboxShare
 }
 
-// sandboxShare is what one sandbox may have of a class. It exists while bodies use it.
+// sandboxShare is the maximum of one sandbox in a class. It exists while bodies use it.
 type sandboxShare struct {
 	*semaphore.Weighted
 
@@ -75,7 +75,7 @@ func (c *bodyClass) enter(sandboxID string) *sandboxShare {
 	s := c.sandboxes[sandboxID]
 	if s == nil {
 		share := c.share
-		if sandboxID == "" { // a route without sandboxes
+		if sandboxID == "" { // the route has no sandbox
 			share = c.size
 		}
 		s = &sandboxShare{Weighted: semaphore.NewWeighted(share)}
@@ -93,7 +93,7 @@ func (c *bodyClass) leave(sandboxID string, s *sandboxShare) {
 	}
 }
 
-// limitedBody reads one request body, as it is after unpacking, and counts it.
+// limitedBody reads and counts one request body, after decompression.
 type limitedBody struct {
 	limit     *bodyLimit
 	sandboxID string // empty: the route has none
@@ -101,18 +101,19 @@ type limitedBody struct {
 	conn      *http.ResponseController
 
 	src    io.Reader
-	length int64 // as announced; 0: unknown
+	length int64 // Content-Length; 0: unknown
 	read   int64
-	due    int64 // as much as may be read before more is counted; 0: what came with the head has not been read
+	due    int64 // bytes that may be read before more is counted; 0: what arrived with the headers has not been read
 
-	class *bodyClass // that counts it; nil: none yet
+	class *bodyClass // class in which the body is counted; nil: none yet
 	share *sandboxShare
 	held  int64
-	until time.Time // when its wait for room ends; zero: it has not waited
+	until time.Time // end of its wait for room; zero: it has not waited
 }
 
-// Read implements [io.Reader]. A body that comes with its head is counted once it is here. Of any other the next piece
-// is counted before its sender gets time for it: a sender that announces much and sends little keeps nobody out.
+// Read implements [io.Reader]. A body that arrives with its headers is counted after it was read. Each next piece of
+// any other body is counted before its sender gets time for it. A sender that announces much and sends little therefore
+// blocks no other sender.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.read > 0 && b.read >= b.due && b.read != b.length {
 		if err := b.next(); err != nil {
@@ -121,7 +122,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	most := int64(firstPiece)
 	if b.due > 0 {
-		most = max(b.due-b.read, 1) // of a whole body its end
+		most = max(b.due-b.read, 1) // for a complete body, its end
 	}
 	n, err := b.src.Read(p[:min(int64(len(p)), most)])
 	b.read += int64(n)
@@ -133,7 +134,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next counts the next piece of a body, and gives its sender time for it.
+// next counts the next piece of a body and extends the read deadline for it.
 func (b *limitedBody) next() error {
 	n := int64(smallBody)
 	if b.held < smallBody {
@@ -150,11 +151,11 @@ func (b *limitedBody) next() error {
 		patience = b.limit.haste
 	}
 	b.due = b.read + n
-	_ = b.conn.SetReadDeadline(time.Now().Add(patience)) // not every server can: then its own timeout holds
+	_ = b.conn.SetReadDeadline(time.Now().Add(patience)) // if the server does not support it, its own timeout applies
 	return nil
 }
 
-// reserve counts n more bytes. A body that has outgrown its class is counted in the next.
+// reserve counts n more bytes. A body that has outgrown its class moves to the next one.
 func (b *limitedBody) reserve(n int64) error {
 	switch {
 	case b.class == nil:
@@ -169,7 +170,7 @@ func (b *limitedBody) reserve(n int64) error {
 	return nil
 }
 
-// join counts the body in another class, with n more bytes.
+// join moves the body to another class, with n more bytes.
 func (b *limitedBody) join(class *bodyClass, n int64) error {
 	share, all := class.enter(b.sandboxID), b.held+n
 	if err := b.acquire(class, share, all); err != nil {
@@ -193,7 +194,7 @@ func (b *limitedBody) acquire(class *bodyClass, share *sandboxShare, n int64) er
 	return nil
 }
 
-// await waits for room.
+// await waits until n bytes are free in room.
 func (b *limitedBody) await(room *semaphore.Weighted, n int64) error {
 	if room.TryAcquire(n) {
 		return nil
@@ -209,7 +210,7 @@ func (b *limitedBody) await(room *semaphore.Weighted, n int64) error {
 	return nil
 }
 
-// release gives n bytes back.
+// release frees n bytes.
 func (b *limitedBody) release(n int64) {
 	b.held -= n
 	b.class.held.Add(-n)
@@ -217,7 +218,7 @@ func (b *limitedBody) release(n int64) {
 	b.share.Release(n)
 }
 
-// leave gives back all that is left.
+// leave frees all bytes of the body.
 func (b *limitedBody) leave() {
 	if b.class == nil {
 		return
@@ -227,7 +228,7 @@ func (b *limitedBody) leave() {
 	b.class, b.share = nil, nil
 }
 
-// end lifts the deadline of a body that has arrived: it would end the request while that is answered.
+// end clears the read deadline of a complete body, which would otherwise end the request before its response.
 func (b *limitedBody) end() {
 	if b.due > 0 {
 		_ = b.conn.SetReadDeadline(time.Time{})

@@ -11,20 +11,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// Branches works on branches and pull requests of the remote host, for one user. What the host refuses is
-// an error with a sentence for the public.
+// Branches works on branches and pull requests at the Git host on behalf of one user. If the host rejects a request,
+// the error has a public message.
 type Branches interface {
 	StartBranch(ctx context.Context, who scm.Owner, in client.BranchStart) (branch, commit string, err error)
 	FinishBranch(ctx context.Context, who scm.Owner, in client.BranchFinish) (number int, url string, err error)
-	// MergeBranch returns the commit, and what was left undone; or that there are conflicts, and where.
+	// MergeBranch returns the commit and what was left undone. conflict reports whether there are conflicts; left lists
+	// them.
 	MergeBranch(ctx context.Context, who scm.Owner, in client.BranchMerge) (commit, left string, conflict bool, err error)
 	BranchStatus(
 		ctx context.Context, who scm.Owner, in client.CompareBranchRequest,
 	) (ahead, behind int, conflict bool, err error)
 }
 
-// registerBranches registers the branch workflow, in the old wire form: what the git host refuses is
-// answered with 200 and success false.
+// registerBranches registers the branch workflow in its legacy form: a request that the Git host rejects gets the
+// status 200 and success false.
 func (a *API) registerBranches() {
 	branches := a.group(tagProjects, "/api/v1/branch-workflow")
 	add(branches.on(accessWrite, "POST /start", "start-branch", "Create a branch"), a.startBranch,
@@ -43,16 +44,16 @@ func (a *API) registerBranches() {
 		})
 }
 
-// rawIn is a body that the handler decodes: the routes of the legacy API ignore unknown fields.
+// rawIn is a body that the handler decodes itself: the legacy API ignores unknown fields.
 type rawIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// field is one that a request must have.
+// field is a required field of a request.
 type field struct{ name, value string }
 
-// readBranch reads a request and says for whom to act: the caller. A user_id of somebody else is refused; where nobody
-// logs in there is but one user.
+// readBranch reads a request and returns the user on whose behalf to act: the caller. A user_id of another user is
+// rejected. If authentication is disabled, there is only one user.
 func (a *API) readBranch(
 	ctx context.Context, in *rawIn, said any, at *client.BranchPlace, needs func() []field,
 ) (scm.Owner, error) {
@@ -75,7 +76,7 @@ func (a *API) readBranch(
 	return scm.Owner{UserID: who.user}, nil
 }
 
-// refusal is the sentence of what the git host refused; faults of omoi itself stay errors.
+// refusal returns the Git host's reason to reject a request; errors of omoi itself stay errors.
 func refusal(err error) (*string, error) {
 	e, ok := errors.AsType[*task.Error](err)
 	if err == nil || !ok || e.Code == task.CodeInternal {

@@ -7,8 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Budgets stores what tasks and projects may use. Its setters release tasks that were suspended for a budget which
-// is not spent any more.
+// Budgets stores the budgets of tasks and projects. Its setters release tasks that were suspended for a budget which is
+// no longer used up.
 type Budgets interface {
 	TaskBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)
 	ProjectBudget(ctx context.Context, organizationID, id string) (client.BudgetUsage, error)

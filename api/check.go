@@ -17,7 +17,7 @@ import (
 const (
 	maxTitle       = 500      // characters
 	maxDescription = 64 << 10 // bytes
-	madeTitle      = 120      // characters of a title that is taken from the description
+	madeTitle      = 120      // characters of a title taken from the description
 	defaultRetries = 3
 	maxKeyLength   = 255
 )
@@ -44,7 +44,7 @@ const (
 
 func modes() []string { return []string{modeExploration, modeImplementation, modeValidation} }
 
-// modeOf is the mode of a task type, unless the caller names another.
+// modeOf returns the mode of a task type, unless the caller names another one.
 func modeOf(taskType string) string {
 	switch taskType {
 	case "explore_codebase", "analyze_codebase", "analyze_requirements", "analyze_dependencies", "create_spec",
@@ -57,10 +57,10 @@ func modeOf(taskType string) string {
 	return modeImplementation
 }
 
-// isID reports whether s has the form of a UUID; ids of other forms name nothing.
+// isID reports whether s is a UUID. No object has an ID of another form.
 func isID(s string) bool { return uuidForm.MatchString(s) }
 
-// knownID returns [task.CodeNotFound] for what cannot be an id.
+// knownID returns [task.CodeNotFound] if id is not a UUID.
 func knownID(kind, id string) error {
 	if isID(id) {
 		return nil
@@ -70,14 +70,14 @@ func knownID(kind, id string) error {
 
 func clip(s string) string {
 	const longest = 60
-	s = token.HideIn(s) // while it is whole
+	s = token.HideIn(s) // before it is cut
 	if utf8.RuneCountInString(s) <= longest {
 		return s
 	}
 	return string([]rune(s)[:longest]) + "..."
 }
 
-// checkTitle refuses what would break a line of a terminal, a log or a web page.
+// checkTitle rejects characters that break a line of a terminal, a log or a web page.
 func checkTitle(field, title string) error {
 	switch {
 	case strings.TrimSpace(title) == "":
@@ -94,7 +94,7 @@ func checkTitle(field, title string) error {
 	return nil
 }
 
-// checkText refuses control characters but line breaks and tabs, and texts that are too long.
+// checkText rejects control characters, except line breaks and tabs, and texts that are too long.
 func checkText(field, text string, longest int) error {
 	if len(text) > longest {
 		return task.Invalid(field, "The %s has %d bytes: at most %d are allowed. Next: put long material into a file of the repository",
@@ -108,7 +108,7 @@ func checkText(field, text string, longest int) error {
 	return nil
 }
 
-// oneOf returns value, or fallback if it is empty; [task.CodeInvalid] if it is not among allowed.
+// oneOf returns value, or fallback if value is empty; [task.CodeInvalid] if value is not in allowed.
 func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	if value == "" {
 		return fallback, nil
@@ -119,14 +119,14 @@ func oneOf(field, value, fallback string, allowed []string) (string, error) {
 	return "", task.Invalid(field, "Invalid %s %q: must be one of %s.", field, clip(value), strings.Join(allowed, ", "))
 }
 
-// fixedField is a field of a request that names what cannot be changed, and why.
+// fixedField is a field of a request that names an immutable property, with the reason.
 type fixedField struct {
 	name  string
 	value json.RawMessage
 	why   string
 }
 
-// checkFixed refuses the first field that has a value: [task.CodeConflict].
+// checkFixed returns [task.CodeConflict] for the first field that has a value.
 func checkFixed(kind string, fields []fixedField) error {
 	for _, f := range fields {
 		if len(f.value) > 0 && string(f.value) != "null" {
@@ -140,7 +140,7 @@ func cannotChange(field, kind, why string) error {
 	return &task.Error{Code: task.CodeConflict, Kind: task.KindImmutable, Field: field, Message: "Cannot change the " + field + " of a " + kind + ": " + why + "."}
 }
 
-// taskIDs returns the IDs that the references name, each once.
+// taskIDs returns the IDs of the references without duplicates.
 func (a *API) taskIDs(ctx context.Context, field string, refs []string) ([]string, error) {
 	known := make([]string, 0, len(refs))
 	for _, id := range refs {
@@ -158,7 +158,7 @@ func (a *API) taskIDs(ctx context.Context, field string, refs []string) ([]strin
 	return known, nil
 }
 
-// checkObject returns raw if it is a JSON object that the database can keep; nil for nothing.
+// checkObject returns raw if it is a JSON object that the database can store; nil if raw is empty.
 func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -176,7 +176,7 @@ func checkObject(field string, raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// hasNUL looks for U+0000, which the database cannot keep, in keys and texts.
+// hasNUL reports whether keys or texts in v contain U+0000, which the database cannot store.
 func hasNUL(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -11,49 +11,49 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// place is where readers of a sandbox stand.
+// place is the cursor of readers of a sandbox.
 type place struct {
 	id    string
 	after int64
 }
 
-// taskPlace is where readers of a task stand.
+// taskPlace is the cursor of readers of a task.
 type taskPlace struct {
 	id    string
 	after ingest.Cursor
 }
 
-// tenantTask is a task as one organization sees it.
+// tenantTask is a task of an organization.
 type tenantTask struct{ organization, id string }
 
-// shared lets many who ask the same at the same time share an answer. Whoever asks gets one
-// that was begun after he asked: what he was woken for is in it. So of any number of askers
-// of one key two questions are under way or wait.
+// shared lets concurrent callers with the same question share one query. A caller gets the result of a query that
+// started after its call, so that the result includes what caused the call. At most two queries for one key are running
+// or waiting, however many callers there are.
 type shared[K comparable, V any] struct {
-	slots chan struct{} // one for each question that may be under way
+	slots chan struct{} // one for each concurrent query
 	mu    sync.Mutex
 	under map[K]*answer[V]
 	log   *slog.Logger
 }
 
-// mostLooks is how many connections to the database readers of streams may take at a time,
-// for each kind of question: however many there are, agents can report.
+// mostLooks is the maximum number of database connections used by readers of streams, for each kind of query. It keeps
+// connections free for agents that report events.
 const mostLooks = 4
 
 func newShared[K comparable, V any](log *slog.Logger) *shared[K, V] {
 	return &shared[K, V]{slots: make(chan struct{}, mostLooks), under: map[K]*answer[V]{}, log: log}
 }
 
-// answer is one question and what it found.
+// answer is one query and its result.
 type answer[V any] struct {
 	ready chan struct{}
 	value V
 	err   error
-	next  *answer[V] // of those who asked while this one was under way; nil: nobody
+	next  *answer[V] // for the callers during this query; nil: none
 }
 
-// ask answers with what fn finds for the key. fn does not end with ctx, and may be called for
-// those who ask later, so that it goes by its key alone.
+// ask returns the result of fn for the key. fn does not end with ctx and may also run for later callers, so its result
+// must depend on the key only.
 func (s *shared[K, V]) ask(ctx context.Context, key K, fn func(context.Context, K) (V, error)) (V, error) {
 	mine := s.join(ctx, key, fn)
 	select {
@@ -80,7 +80,7 @@ func (s *shared[K, V]) join(ctx context.Context, key K, fn func(context.Context,
 	return first
 }
 
-// run finds the answer, and the next ones while somebody waits for them.
+// run runs the query, and the next ones while callers wait for them.
 func (s *shared[K, V]) run(ctx context.Context, key K, a *answer[V], fn func(context.Context, K) (V, error)) {
 	for a != nil {
 		s.slots <- struct{}{}

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// Conducting reads conductor analyses, and the open work that new work is compared with.
+// Conducting reads conductor analyses, and the open tasks with which new tasks are compared.
 type Conducting interface {
 	ConductorAnalyses(
 		ctx context.Context, organizationID string, p client.PageRequest,
@@ -32,7 +32,7 @@ func (a *API) registerConductor() {
 		listed(a.deps.Conducting.Duplicates), details{more: "Pairs of tasks of one project about the same work, last found first. Pairs stay when their tasks end."})
 }
 
-// conductorStatus says how the conductor runs, and what it last thought of the caller's organization.
+// conductorStatus returns whether the conductor runs, and its latest analysis of the caller's organization.
 func (a *API) conductorStatus(ctx context.Context) (client.ConductorStatus, error) {
 	found, err := a.scheduleOf(ctx, scheduleConductor)
 	if err != nil {
@@ -60,10 +60,10 @@ func (a *API) lastConducted(ctx context.Context) (*client.ConductorAnalysis, err
 	return &page.Items[0], nil
 }
 
-// neverConducted is the status of those whom the conductor has not looked at.
+// neverConducted is the status of an organization that the conductor has not analyzed.
 const neverConducted = "not_run"
 
-// together adds what the conductor thinks.
+// together adds the latest conductor analysis to h.
 func (a *API) together(ctx context.Context, h *client.MonitorHealth) error {
 	h.Status, h.Recommendations = neverConducted, []string{}
 	hour, err := a.deps.Conducting.ConductorHour(ctx, callerOf(ctx).organization)
@@ -78,7 +78,7 @@ func (a *API) together(ctx context.Context, h *client.MonitorHealth) error {
 	var details struct {
 		Recommendations []string `json:"recommendations"`
 	}
-	_ = json.Unmarshal(last.Details, &details) // ours; what is missing is empty
+	_ = json.Unmarshal(last.Details, &details) // written by omoi; missing fields stay empty
 	h.Status, h.Coherence, h.Recommendations = last.Status, last.Coherence, orNone(details.Recommendations)
 	return nil
 }

@@ -11,73 +11,73 @@ import (
 
 const (
 	mib = 1 << 20
-	// maxBody is the longest request body, in bytes: what a description of a task with its data takes, many times over. An
-	// event's transcript comes on top of it.
+	// maxBody is the maximum length of a request body in bytes. It leaves ample room for a task's description and data.
+	// The transcript of an event is not counted.
 	maxBody int64 = mib
-	// maxDiff is the longest diff that is served, in bytes: more than a browser shows.
+	// maxDiff is the maximum length of a returned diff in bytes: more than a browser can show.
 	maxDiff = 16 * mib
-	// probeTimeout bounds the check of one dependency, and of an organization's credentials: load balancers ask /readyz
-	// every few seconds.
+	// probeTimeout bounds the check of one dependency, and of an organization's credentials. Load balancers request
+	// /readyz every few seconds.
 	probeTimeout = 2 * time.Second
 )
 
-// WebhookDebounce is how long the API waits for more of one review, or of one run of checks, before it informs the
-// agent: GitHub sends the comments of a review within seconds.
+// WebhookDebounce is how long the API waits for more comments of one review, or results of one run of checks, before it
+// informs the agent. GitHub sends the comments of a review within seconds.
 const WebhookDebounce = 15 * time.Second
 
-// Config is what the API is told. Zero values mean the defaults.
+// Config configures an API. Zero values mean the defaults.
 type Config struct {
-	// Open serves without login, as Organization. It is meant for loopback addresses only;
-	// requests that a web page of another origin could send are refused.
+	// Open disables authentication: every caller acts as Organization. Use it on loopback addresses only. Requests that
+	// a web page of another origin could send are rejected.
 	Open bool
-	// Organization is the id that an open server acts as, and a JWT that names none.
+	// Organization is the ID of the organization of callers without authentication, and of a JWT that names none.
 	Organization string
-	// User is the id of the user for whom an open server takes everybody; empty: nobody has credentials of his own.
+	// User is the ID of the user of all callers without authentication; empty: no user has credentials of their own.
 	User string
-	// AllowedHosts are names besides loopback under which an open server may be addressed,
-	// without port: the host of CALLBACK_URL, for instance.
+	// AllowedHosts are the host names, without port, that a server without authentication accepts in addition to
+	// loopback, for example the host of CALLBACK_URL.
 	AllowedHosts []string
 
 	Version       string // of the binary
-	Protocol      int    // newest version that agents may speak
-	TemporalUIURL string // base URL of the Web UI, for links; empty: not known
+	Protocol      int    // newest version of the agent protocol
+	TemporalUIURL string // base URL of the Web UI, for links; empty: unknown
 	Namespace     string // of Temporal
 
-	// Provider is the default for tasks that name none; empty: local.
+	// Provider is the default provider of tasks; empty: local.
 	Provider string
-	// Agent is the operator's default for tasks that name none; empty: the first of [Runtimes] that works.
+	// Agent is the operator's default agent of tasks; empty: the first of [Runtimes] that works.
 	Agent string
-	// Shared are the providers that are configured and need no host of theirs here.
+	// Shared lists the configured providers that do not need a host.
 	Shared []string
-	// ProjectSlots is the limit of tasks at a time in a project that is made for a repository; default 5.
+	// ProjectSlots is the concurrency limit of a project that is created for a repository; default 5.
 	ProjectSlots int
-	// ValidationRounds is how often work is validated at most where a task says nothing else; default 3.
-	// Tasks of ValidatedTypes are validated where they do not say that they are not.
+	// ValidationRounds is the default maximum of validation rounds of a task; default 3. Tasks of ValidatedTypes are
+	// validated unless they say otherwise.
 	ValidationRounds int
 	ValidatedTypes   []string
 
 	CommandWait time.Duration // how long a command's request waits for its outcome; default 2 s
-	CommandPoll time.Duration // how often it looks, should a wake-up be lost; default 100 ms
+	CommandPoll time.Duration // poll interval during this wait, in case a notification is lost; default 100 ms
 	MaxWait     time.Duration // longest long poll; default 25 s
-	Patience    time.Duration // how much longer an answer may take; default 10 s
-	PollEvery   time.Duration // how often a long poll looks, should a wake-up be lost; default 2 s
-	LoginWait   time.Duration // how long the first frame of a WebSocket may take, where it carries the token; default 10 s
-	SocketPing  time.Duration // silence of a WebSocket's reader after which it is pinged; default 30 s
-	StreamBeat  time.Duration // how often an idle stream says so, and looks should a wake-up be lost; default 15 s
-	Lease       time.Duration // of a message that was given out; default 60 s
-	MaxBatch    int64         // longest body of a batch of events, in bytes; default 4 MiB
+	Patience    time.Duration // additional time for a response; default 10 s
+	PollEvery   time.Duration // poll interval of a long poll, in case a notification is lost; default 2 s
+	LoginWait   time.Duration // maximum wait for the first frame of a WebSocket, if it carries the token; default 10 s
+	SocketPing  time.Duration // a WebSocket is pinged after its reader was silent for this time; default 30 s
+	StreamBeat  time.Duration // interval of the keep-alives and polls of an idle stream; default 15 s
+	Lease       time.Duration // of a leased message; default 60 s
+	MaxBatch    int64         // maximum length of a batch of events in bytes; default 4 MiB
 
-	// WebhookSecrets are those with which GitHub may sign webhooks; none: no webhooks are taken.
+	// WebhookSecrets are the secrets with which GitHub may sign webhooks; none: webhooks are rejected.
 	WebhookSecrets []string
-	// WebhookSettle is how long more of the same is waited for before an agent is told.
+	// WebhookSettle is how long to wait for more events of the same kind before an agent is informed.
 	WebhookSettle time.Duration
 
 	Retention  retention.Policy     // how long data of ended tasks is kept
 	Monitoring client.MonitorConfig // as /api/v1/monitor/intelligent/status shows it
-	// From which age of its newest sign of life, and of its newest work, on an agent is silent, and stuck.
+	// Ages of an agent's newest sign of life and newest work from which on the agent is silent or stuck.
 	Silent, NoWork time.Duration
 
-	MaxTranscript int64 // what is kept of one run's transcript, in bytes: the newest lines; default 8 MiB
+	MaxTranscript int64 // maximum of one run's stored transcript in bytes, the newest lines; default 8 MiB
 }
 
 func (c Config) withDefaults() Config {

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Credentials keeps what agents and git log in with elsewhere.
+// Credentials stores the credentials of agents and of Git access.
 type Credentials interface {
 	Set(ctx context.Context, p credential.Place, v credential.Value) (credential.Credential, error)
 	Remove(ctx context.Context, p credential.Place) error
@@ -39,7 +39,7 @@ func (a *API) registerCredentials() {
 		a.rotateCredentials, details{more: "Re-encrypts all credentials and task envs of the installation with its first key."})
 }
 
-// checkNames refuses names under which no credential can be kept.
+// checkNames rejects invalid names of credentials.
 func checkNames(names []string) error {
 	const field, most = "execution_config.credentials", 20
 	if len(names) > most {
@@ -56,12 +56,12 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// whoOf is the user for whom a caller speaks.
+// whoOf returns the user on whose behalf a caller acts.
 func whoOf(c caller) credential.Who {
 	return credential.Who{OrganizationID: c.organization, UserID: c.user}
 }
 
-// placeOf says whose credential is meant. Everybody changes his own; those of others need the scope admin.
+// placeOf returns whose credential a request names. Users change their own; others require the scope admin.
 func placeOf(who caller, kind, scope, projectID string) (credential.Place, error) {
 	p := credential.Place{Who: whoOf(who), Kind: kind}
 	scope = cmp.Or(scope, credential.ScopeUser)
@@ -80,7 +80,7 @@ func placeOf(who caller, kind, scope, projectID string) (credential.Place, error
 	return p, enough(who, accessAdmin)
 }
 
-// KindPath is the part of a path that names a kind of credential.
+// KindPath is the kind of a credential in a path.
 type KindPath struct {
 	Kind string `path:"kind" doc:"anthropic, claude_oauth, github, or another model provider in small letters, for example openai."`
 }

@@ -14,12 +14,11 @@ import (
 type Bus interface {
 	Wake(topic string)
 	Subscribe(topic string) (news <-chan struct{}, stop func())
-	// Watch collects the topics of all wake-ups until stop is called.
+	// Watch collects the topics of all notifications until stop is called.
 	Watch() (w *live.Watch, stop func())
 }
 
-// Ports are the parts of the database that the API works with, each declared beside the handlers that use it. All are
-// required.
+// Ports are the parts of the database that the API uses, each declared next to its handlers. All are required.
 type Ports struct {
 	Tasks         Tasks
 	SavedWork     SavedWork
@@ -52,7 +51,7 @@ type Ports struct {
 	Conducting    Conducting
 }
 
-// Deps are what the API works with. All are required but those that may be nil.
+// Deps are the dependencies of the API. All are required unless they say that nil is allowed.
 type Deps struct {
 	Ports
 
@@ -62,21 +61,22 @@ type Deps struct {
 	Tokens Tokens
 	Probes []Probe
 	Log    *slog.Logger // nil: discards
-	// Logins judges JWTs; nil: none is taken.
+	// Logins verifies JWTs; nil: JWTs are rejected.
 	Logins Logins
-	// Script reads a script of the scripted agent and says what is wrong with it; nil: only its form is looked at.
+	// Script parses a script of the scripted agent and returns its errors; nil: only the JSON form is checked.
 	Script func(script []byte) error
 	// Branches creates and merges branches at GitHub with the credential of the caller; nil: no Git host is configured.
 	Branches Branches
-	// WriteOff writes a task off whose workflow was ended from outside, and reports whether it did; nil: others find out.
+	// WriteOff closes a task whose workflow was ended outside of omoi, and reports whether it did; nil: a worker does
+	// so later.
 	WriteOff func(ctx context.Context, taskID string) (bool, error)
 
-	Credentials Credentials // nil: none are kept
-	Runtimes    Runtimes    // nil: there are none
-	Judge       Judge       // nil: nobody is judged on demand
-	Schedules   Schedules   // nil: there is no Temporal to ask
+	Credentials Credentials // nil: credentials cannot be stored
+	Runtimes    Runtimes    // nil: no runtimes
+	Judge       Judge       // nil: no analysis on demand
+	Schedules   Schedules   // nil: Temporal is not available
 
-	Meter   Meter                // nil: nobody counts
-	Metrics http.Handler         // shown as /metrics; nil: 404
-	Tracer  trace.TracerProvider // nil: nothing is traced
+	Meter   Meter                // nil: no metrics
+	Metrics http.Handler         // served as /metrics; nil: 404
+	Tracer  trace.TracerProvider // nil: no traces
 }

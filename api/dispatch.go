@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// Dispatch pauses and resumes projects. Both methods return the tasks that were asked to stop, or to go on.
+// Dispatch pauses and resumes projects. Both methods return the tasks that were told to stop or to continue.
 type Dispatch interface {
 	PauseProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
 	ResumeProject(ctx context.Context, p client.ProjectPause) (client.Project, []string, error)
@@ -24,7 +24,7 @@ func (a *API) registerDispatch() {
 		details{more: "The project admits tasks again, and tasks that pause suspended continue."})
 }
 
-// halt makes the handler of pause and resume.
+// halt returns the handler of pause and resume.
 func (a *API) halt(
 	do func(context.Context, client.ProjectPause) (client.Project, []string, error),
 ) func(context.Context, *changeIn[*client.PauseRequest]) (*bodyOut[client.PauseResult], error) {
@@ -46,7 +46,7 @@ func (a *API) halt(
 	}
 }
 
-// allPaused reports whether the setting orchestrator.enabled holds all tasks.
+// allPaused reports whether the setting orchestrator.enabled pauses all tasks.
 func (a *API) allPaused(ctx context.Context, organization string) (bool, error) {
 	found, err := a.deps.Organizations.Organizations(ctx, organization)
 	return len(found) > 0 && found[0].Paused, err

@@ -14,8 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// draft turns a request into a task that can be accepted; [task.CodeInvalid] names the
-// first field that stands against it.
+// draft converts a request to a task that can be accepted; [task.CodeInvalid] names the first invalid field.
 func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewTask, error) {
 	d := task.NewTask{
 		TaskType: cmp.Or(in.TaskType, modeImplementation), MaxRetries: defaultRetries, ProjectSlots: a.cfg.ProjectSlots,
@@ -27,7 +26,7 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 		func() error { return a.draftRunner(ctx, &d, in) },
 		func() error { return a.draftExecution(&d, in) },
 		func() error { return draftLimits(&d, in) },
-		func() error { return a.draftPlace(ctx, &d, in) }, // last: it asks the repository
+		func() error { return a.draftPlace(ctx, &d, in) }, // last, since it accesses the repository
 	} {
 		if err := step(); err != nil {
 			return d, err
@@ -39,7 +38,7 @@ func (a *API) draft(ctx context.Context, in client.CreateTaskRequest) (task.NewT
 	return d, nil
 }
 
-// draftReferences replaces the keys of a request by IDs.
+// draftReferences replaces the keys in a request by IDs.
 func (a *API) draftReferences(ctx context.Context, d *task.NewTask, in *client.CreateTaskRequest) error {
 	err := cmp.Or(a.idIn(ctx, "project_id", task.KeyedProject, &in.ProjectID), a.idIn(ctx, "ticket_id", task.KeyedTicket, &in.TicketID))
 	if err == nil && in.DependsOn != nil {
@@ -70,7 +69,7 @@ func draftText(d *task.NewTask, in client.CreateTaskRequest) error {
 	return nil
 }
 
-// titleFrom is the beginning of the first line that says something, in one line.
+// titleFrom returns the beginning of the first line with text, as one line.
 func titleFrom(description string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
 	title := []rune(strings.Join(strings.Fields(line), " "))
@@ -102,8 +101,8 @@ func checkTaskType(text string) error {
 	return nil
 }
 
-// draftRunner settles who does the work and where. An agent from outside and a sandbox
-// that is no machine of ours belong together unless the caller says otherwise.
+// draftRunner chooses agent and provider. The agent external and the provider external imply each other unless the
+// caller says otherwise.
 func (a *API) draftRunner(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	var errs [3]error
 	field, provider := "provider", in.Provider
@@ -151,7 +150,7 @@ func (a *API) draftExecution(d *task.NewTask, in client.CreateTaskRequest) error
 	return a.checkInput(d.Agent, "execution_config.", execution.Script, execution.Command)
 }
 
-// checkInput checks what an agent starts from; prefix is that of its field.
+// checkInput checks the script or command of an agent; prefix is the path of the field that holds it.
 func (a *API) checkInput(agent, prefix string, script json.RawMessage, command []string) error {
 	field := prefix + task.RuntimeOf(agent).Input
 	switch task.RuntimeOf(agent).Input {
@@ -216,7 +215,7 @@ func (a *API) checkScript(field string, script json.RawMessage) error {
 	return nil
 }
 
-// sentenceCase makes a sentence of an error's text.
+// sentenceCase returns the text of an error as a sentence.
 func sentenceCase(text string) string {
 	return strings.ToUpper(text[:min(1, len(text))]) + strings.TrimSuffix(text[min(1, len(text)):], ".") + "."
 }
@@ -236,7 +235,7 @@ func draftLimits(d *task.NewTask, in client.CreateTaskRequest) error {
 	return err
 }
 
-// checkDeadline reads a deadline. Whether it is in the past the store decides, since a repeated request answers the
+// checkDeadline parses a deadline. The store checks that it is not in the past, since a duplicate request returns the
 // task of the first one.
 func checkDeadline(text string) (*time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
@@ -249,8 +248,8 @@ func checkDeadline(text string) (*time.Time, error) {
 	return checkTime("deadline_at", at)
 }
 
-// checkTime returns a time in UTC. A year that JSON cannot express is refused: a row that holds one fails every list
-// that it is in.
+// checkTime returns a time in UTC. It rejects a year that JSON cannot express: a row with such a year would make every
+// list fail that includes it.
 func checkTime(field string, at time.Time) (*time.Time, error) {
 	const last = 9999
 	if at = at.UTC(); at.Year() > last {
@@ -259,7 +258,7 @@ func checkTime(field string, at time.Time) (*time.Time, error) {
 	return &at, nil
 }
 
-// draftPlace says where the task belongs, and asks whether its repository can be worked on.
+// draftPlace chooses the project of the task and checks that its repository can be used.
 func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateTaskRequest) error {
 	given := 0
 	for _, place := range []string{in.TicketID, in.ProjectID, in.Repo} {
@@ -283,7 +282,7 @@ func (a *API) draftPlace(ctx context.Context, d *task.NewTask, in client.CreateT
 	return err
 }
 
-// checkRepo returns the repository in the one form under which it is known.
+// checkRepo returns the repository in its canonical form.
 func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	if repo == "" {
 		return "", nil
@@ -293,7 +292,7 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 		return "", err
 	}
 	who := callerOf(ctx)
-	project, err := a.deps.Projects.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo)) // with whose credential its tasks work
+	project, err := a.deps.Projects.ProjectOf(ctx, who.organization, a.deps.Repos.Name(repo))
 	if err != nil {
 		return "", err
 	}
@@ -304,7 +303,7 @@ func (a *API) checkRepo(ctx context.Context, repo string) (string, error) {
 	return name, err
 }
 
-// cleanRepo returns a repository that is one line of text, an absolute path in its shortest form.
+// cleanRepo returns a repository as one line of text, an absolute path in its shortest form.
 func cleanRepo(repo string) (string, error) {
 	if err := checkTitle("repo", repo); err != nil {
 		return "", err
@@ -315,15 +314,15 @@ func cleanRepo(repo string) (string, error) {
 	return repo, nil
 }
 
-// owned is a repository with those on whose behalf it is used.
+// owned is a repository with the owner on whose behalf it is used.
 type owned struct {
 	scm.Owner
 
 	repo string
 }
 
-// mostChecks is how many repositories are checked at a time. A check runs several git commands: many tasks for one
-// repository, submitted at once, share one, or none of them would be checked in time.
+// mostChecks is the maximum number of concurrent repository checks. A check runs several git commands. Tasks for the
+// same repository share one check, so that many submitted at once are checked in time.
 const mostChecks = 32
 
 func (a *API) checkOwned(ctx context.Context, of owned) (string, error) {

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	mostOpen   = 2000 // tasks with which a new one is compared, the newest ones
-	candidates = 5    // that are named
+	mostOpen   = 2000 // open tasks with which a new one is compared, the newest ones
+	candidates = 5    // candidates in an answer
 	beginning  = 300  // characters of a candidate's description
 )
 
-// alikeError refuses what is being worked on already.
+// alikeError is the error of a task that duplicates an open one.
 type alikeError struct {
 	err    error
 	report client.DuplicateReport
@@ -27,8 +27,8 @@ type alikeError struct {
 func (e *alikeError) Error() string { return e.err.Error() }
 func (e *alikeError) Unwrap() error { return e.err }
 
-// refuseAlike is an error where work like that of a draft is open in its project. It is a look and
-// no lock: of two who ask at the same moment both may be told that there is none.
+// refuseAlike returns an error if a duplicate of a draft is open in its project. It takes no lock: two concurrent
+// requests may both find no duplicate.
 func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float64) error {
 	report, err := a.alike(ctx, d, threshold)
 	if err != nil || !report.IsDuplicate {
@@ -42,7 +42,7 @@ func (a *API) refuseAlike(ctx context.Context, d task.NewTask, threshold *float6
 	return &alikeError{err: conflict, report: report}
 }
 
-// alike compares a draft with the open work of its project, by counting words.
+// alike compares a draft with the open tasks of its project by their words.
 func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (client.DuplicateReport, error) {
 	report := client.DuplicateReport{
 		Candidates: []client.Candidate{}, Message: "No open task of the project describes similar work.",
@@ -63,7 +63,7 @@ func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (cl
 	return report, nil
 }
 
-// compare names all who are alike by least or more, the most alike first.
+// compare adds all tasks with a similarity of at least least to the report, the most similar one first.
 func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.OpenWork, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
 	for _, o := range open {

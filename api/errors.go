@@ -22,10 +22,10 @@ import (
 
 const (
 	problemType = "application/problem+json"
-	statusGone  = 499 // as proxies log it; nobody reads it
+	statusGone  = 499 // as proxies log it; the client has closed the connection
 )
 
-// problem is a [client.Problem] that huma can answer with.
+// problem is a [client.Problem] that huma can send.
 type problem struct {
 	client.Problem
 }
@@ -44,16 +44,16 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// newProblem makes the document of a code; field names what is at fault, where something is.
+// newProblem returns the problem document of a code; location names the invalid field, if any.
 func newProblem(ctx context.Context, code task.Code, kind task.Kind, detail, location string) *problem {
 	status := client.StatusOf(code)
-	detail, location = token.HideIn(detail), token.HideIn(location) // both may echo what came
+	detail, location = token.HideIn(detail), token.HideIn(location) // both may echo input
 	p := &problem{client.Problem{
 		Type: typeOf(kind), Title: http.StatusText(status), Status: status, Detail: detail, Code: kind,
 		Instance: requestID(ctx),
 	}}
 	if asked := requestOf(ctx); asked != nil && asked.agent {
-		p.Code = task.Kind(code) // all that omoi-agent knows: it divides a batch that is invalid
+		p.Code = task.Kind(code) // omoi-agent knows this code only: it splits a batch that is invalid
 	}
 	if location != "" {
 		p.Errors = []client.ProblemDetail{{Location: location, Message: detail}}
@@ -61,12 +61,12 @@ func newProblem(ctx context.Context, code task.Code, kind task.Kind, detail, loc
 	return p
 }
 
-// typeOf returns the address of the entry of a kind in the list of errors.
+// typeOf returns the URL of a kind's entry in the list of errors.
 func typeOf(kind task.Kind) string {
 	return "https://github.com/omoi-dev/omoi/blob/main/docs/ERRORS.md#" + string(kind)
 }
 
-// kindOfStatus returns the kind of an error of HTTP itself, and an empty one for a status that codes have.
+// kindOfStatus returns the kind of an HTTP error; empty for a status that has a code.
 func kindOfStatus(status int) task.Kind {
 	switch status {
 	case http.StatusBadRequest:
@@ -85,7 +85,7 @@ func kindOfStatus(status int) task.Kind {
 	return ""
 }
 
-// fail turns an error of a handler into a document and logs what the caller is not told.
+// fail converts an error of a handler to a problem document and logs what the document omits.
 func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if errors.Is(err, context.Canceled) {
 		err = task.Errorf(task.CodeUnavailable, "The caller cancelled the request.").WithCause(err)
@@ -94,7 +94,7 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		err = task.Errorf(task.CodeUnavailable, "The request took too long. Next: send it again in a moment").WithKind(task.KindTimeout).WithCause(err)
 	}
 	code := task.CodeOf(err)
-	gone := errors.Is(ctx.Err(), context.Canceled) // the caller went away and reads no answer
+	gone := errors.Is(ctx.Err(), context.Canceled) // the client has disconnected
 	if !gone && (code == task.CodeInternal || code == task.CodeUnavailable) {
 		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)),
 			slog.String("error", token.HideIn(err.Error())))
@@ -103,7 +103,7 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	if gone {
 		p.Status, p.Title = statusGone, "The caller went away"
 	}
-	if e, ok := errors.AsType[*statusError](err); ok { // one who only ended the sending still reads
+	if e, ok := errors.AsType[*statusError](err); ok { // a client that only stopped sending still reads
 		p.Status, p.Title = e.status, http.StatusText(e.status)
 	}
 	if mark, ok := ingest.AcknowledgedOf(err); ok {
@@ -116,7 +116,7 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	return p
 }
 
-// sentenceOf is the public sentence of an error; it names the field at fault.
+// sentenceOf returns the public message of an error, which names the invalid field.
 func sentenceOf(err error) string {
 	message := task.MessageOf(err)
 	e, ok := errors.AsType[*task.Error](err)
@@ -126,7 +126,7 @@ func sentenceOf(err error) string {
 	return e.Field + ": " + message
 }
 
-// locationOf says where the field at fault stands: where is body or query.
+// locationOf returns the path of the invalid field; where is body or query.
 func locationOf(err error, where string) string {
 	e, ok := errors.AsType[*task.Error](err)
 	switch {
@@ -140,8 +140,7 @@ func locationOf(err error, where string) string {
 	return where + "." + e.Field
 }
 
-// transform turns the documents that huma makes itself into ours, so that every error of
-// the server has one form.
+// transform converts the documents that huma creates itself, so that all errors of the server have one form.
 func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -165,7 +164,7 @@ func (a *API) transform(ctx huma.Context, _ string, v any) (any, error) {
 const tooLong = "The request body is too long: at most %s are accepted, uncompressed. Next: put long texts into the " +
 	"repository, and their path into the task"
 
-// inBytes is a limit as people write it.
+// inBytes formats a limit for humans.
 func inBytes(limit int64) string {
 	if limit%mib == 0 {
 		return strconv.FormatInt(limit/mib, 10) + " MiB"
@@ -173,7 +172,7 @@ func inBytes(limit int64) string {
 	return strconv.FormatInt(limit, 10) + " bytes"
 }
 
-// detailOf is a sentence that names the first field at fault.
+// detailOf returns a sentence that names the first invalid field.
 func detailOf(model *huma.ErrorModel) string {
 	switch {
 	case model.Status == http.StatusBadRequest && len(model.Errors) > 0:
@@ -196,7 +195,7 @@ func detailOf(model *huma.ErrorModel) string {
 	return detail + "."
 }
 
-// shortValue echoes a value only if it is short: a long one may be a whole body.
+// shortValue returns v only if it is short: a long value may be a whole body.
 func shortValue(v any) any {
 	const longest = 100
 	switch s := v.(type) {

@@ -8,7 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// exampleFiles hold a request and its answer for each main operation, as a server gave them. IDs and moments are changed.
+// exampleFiles hold a request and its response for each main operation, as recorded from a server. IDs and times are
+// changed.
 //
 //go:embed examples/*.json
 var exampleFiles embed.FS

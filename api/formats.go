@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// formats are huma's, with errors in plain words.
+// formats returns the formats of huma, with plain error messages.
 func formats(known map[string]huma.Format) map[string]huma.Format {
 	own := maps.Clone(known)
 	for _, name := range []string{"application/json", "json"} {
@@ -27,7 +27,7 @@ func formats(known map[string]huma.Format) map[string]huma.Format {
 	return own
 }
 
-// readJSON reads a body: once into any, to be validated, and once into its type.
+// readJSON decodes a body into an any for validation, and into its type.
 func readJSON(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
@@ -42,8 +42,8 @@ func readJSON(body []byte, into any) error {
 	return nil
 }
 
-// outOfRange returns the error of a number that no float64 holds: of the type any, nothing else is wrong. It names the
-// field, which encoding/json does not know.
+// outOfRange returns the error of a number that float64 cannot hold, the only possible error when decoding into any. It
+// names the field, which encoding/json does not know.
 func outOfRange(body []byte, wrong *json.UnmarshalTypeError) error {
 	var parsed any
 	field := ""

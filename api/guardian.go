@@ -20,7 +20,7 @@ type Guardian interface {
 	Withdraw(ctx context.Context, organizationID, id, by string) (guardian.Intervention, error)
 }
 
-// Actions stores what people do by the guardian's routes.
+// Actions stores the actions of users of the guardian routes.
 type Actions interface {
 	CancelByGuardian(ctx context.Context, call guardian.Call, taskID string) (guardian.Action, error)
 	OverridePriority(ctx context.Context, call guardian.Call, taskID, priority string) (guardian.Action, error)
@@ -84,10 +84,10 @@ func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Interve
 	return body(a.deps.Guardian.Withdraw(ctx, who.organization, in.ID, who.name))
 }
 
-// authority is what a caller may do by who he is: what he asks for may lower it.
+// authority returns the authority that a caller has by its scope. A request may lower it.
 func authority(who caller, said client.Authorship) (guardian.Call, error) {
 	call := guardian.Call{OrganizationID: who.organization, By: who.name, Claimed: said.By, Reason: said.Reason}
-	levels := []int{guardian.AuthorityWatchdog, guardian.AuthorityMonitor, guardian.AuthorityGuardian} // of the scopes
+	levels := []int{guardian.AuthorityWatchdog, guardian.AuthorityMonitor, guardian.AuthorityGuardian} // by scope
 	call.Authority = guardian.AuthorityWorker
 	if who.scope >= 0 {
 		call.Authority = levels[who.scope]
@@ -113,7 +113,7 @@ func authority(who caller, said client.Authorship) (guardian.Call, error) {
 	return call, nil
 }
 
-// act reads the body of an action, of which who are the authors, and returns what its caller may do.
+// act decodes the body of an action into said, with who its authorship, and returns what its caller may do.
 func act(ctx context.Context, in *rawIn, said any, who *client.Authorship) (guardian.Call, error) {
 	if err := decode(in.RawBody, said); err != nil {
 		return guardian.Call{}, err

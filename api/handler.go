@@ -20,7 +20,7 @@ import (
 
 type requestKey struct{}
 
-// requestID names a request in logs and errors.
+// requestID returns the ID of a request in logs and errors.
 func requestID(ctx context.Context) string {
 	if r := requestOf(ctx); r != nil {
 		return r.id
@@ -28,21 +28,21 @@ func requestID(ctx context.Context) string {
 	return ""
 }
 
-// ServeHTTP implements [http.Handler]: what is done to every request, then the routes.
+// ServeHTTP implements [http.Handler].
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	asked := &request{id: task.NewID(), count: a.unrouted}
 	a.routes.ServeHTTP(w, cutPrefix(r.WithContext(context.WithValue(r.Context(), requestKey{}, asked))))
 }
 
-// observe is the middleware of every request: its ID, its headers, its counter, its line in the log.
+// observe is the middleware of every request: request ID, headers, metrics and access log.
 func (a *API) observe(c *gin.Context) {
 	started, asked := time.Now(), requestOf(c.Request.Context())
 	asked.agent = c.GetHeader("Omoi-Protocol") != ""
 	if f := a.forms[formKey{c.Request.Method, c.FullPath()}]; f != nil {
 		asked.count = f.count
 	}
-	maps.Copy(c.Writer.Header(), a.security)               // the values are shared: a handler replaces them, and changes none
-	c.Writer.Header()["X-Request-Id"] = []string{asked.id} // Set would convert the name for each request
+	maps.Copy(c.Writer.Header(), a.security)               // handlers replace the shared values and never modify them
+	c.Writer.Header()["X-Request-Id"] = []string{asked.id} // Set would canonicalize the name on each request
 	defer func() { a.finish(c, asked, started, recover()) }()
 	if err := a.stranger(c.Request); err != nil {
 		a.writeError(c.Writer, c.Request, err)
@@ -51,7 +51,7 @@ func (a *API) observe(c *gin.Context) {
 	c.Next()
 }
 
-// security are the headers of every answer. Scripts and frames have no business here.
+// security returns the headers of every response, which forbid scripts and frames.
 func security() http.Header {
 	h := http.Header{}
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -63,11 +63,11 @@ func security() http.Header {
 	return h
 }
 
-// finish answers a request that panicked, and counts and logs each.
+// finish responds to a request that panicked, and counts and logs every request.
 func (a *API) finish(c *gin.Context, asked *request, started time.Time, cause any) {
 	if cause != nil {
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(cause) // the server's own way to drop a connection
+			panic(cause) // net/http drops the connection
 		}
 		a.log.ErrorContext(c.Request.Context(), "request panicked", slog.String("request_id", asked.id),
 			slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
@@ -93,16 +93,16 @@ func isIntake(path string) bool {
 	return strings.HasSuffix(path, "/events") || strings.HasSuffix(path, "/events/batch")
 }
 
-// writeError answers outside of any route.
+// writeError writes the response to a request without a route.
 func (a *API) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := a.fail(r.Context(), err, "body")
 	maps.Copy(w.Header(), p.GetHeaders())
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
-	_ = a.huma.Marshal(w, "application/json", p) // a caller that left is nobody's fault
+	_ = a.huma.Marshal(w, "application/json", p) // the client may have disconnected
 }
 
-// statusError is an error of HTTP itself, with a status that the table of codes answers otherwise.
+// statusError is an HTTP error whose status has no code.
 type statusError struct {
 	status int
 	err    error

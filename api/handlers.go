@@ -12,45 +12,45 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// IDPath is the part of a request that names something by its ID; see [API.resolve].
+// IDPath is the ID in the path of a request; see [API.resolve].
 type IDPath struct {
 	ID string `path:"id"`
 }
 
-// listOfIn asks for a page of what belongs to the thing of that ID.
+// listOfIn requests a page of the items that belong to the object with an ID.
 type listOfIn struct {
 	IDPath
 	client.PageRequest
 }
 
-// bodyIn is a request with a body alone.
+// bodyIn is a request with a body only.
 type bodyIn[T any] struct{ Body T }
 
-// changeIn is a request with a body that names something by its ID.
+// changeIn is a request with an ID in its path and a body.
 type changeIn[T any] struct {
 	IDPath
 	Body T
 }
 
-// bodyOut is an answer with a body alone.
+// bodyOut is a response with a body only.
 type bodyOut[T any] struct{ Body T }
 
-// body makes the answer of what a port returns.
+// body returns the response for the result of a port.
 func body[T any](content T, err error) (*bodyOut[T], error) { return &bodyOut[T]{content}, err }
 
-// arrayOut is an answer with a list alone.
+// arrayOut is a response with a bare array.
 type arrayOut[T any] struct {
 	Body []T `nullable:"false"`
 }
 
-// array makes the answer of a list that a port returns.
+// array returns the response for a list that a port returns.
 func array[T any](items []T, err error) (*arrayOut[T], error) { return &arrayOut[T]{items}, err }
 
 // pageOut is one page of a list.
 type pageOut[T any] = bodyOut[client.Page[T]]
 
-// whole makes a page of a list that a port returns as a whole. Its cursor names the last item of the page before by its
-// key, which no other item has: [task.CodeGone] once that item is removed.
+// whole returns a page of a list that a port returns completely. Its cursor is the unique key of the last item of the
+// previous page. [task.CodeGone] if that item was removed.
 func whole[T any](in client.PageRequest, key func(T) string, items []T, err error) (*pageOut[T], error) {
 	if err != nil {
 		return nil, err
@@ -75,30 +75,30 @@ func whole[T any](in client.PageRequest, key func(T) string, items []T, err erro
 
 var cursorForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// cursorOf returns the cursor behind the item of that key: a key may be longer than a cursor, or hold any characters.
+// cursorOf returns the cursor after the item of a key. A key may be longer than a cursor, or hold any characters.
 func cursorOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:16])
 }
 
-// madeOut is an answer that says where the thing is that was created.
+// madeOut is a response with the location of the created object.
 type madeOut[T any] struct {
 	Status   int
 	Location string `header:"Location"`
 	Body     T
 }
 
-// handler answers the requests of a route.
+// handler handles the requests of a route.
 type handler[I, O any] func(ctx context.Context, in *I) (*O, error)
 
-// read makes the handler of a route that returns what its path names.
+// read returns the handler of a route that returns the object in its path.
 func read[T any](get func(ctx context.Context, organizationID, id string) (T, error)) handler[IDPath, bodyOut[T]] {
 	return func(ctx context.Context, in *IDPath) (*bodyOut[T], error) {
 		return body(get(ctx, callerOf(ctx).organization, in.ID))
 	}
 }
 
-// listed makes the handler of a list of what an organization has.
+// listed returns the handler of a list of an organization's objects.
 func listed[Q, T any](
 	list func(ctx context.Context, organizationID string, q Q) (client.Page[T], error),
 ) handler[Q, pageOut[T]] {
@@ -107,7 +107,7 @@ func listed[Q, T any](
 	}
 }
 
-// remove makes the handler of a route that removes what its path names.
+// remove returns the handler of a route that removes the object in its path.
 func remove(do func(ctx context.Context, organizationID, id string) error) handler[IDPath, struct{}] {
 	return func(ctx context.Context, in *IDPath) (*struct{}, error) {
 		return nil, do(ctx, callerOf(ctx).organization, in.ID)

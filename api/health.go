@@ -13,14 +13,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Probe is one dependency in the answer of /readyz.
+// Probe is one dependency in the response of /readyz.
 type Probe struct {
 	Name     string // database, temporal, relay, redis
-	Required bool   // without it the server is not ready
-	// Check returns nil if it works; its error's public message is shown. A nil Check means
-	// that the dependency is not configured: off.
+	Required bool   // the server is not ready without it
+	// Check returns nil if the dependency works; the public message of its error is shown. A nil Check means that the
+	// dependency is not configured: off.
 	Check func(ctx context.Context) error
-	// Tell says more of one that works; nil: there is nothing to say.
+	// Tell returns details of a working dependency; nil: none.
 	Tell func(ctx context.Context) string
 }
 
@@ -35,12 +35,12 @@ func (e DownError) Error() string { return e.Err.Error() }
 
 func (e DownError) Unwrap() error { return e.Err }
 
-// health says that the process answers; it looks at nothing else.
+// health reports that the process responds. It checks nothing else.
 func (a *API) health(context.Context, *struct{}) (*bodyOut[client.Health], error) {
 	return body(client.Health{Status: "ok", Version: a.cfg.Version}, nil)
 }
 
-// welcome tells a person with a browser what this is and where the rest is.
+// welcome tells a user with a browser what this server is and where to read on.
 func (a *API) welcome(c *gin.Context) {
 	if err := a.noPage(c.Request); err != nil {
 		a.writeError(c.Writer, c.Request, err)
@@ -57,7 +57,7 @@ type readyOut struct {
 	Body   client.Readiness
 }
 
-// ready asks every dependency at once; one that does not answer in time is down.
+// ready checks every dependency concurrently. A dependency that does not respond in time is down.
 func (a *API) ready(ctx context.Context, _ *struct{}) (*readyOut, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -96,8 +96,8 @@ func stateOf(ctx context.Context, p Probe) client.Dependency {
 	return d
 }
 
-// info offers the agents and sandboxes that a task gets now. Sandboxes are those of the hosts that report, and those
-// that need no host.
+// info returns the agents and sandboxes that a task can get now: sandboxes of online hosts, and sandboxes that need no
+// host.
 func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], error) {
 	agents, first := a.offeredAgents(ctx)
 	return body(client.Info{
@@ -109,7 +109,7 @@ func (a *API) info(ctx context.Context, _ *struct{}) (*bodyOut[client.Info], err
 func (a *API) offeredSandboxes(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	hosts, _ := a.deps.Hosts.Hosts(ctx) // without an answer no host is known
+	hosts, _ := a.deps.Hosts.Hosts(ctx) // after an error no host is known
 	var offered []string
 	for _, name := range task.ProviderNames() {
 		reports := func(h client.Host) bool { return h.Online && slices.Contains(h.Providers, name) }

@@ -18,26 +18,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Intake takes events in and answers after they are stored.
+// Intake stores events and returns after the commit.
 type Intake interface {
 	Single(ctx context.Context, sandboxID string, e ingest.Event, bare bool) (ingest.Receipt, error)
 	Batch(ctx context.Context, sandboxID, spoolID string, first int64, events []ingest.Event) (ingest.BatchReceipt, error)
 }
 
-// report is what an agent posts to one of the routes that it uses all day.
+// report is a request to one of the hot routes for events.
 type report struct {
 	*http.Request
 
 	in        *limitedBody
 	sandboxID string
 	body      []byte
-	// transcript is the longest text of one that is taken besides the body's limit; 0: none.
+	// transcript is the maximum length of a transcript in addition to the limit of the body; 0: none.
 	transcript int
 	cut        int64 // of the transcript, in bytes
 }
 
-// registerIntake registers the two hot routes. huma describes them and does not serve them:
-// it looks at each request by reflection, which costs more than all the rest.
+// registerIntake registers the two hot routes. huma describes them but does not serve them: its reflection costs more
+// per request than all other work.
 func (a *API) registerIntake() {
 	events := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}/events")
 	transcript := base64.StdEncoding.EncodedLen(int(a.cfg.MaxTranscript))
@@ -51,7 +51,7 @@ func (a *API) registerIntake() {
 			"a gap is 409 with the watermark in acknowledged.", says: client.CreateEventBatchRequest{}, body: a.cfg.MaxBatch})
 }
 
-// hot registers a route for reports; I describes its parameters, O its answer.
+// hot registers a route for events; I describes its parameters, O its response.
 func hot[I, O any](r route, limit *bodyLimit, answer func(context.Context, report) (O, error), more details) {
 	r.details = more
 	a := r.api
@@ -68,7 +68,7 @@ func hot[I, O any](r route, limit *bodyLimit, answer func(context.Context, repor
 	})
 }
 
-// take answers one report: the checks of every other route, then the body, then answer.
+// take handles one report: the checks of every other route, then the body, then answer.
 func (a *API) take(w http.ResponseWriter, said report, r route, answer func(context.Context, report) (any, error)) {
 	var body bytes.Buffer
 	out, err := func() (any, error) {
@@ -98,7 +98,7 @@ func (a *API) take(w http.ResponseWriter, said report, r route, answer func(cont
 
 const maxSandboxID = 100
 
-// checkSandboxID refuses what can be the id of no sandbox, on whatever route.
+// checkSandboxID rejects what cannot be a sandbox ID, on every route.
 func checkSandboxID(id string) error {
 	const field = "path.sandbox_id"
 	switch {
@@ -106,7 +106,7 @@ func checkSandboxID(id string) error {
 		return task.Invalid(field, "The sandbox_id must have at most %d characters.", maxSandboxID)
 	case !utf8.ValidString(id):
 		return task.Invalid(field, "The sandbox_id is not valid UTF-8.")
-	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }): // as of events
+	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f }): // as in event IDs
 		return task.Invalid(field, "The sandbox_id must not contain control characters.")
 	}
 	return nil
@@ -118,11 +118,11 @@ func writeJSON(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(content, '\n')) // a caller that left is nobody's fault
+	_, _ = w.Write(append(content, '\n')) // the client may have disconnected
 	return nil
 }
 
-// checkMedia refuses a body that says that it is anything but JSON.
+// checkMedia rejects a body whose content type is not JSON.
 func checkMedia(r *http.Request) error {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if media = strings.TrimSpace(media); media == "" || strings.EqualFold(media, "application/json") {
@@ -131,7 +131,7 @@ func checkMedia(r *http.Request) error {
 	return httpError(http.StatusUnsupportedMediaType, "Unsupported content type %q: use application/json.", clip(media))
 }
 
-// paper is the API as a document only: what is registered with it is not served.
+// paper is an API that only describes operations: what is registered with it is not served.
 type paper struct{ huma.API }
 
 func (paper) Adapter() huma.Adapter { return noAdapter{} }

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Packed tells in the document that a body may be packed.
+// Packed documents that a body may be compressed.
 type Packed struct {
 	Encoding string `header:"Content-Encoding" enum:"gzip,identity" doc:"Compression of the body; limits apply to the decompressed body"`
 }
@@ -27,7 +27,7 @@ type postEventIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// postEvent is the callback of every worker. Unknown fields are nobody's fault here.
+// postEvent is the callback of every worker. Unknown fields are ignored.
 func (a *API) postEvent(ctx context.Context, r report) (client.ReceivedEvent, error) {
 	said, err := a.eventIn(r)
 	if err != nil {
@@ -72,11 +72,11 @@ func oneEvent(r report) (said client.CreateEventRequest, err error) {
 	return said, nil
 }
 
-// leftOut is how much of the transcript in an event did not come this far, or was not kept of it.
+// leftOut returns the number of bytes of the transcript that were cut off, here or by the sender.
 func leftOut(r report) (int64, error) {
 	const most = 1 << 40
 	text := ""
-	if r.URL.RawQuery != "" { // hardly ever
+	if r.URL.RawQuery != "" { // rare
 		text = r.URL.Query().Get("transcript_cut_bytes")
 	}
 	if text == "" {
@@ -92,7 +92,7 @@ func leftOut(r report) (int64, error) {
 
 const keyHeader = "Idempotency-Key"
 
-// ofHeader names the header, where the id of an event came in one and is at fault.
+// ofHeader makes an error name the header, if the event ID came in the header.
 func ofHeader(err error) error {
 	const field = "client_event_id"
 	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != field {

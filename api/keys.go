@@ -42,7 +42,7 @@ func (a *API) createKey(
 	return body(client.CreatedAPIKey{APIKey: key, Secret: secret}, err)
 }
 
-// checkExpiry returns when a key expires, in UTC.
+// checkExpiry returns in UTC when a key expires.
 func checkExpiry(at time.Time) (*time.Time, error) {
 	if at.Before(time.Now()) {
 		return nil, task.Invalid("expires_at",

@@ -15,19 +15,19 @@ import (
 type Monitored interface {
 	Active(ctx context.Context, organizationID string) ([]guardian.ActiveSandbox, error)
 	ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error)
-	// Resolve returns the active sandbox that an id of a sandbox, an agent or a task speaks of.
+	// Resolve returns the active sandbox of an ID, which may be that of a sandbox, an agent or a task.
 	Resolve(ctx context.Context, organizationID, id string) (string, error)
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]guardian.Analysis, error)
 	Cycles(ctx context.Context) (guardian.Cycles, error)
 	Steered(ctx context.Context, organizationID string) (int64, error)
 }
 
-// Judge judges agents at work.
+// Judge analyzes active agents.
 type Judge interface {
 	JudgeNow(ctx context.Context, sandboxID string, force bool) (guardian.Analysis, error)
 }
 
-// Schedules looks at schedules of Temporal and changes them.
+// Schedules reads and changes Temporal schedules.
 type Schedules interface {
 	Schedule(ctx context.Context, id string) (client.Schedule, error)
 	TriggerSchedule(ctx context.Context, id string) error
@@ -107,7 +107,7 @@ func (a *API) monitorStatus(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 	return body(s, nil)
 }
 
-// freshJudgement is how old a judgement may be that counts.
+// freshJudgement is the maximum age of an analysis that counts.
 const freshJudgement = 10 * time.Minute
 
 func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*bodyOut[client.MonitorHealth], error) {
@@ -130,11 +130,11 @@ func (a *API) monitorHealth(ctx context.Context, _ *struct{}) (*bodyOut[client.M
 	return body(h, err)
 }
 
-// share is the alignment of some agents, summed up.
+// share is the number of some agents and the sum of their alignment scores.
 type share struct{ n, sum float64 }
 
-// sumUp says how a fleet does. Rules look at everybody and speak of faults only, so whom they have caught stands for
-// himself; the others that were judged stand for all others, where they are half of them or more.
+// sumUp summarizes the analyses of a fleet. Rules analyze every agent and report faults only, so an analysis by rules
+// counts for its own agent. The other analyses count for all remaining agents, if they cover at least half of them.
 func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 	var caught, others share
 	h.ModelError = newestModelError(judged)
@@ -160,7 +160,7 @@ func sumUp(h *client.MonitorHealth, judged []guardian.Analysis) {
 	h.Health = healthWord(h, caught.sum+others.sum)
 }
 
-// newestModelError returns why the model failed in the newest analysis in which it did.
+// newestModelError returns the model's error in the newest analysis in which the model failed.
 func newestModelError(judged []guardian.Analysis) string {
 	var newest time.Time
 	found := ""
@@ -172,7 +172,7 @@ func newestModelError(judged []guardian.Analysis) string {
 	return found
 }
 
-// meanOf is the mean alignment, by what is known of the free, whom no rule has caught; nil: too little.
+// meanOf returns the mean alignment, or nil if too little is known. free is the number of agents that no rule matched.
 func meanOf(caught, others share, free float64) *float64 {
 	if caught.n+others.n == 0 || others.n < free/2 {
 		return nil
@@ -185,7 +185,7 @@ func meanOf(caught, others share, free float64) *float64 {
 	return &mean
 }
 
-// healthWord says no word that those could change of whom nothing is known.
+// healthWord returns a health value that the agents without an analysis could not change, or else "unknown".
 func healthWord(h *client.MonitorHealth, sum float64) string {
 	if h.ActiveAgents == 0 {
 		return "no_activity"
@@ -201,13 +201,13 @@ func healthWord(h *client.MonitorHealth, sum float64) string {
 	return worst
 }
 
-// The bad words for a fleet.
+// Health values that report a problem.
 const (
 	healthWarning  = "warning"
 	healthCritical = "critical"
 )
 
-// healthOf is the replaced system's word for a mean alignment and a share that needs steering.
+// healthOf returns the legacy health value of a mean alignment and a share of agents that need steering.
 func healthOf(mean, steer float64) string {
 	switch {
 	case mean > 0.8 && steer == 0:
@@ -242,7 +242,7 @@ func (a *API) judge(ctx context.Context, id string, force bool) (client.AgentAna
 	return analysisOf(j), err
 }
 
-// analysisOf is a judgement in the form of the replaced system.
+// analysisOf converts an analysis to the form of the legacy API.
 func analysisOf(j guardian.Analysis) client.AgentAnalysis {
 	var said struct {
 		Recommendation string  `json:"recommendation"`
@@ -253,7 +253,7 @@ func analysisOf(j guardian.Analysis) client.AgentAnalysis {
 			Events int64  `json:"events"`
 		} `json:"context"`
 	}
-	_ = json.Unmarshal(j.Analysis, &said) // ours; what is missing is empty
+	_ = json.Unmarshal(j.Analysis, &said) // written by omoi; missing fields stay empty
 	out := client.AgentAnalysis{
 		AgentID: j.SandboxID, TaskID: j.TaskID, Phase: said.Context.Phase, AlignmentScore: j.AlignmentScore,
 		NeedsSteering: j.NeedsSteering,

@@ -16,8 +16,8 @@ type emergencyIn struct {
 	Body []string `maxItems:"50" nullable:"false"`
 }
 
-// emergency judges several agents, as many side by side as models may be asked, each once and all within one answer's
-// time.
+// emergency analyzes several agents, each once and all within the time of one response. At most MaxAnalyses run
+// concurrently.
 func (a *API) emergency(ctx context.Context, in *emergencyIn) (*bodyOut[client.EmergencyAnalysis], error) {
 	ids := once(in.Body)
 	found, failed := make([]client.AgentAnalysis, len(ids)), make([]error, len(ids))
@@ -47,13 +47,13 @@ func once(ids []string) []string {
 	return out
 }
 
-// inTurn gives one of those that are left to come, one behind the other, its part of the time.
+// inTurn returns a context with an equal share of the remaining time for each of the next left analyses.
 func inTurn(ctx context.Context, left int) (context.Context, context.CancelFunc) {
 	until, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, time.Until(until)/time.Duration(left+1)) // the rest is for the answer
+	return context.WithTimeout(ctx, time.Until(until)/time.Duration(left+1)) // the last share is for the response
 }
 
 func sorted(ids []string, found []client.AgentAnalysis, failed []error) client.EmergencyAnalysis {

@@ -17,32 +17,32 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Meter counts what the API does.
+// Meter counts the work of the API.
 type Meter interface {
-	// Route is asked once for every route, before anything is served, for what counts its
-	// requests; the pattern of requests without a route is "none".
+	// Route returns the counter of a route's requests. New calls Route once for every route; requests without a route
+	// have the pattern "none".
 	Route(method, pattern string) func(status int, took time.Duration)
-	// Stream is called when a stream has opened: sandbox, task or websocket. It returns what
-	// is called once when that ends.
+	// Stream is called when a stream has opened: sandbox, task or websocket. The caller calls ended once when the
+	// stream ends.
 	Stream(kind string) (ended func())
-	// Webhook counts one of GitHub.
+	// Webhook counts a webhook event of GitHub.
 	Webhook(event, outcome string)
 }
 
-// noMeter is for servers that nobody watches.
+// noMeter is the Meter of a server without metrics.
 type noMeter struct{}
 
 func (noMeter) Route(string, string) func(int, time.Duration) { return func(int, time.Duration) {} }
 func (noMeter) Stream(string) func()                          { return func() {} }
 func (noMeter) Webhook(string, string)                        {}
 
-// request is what is known of a request under way.
+// request is the state of a running request.
 type request struct {
 	id    string
 	count func(status int, took time.Duration) // of its route
-	agent bool                                 // omoi-agent sent it
+	agent bool                                 // sent by omoi-agent
 
-	handed bool // it has become a stream, which is counted as it opens
+	handed bool // the request has become a stream, which is counted when it opens
 }
 
 func requestOf(ctx context.Context) *request {
@@ -50,8 +50,8 @@ func requestOf(ctx context.Context) *request {
 	return r
 }
 
-// traced makes a span of every request that a person or a program of theirs makes. Agents'
-// posts are counted, not traced: there are too many of them.
+// traced returns a middleware that creates a span for every request of a user or program. Posts of agents are counted
+// but not traced, since there are too many of them.
 func traced(tracer trace.TracerProvider) gin.HandlerFunc {
 	return otelgin.Middleware("omoi", otelgin.WithTracerProvider(tracer), otelgin.WithMeterProvider(noop.NewMeterProvider()),
 		otelgin.WithPropagators(propagation.TraceContext{}), otelgin.WithFilter(worthTracing))
@@ -61,8 +61,8 @@ func worthTracing(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/api/") && (r.Method == http.MethodGet || !isIntake(r.URL.Path))
 }
 
-// traceparent names the span of a request for the workflow that it makes; empty if it is
-// not traced.
+// traceparent returns the span of a request in the form of a traceparent header, for the workflow that the request
+// starts; empty if the request is not sampled.
 func traceparent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsSampled() {
 		return ""
@@ -72,8 +72,8 @@ func traceparent(ctx context.Context) string {
 	return carrier.Get("traceparent")
 }
 
-// registerMetrics adds the route that shows what is counted. The numbers are of the whole
-// installation, so that a key needs the scope admin.
+// registerMetrics registers the metrics route. The metrics cover the whole installation, so a key needs the scope
+// admin.
 func (a *API) registerMetrics() {
 	server := a.group(tagServer, "")
 	add(server.on(accessAdmin, "GET /metrics", "metrics", "Get Prometheus metrics"), a.showMetrics,
@@ -93,15 +93,15 @@ func (a *API) showMetrics(context.Context, *struct{}) (*huma.StreamResponse, err
 	}}, nil
 }
 
-// The kinds of streams.
+// Kinds of streams.
 const (
 	kindSandbox = "sandbox"
 	kindTask    = "task"
 	kindSocket  = "websocket"
 )
 
-// opening takes the counting of a request over that becomes a stream: it counts when the
-// stream has opened, not when it was handed on, and keeps nothing of the request.
+// opening returns a function that counts a request when its stream has opened, instead of when the request was handed
+// over. The function holds no reference to the request.
 func (a *API) opening(ctx context.Context, kind string, status int) (opened func() (ended func())) {
 	r, begun := requestOf(ctx), time.Now()
 	r.handed = true
@@ -111,5 +111,5 @@ func (a *API) opening(ctx context.Context, kind string, status int) (opened func
 	}
 }
 
-// counts reports whether a request is to be counted at its end.
+// counts reports whether a request is counted at its end.
 func (r *request) counts(status int) bool { return !r.handed || status >= http.StatusBadRequest }

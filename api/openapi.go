@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Document is the OpenAPI 3.1 document of the API, indented, with a line end.
+// Document returns the OpenAPI 3.1 document of the API, indented, with a final newline.
 func (a *API) Document() ([]byte, error) {
 	content, err := json.MarshalIndent(a.huma.OpenAPI(), "", "  ")
 	return append(content, '\n'), err
@@ -28,7 +28,7 @@ func (a *API) document() huma.Config {
 	c.Tags = tags()
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "/api/v1/openapi", "", ""
 	c.Formats = formats(c.Formats)
-	c.CreateHooks = nil // no $schema fields: answers keep their wire form
+	c.CreateHooks = nil // without $schema fields responses keep their form
 	c.Transformers = []huma.Transformer{a.transform}
 	c.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", nameOfSchema)
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
@@ -61,7 +61,7 @@ func tags() []*huma.Tag {
 	}
 }
 
-// isLegacy reports whether an operation is one of the legacy API, in its unchanged form.
+// isLegacy reports whether an operation belongs to the legacy API, in its unchanged form.
 func isLegacy(method, path string) bool {
 	inSandboxes, found := strings.CutPrefix(path, "/api/v1/sandboxes")
 	return !found && tolerant(path) || found && slices.Contains([]string{
@@ -109,8 +109,7 @@ func securityOf(want access) []map[string][]string {
 	return []map[string][]string{{"key": {}}, {"login": {}}}
 }
 
-// finishDocument says what huma cannot: which objects may be null, and that its own error
-// model is never sent.
+// finishDocument adds what huma cannot express: which objects may be null, and that its own error model is not used.
 func (a *API) finishDocument() {
 	a.huma.OpenAPI().Info.Description += "\n\n" + socketText
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
@@ -143,7 +142,7 @@ func (a *API) finishDocument() {
 	openAnswers(a.huma.OpenAPI())
 }
 
-// describeBody says what a body holds that a route reads by hand.
+// describeBody describes the body of a route that decodes its body itself.
 func (a *API) describeBody(r route) {
 	registry := a.huma.OpenAPI().Components.Schemas
 	schema := registry.Schema(reflect.TypeOf(r.says), true, "")
@@ -151,7 +150,7 @@ func (a *API) describeBody(r route) {
 	a.huma.OpenAPI().Paths[r.path].Post.RequestBody.Content["application/json"].Schema = schema
 }
 
-// describeLimit says how long a body may be.
+// describeLimit documents the maximum length of a body.
 func (a *API) describeLimit(r route) {
 	item := a.huma.OpenAPI().Paths[r.path]
 	for _, op := range operationsOf(item) {
@@ -166,7 +165,7 @@ func (a *API) describeLimit(r route) {
 	}
 }
 
-// mayBeNull names the objects that an answer may leave empty.
+// mayBeNull reports whether an object may be null in a response.
 func mayBeNull(property string) bool {
 	return property == "pending_command" || property == "salvage" || property == "cost" || property == "diagnosis" || property == "webhook"
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// mayGrow ends the description of a closed set in an answer.
+// mayGrow ends the description of a closed set in a response.
 const mayGrow = "More values may be added."
 
 const schemaPrefix = "#/components/schemas/"
 
-// choices returns the values of closed sets by the Go type of the fields that hold them. Other closed sets have the tag enum.
+// choices returns the values of closed sets by the Go type of their fields. Other closed sets have the tag enum.
 func choices() map[reflect.Type][]any {
 	return map[reflect.Type][]any{
 		reflect.TypeFor[task.Status](): anys(task.Statuses()),
@@ -37,7 +37,8 @@ func choices() map[reflect.Type][]any {
 	}
 }
 
-// checkedChoices returns the values of the request fields that handlers check themselves: an empty value is the default.
+// checkedChoices returns the values of the request fields that handlers check themselves. An empty value means the
+// default.
 func checkedChoices() map[string]map[string][]any {
 	words := map[string][]any{
 		"agent": anys(task.RuntimeNames()), "provider": anys(task.ProviderNames()), "sandbox": anys(task.ProviderNames()),
@@ -67,7 +68,7 @@ func describeChoices(document *huma.OpenAPI) {
 		for property, p := range schema.Properties {
 			switch values := ofField[name][property]; {
 			case len(values) > 0 && len(p.Enum) == 0:
-				p.Extensions = map[string]any{"enum": values} // in the document, and not in the validation
+				p.Extensions = map[string]any{"enum": values} // in the document, not in the validation
 			case len(p.Enum) > 0 && !asked[name] && !strings.HasSuffix(p.Description, mayGrow):
 				p.Description = strings.TrimSpace(p.Description + " " + mayGrow)
 			}

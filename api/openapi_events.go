@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/event/catalog"
 )
 
-// describeEvents makes each form of an event one of its types: AgentStartedEvent, whose event_data is an AgentStartedData, for
-// agent.started.
+// describeEvents describes each event schema as a union of event types, for example AgentStartedEvent, whose event_data
+// is an AgentStartedData, for agent.started.
 func describeEvents(schemas map[string]*huma.Schema) {
 	events := catalog.Events()
 	for eventType, e := range events {
@@ -24,8 +24,8 @@ func describeEvents(schemas map[string]*huma.Schema) {
 	}
 }
 
-// describeTypes makes a form of an event one of a schema for each type and one for all other events. The common properties
-// stay in the form too, for generators that know no other.
+// describeTypes describes an event schema as a union of one schema for each type and one for all other events. The
+// common properties also stay in the union, for code generators that do not support unions.
 func describeTypes(schemas map[string]*huma.Schema, form string, types []string) {
 	event := schemas[form]
 	event.Properties["event_data"] = otherData()
@@ -43,7 +43,8 @@ func describeTypes(schemas map[string]*huma.Schema, form string, types []string)
 	event.OneOf = append(slices.Clone(event.OneOf), &huma.Schema{Ref: schemaPrefix + typedName(form, "Other")})
 }
 
-// typedName is AgentStartedEvent, SandboxAgentStartedEvent or CreateAgentStartedEventRequest for the type AgentStarted.
+// typedName returns, for example, AgentStartedEvent, SandboxAgentStartedEvent or CreateAgentStartedEventRequest for the
+// type AgentStarted.
 func typedName(form, typeName string) string {
 	return strings.Replace(form, "Event", typeName+"Event", 1)
 }
@@ -120,7 +121,7 @@ func fieldSchema(name string, f catalog.Field) *huma.Schema {
 	return field
 }
 
-// typeName is AgentStarted for agent.started.
+// typeName returns, for example, AgentStarted for agent.started.
 func typeName(eventType string) string {
 	var name strings.Builder
 	for part := range strings.FieldsFuncSeq(eventType, func(r rune) bool { return r == '.' || r == '_' }) {

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// objects returns the types of objects that omoi stores as they come, by schema and property.
+// objects returns the types of objects that omoi stores unchanged, by schema and property.
 func objects() map[string]map[string]reflect.Type {
 	execution, settings := reflect.TypeFor[client.ExecutionConfig](), reflect.TypeFor[client.ProjectSettings]()
 	return map[string]map[string]reflect.Type{
@@ -23,8 +23,8 @@ func objects() map[string]map[string]reflect.Type {
 	}
 }
 
-// describeObjects names in the document what omoi reads and writes of these objects. Handlers check those of requests: the
-// validation knows no type.
+// describeObjects documents the fields of these objects that omoi reads and writes. Handlers check requests, since the
+// validation of huma does not know these types.
 func describeObjects(document *huma.OpenAPI) {
 	registry, asked := document.Components.Schemas, requestSchemas(document)
 	for schema, properties := range objects() {
@@ -50,7 +50,7 @@ func describeObjects(document *huma.OpenAPI) {
 	}
 }
 
-// openObject lets an object and those in it have other keys.
+// openObject allows unknown keys in an object and in the objects inside it.
 func openObject(registry huma.Registry, ref string) {
 	schema := registry.SchemaFromRef(ref)
 	schema.AdditionalProperties = true

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// openAnswers lets answers have more properties than the document names: only requests are closed. A closed schema of both
-// is there twice, and requests have the one whose name ends in Request.
+// openAnswers allows unknown properties in responses; only requests are closed. A schema that both use is duplicated,
+// and requests get the copy whose name ends in Request.
 func openAnswers(document *huma.OpenAPI) {
 	schemas, asked, answered := document.Components.Schemas.Map(), requestSchemas(document), answerSchemas(document)
 	closed := map[string]huma.Schema{}
@@ -33,12 +33,12 @@ func openAnswers(document *huma.OpenAPI) {
 	}
 }
 
-// requestSchemas returns the names of the schemas that bodies of requests have.
+// requestSchemas returns the names of the schemas in request bodies.
 func requestSchemas(document *huma.OpenAPI) map[string]bool {
 	return eachRequest(document, func(*huma.Schema) {})
 }
 
-// eachRequest calls see with each schema in the bodies of requests, and returns the names of those that have one.
+// eachRequest calls see with each schema in request bodies, and returns the names of the named schemas.
 func eachRequest(document *huma.OpenAPI, see func(*huma.Schema)) map[string]bool {
 	found := map[string]bool{}
 	for _, item := range document.Paths {
@@ -51,7 +51,7 @@ func eachRequest(document *huma.OpenAPI, see func(*huma.Schema)) map[string]bool
 	return found
 }
 
-// answerSchemas returns the names of the schemas that answers have.
+// answerSchemas returns the names of the schemas in responses.
 func answerSchemas(document *huma.OpenAPI) map[string]bool {
 	found := map[string]bool{}
 	for _, item := range document.Paths {
@@ -69,7 +69,7 @@ func operationsOf(item *huma.PathItem) []*huma.Operation {
 	return slices.DeleteFunc(all, func(op *huma.Operation) bool { return op == nil })
 }
 
-// visitContent calls see with each schema of a body, each named one once, whose name it adds to found.
+// visitContent calls see once with each schema of a body, and adds the names of named schemas to found.
 func visitContent(document *huma.OpenAPI, content map[string]*huma.MediaType, found map[string]bool, see func(*huma.Schema)) {
 	var visit func(s *huma.Schema)
 	visit = func(s *huma.Schema) {
@@ -91,7 +91,7 @@ func visitContent(document *huma.OpenAPI, content map[string]*huma.MediaType, fo
 	}
 }
 
-// partsOf returns the schemas inside of a schema.
+// partsOf returns the schemas inside a schema.
 func partsOf(s *huma.Schema) []*huma.Schema {
 	parts := slices.Concat(slices.Collect(maps.Values(s.Properties)), s.OneOf, s.AnyOf, s.AllOf, []*huma.Schema{s.Items, s.Not})
 	if values, ok := s.AdditionalProperties.(*huma.Schema); ok {

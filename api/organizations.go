@@ -10,7 +10,7 @@ import (
 
 // Organizations stores organizations and their plans.
 type Organizations interface {
-	// Organizations returns all, or the one of that id.
+	// Organizations returns all organizations, or the organization with id.
 	Organizations(ctx context.Context, id string) ([]client.Organization, error)
 	ChangeOrganization(ctx context.Context, id string, c client.UpdateOrganizationRequest) (client.Organization, error)
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// patience says how long a poll waits, and how often it looks should a wake-up be lost.
+// patience is the length of a long poll, and the interval of its queries in case a notification is lost.
 type patience struct {
 	wait  time.Duration
 	every time.Duration
 }
 
-// poll looks, and looks again at each wake-up of topic, until look has found something or
-// the wait is over. It subscribes before it looks, so that nothing is missed between.
+// poll calls look now and at each notification of topic, until look returns true or the wait is over. It subscribes
+// before it calls look, so that no change is missed.
 func (a *API) poll(ctx context.Context, topic string, p patience, look func() (found bool, err error)) error {
 	news, leave := a.deps.Bus.Subscribe(topic)
 	defer leave()
@@ -39,7 +39,7 @@ func (a *API) poll(ctx context.Context, topic string, p patience, look func() (f
 	}
 }
 
-// waitOf reads ?wait=: a duration as 25s, or a number of seconds, cut to the longest poll.
+// waitOf parses ?wait=: a duration, for example 25s, or a number of seconds, limited to the longest poll.
 func (a *API) waitOf(text string) (patience, error) {
 	p := patience{every: a.cfg.PollEvery}
 	if text == "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// tokenPrefix stands before every route for workers that can send no header: the rest of
-// the path's first part is a sandbox token.
+// tokenPrefix precedes a sandbox token in the path of any route, for workers that cannot send headers.
 const tokenPrefix = "/t/"
 
 type prefixKey struct{}
@@ -19,8 +18,8 @@ func prefixToken(ctx context.Context) string {
 	return credential
 }
 
-// cutPrefix takes the token out of the path, so that no route, log or error sees it. An API
-// key that stands there opens nothing: proxies and shells keep paths.
+// cutPrefix removes the token from the path, so that no route, log or error contains the token. It does not accept an
+// API key, since proxies and shells store paths.
 func cutPrefix(r *http.Request) *http.Request {
 	rest, ok := strings.CutPrefix(r.URL.Path, tokenPrefix)
 	if !ok {

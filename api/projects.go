@@ -19,9 +19,9 @@ type Projects interface {
 	CreateProject(ctx context.Context, p client.Project) (client.Project, error)
 	Project(ctx context.Context, organizationID, id string) (client.Project, error)
 	Projects(ctx context.Context, organizationID string, p client.PageRequest) (client.Page[client.Project], error)
-	// ProjectOf returns the id of a repository's project; empty if it has none yet.
+	// ProjectOf returns the ID of a repository's project; empty if there is none yet.
 	ProjectOf(ctx context.Context, organizationID, repo string) (id string, err error)
-	// ProjectDeletion previews DeleteProject; that is [task.CodeConflict] while tasks of the project are open.
+	// ProjectDeletion previews DeleteProject, which returns [task.CodeConflict] while tasks of the project are open.
 	ProjectDeletion(ctx context.Context, organizationID, id string) (client.ProjectDeletion, error)
 	DeleteProject(ctx context.Context, organizationID, id string) error
 	ChangeProject(ctx context.Context, organizationID, id string, c client.UpdateProjectRequest) (client.Project, error)
@@ -53,7 +53,7 @@ func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) 
 	}
 	var err error
 	p.Repo, err = a.checkRepo(ctx, in.Repo)
-	if errors.Is(err, scm.ErrNoCredential) { // a project's own can be set once there is the project
+	if errors.Is(err, scm.ErrNoCredential) { // a credential of the project can be stored once the project exists
 		p.Repo, err = a.deps.Repos.Name(in.Repo), nil
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) 
 	if p.Key, err = checkKey(in.Key); err != nil {
 		return p, err
 	}
-	p.Name = in.Name // without one the store takes the repository's
+	p.Name = in.Name // if empty, the store uses the name of the repository
 	if err := checkProject(new(cmp.Or(in.Name, client.NameOfRepo(p.Repo))), &p.Description, &p.DefaultBranch); err != nil {
 		return p, err
 	}
@@ -73,7 +73,7 @@ func (a *API) draftProject(ctx context.Context, in client.CreateProjectRequest) 
 	return p, err
 }
 
-// checkKey returns the key that a request chooses for a project, in capitals; empty: none.
+// checkKey returns the key that a request chooses for a project, in upper case; empty: none.
 func checkKey(chosen string) (string, error) {
 	key, ok := task.KeyOf(task.KeyedProject, chosen)
 	if chosen != "" && !ok {
@@ -82,7 +82,7 @@ func checkKey(chosen string) (string, error) {
 	return key, nil
 }
 
-// checkProject looks at the texts that are given; nil passes.
+// checkProject checks the texts of a project; nil is valid.
 func checkProject(name, description, branch *string) error {
 	if name != nil {
 		if err := checkTitle("name", *name); err != nil {
@@ -103,7 +103,7 @@ func checkProject(name, description, branch *string) error {
 	return nil
 }
 
-// maxSetup is the longest setup step; what needs more is a script in the repository.
+// maxSetup is the maximum length of a setup step. A longer one belongs in a script in the repository.
 const maxSetup = 20_000
 
 func checkSetup(setup *string) error {
@@ -136,7 +136,7 @@ func (a *API) patchProject(
 	return body(a.deps.Projects.ChangeProject(ctx, callerOf(ctx).organization, in.ID, b))
 }
 
-// checkSameRepo refuses another repository than that of the project; nil passes.
+// checkSameRepo rejects a repository other than that of the project; nil is valid.
 func (a *API) checkSameRepo(ctx context.Context, id string, repo *string) error {
 	if repo == nil {
 		return nil
@@ -148,7 +148,7 @@ func (a *API) checkSameRepo(ctx context.Context, id string, repo *string) error 
 	return cannotChange("repo", "project", "the branches and pull requests of its tasks are there. Next: create another project")
 }
 
-// checkSettings checks a project's settings, and among them the prices of models.
+// checkSettings checks the settings of a project, including model prices.
 func checkSettings(raw json.RawMessage) (json.RawMessage, error) {
 	settings, err := checkObject("settings", raw)
 	if err != nil || len(settings) == 0 {

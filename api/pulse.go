@@ -8,7 +8,7 @@ import (
 
 var errStopping = errors.New("the server stops")
 
-// pulse is how a stream waits: its reader hears of it at every beat, whatever it waits for.
+// pulse is the keep-alive of a stream: its reader gets a comment at every interval.
 type pulse struct {
 	api     *API
 	out     *eventWriter
@@ -25,7 +25,7 @@ func (p *pulse) stillHere() error {
 	return p.out.comment("still here")
 }
 
-// wait ends at the next news, or at a beat: a wake-up may be lost.
+// wait returns at the next notification, or after an interval, in case a notification is lost.
 func (p *pulse) wait(ctx context.Context, news <-chan struct{}) error {
 	select {
 	case <-news:
@@ -39,7 +39,7 @@ func (p *pulse) wait(ctx context.Context, news <-chan struct{}) error {
 	}
 }
 
-// patiently looks at the store, which may hang, and waits no longer than the stream lasts.
+// patiently calls look, which may hang, and waits for it until the stream ends.
 func patiently[V any](ctx context.Context, p *pulse, look func(context.Context) (V, error)) (V, error) {
 	type found struct {
 		value V

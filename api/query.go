@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// form is what the router knows of a route besides its handler: its counter and its query parameters.
+// form holds the counter and the query parameters of a route.
 type form struct {
 	count    func(status int, took time.Duration)
 	tolerant bool            // unknown parameters are ignored
@@ -22,7 +22,7 @@ type form struct {
 
 type formKey struct{ method, path string }
 
-// known makes the form of a route. Its parameters follow from the OpenAPI document, if that has the route.
+// known returns the form of a route. Its parameters come from the OpenAPI document, if the document has the route.
 func (a *API) known(method, path string) *form {
 	f := &form{count: a.deps.Meter.Route(method, path), tolerant: tolerant(path), params: map[string]bool{}}
 	a.forms[formKey{method, strings.NewReplacer("{", ":", "}", "").Replace(path)}] = f
@@ -42,7 +42,7 @@ func (a *API) finishForms() {
 					}
 				}
 				if p.In == "query" {
-					p.Schema.Nullable = false // a list has at least one value, or is not there
+					p.Schema.Nullable = false // a list is absent or has at least one value
 					f.params[p.Name] = p.Schema.Type == huma.TypeArray
 				}
 			}
@@ -50,8 +50,8 @@ func (a *API) finishForms() {
 	}
 }
 
-// tolerant reports whether a route belongs to the legacy API that ignores unknown body fields. Legacy
-// workers, and agents of another version, keep working there.
+// tolerant reports whether a route belongs to the legacy API, which ignores unknown body fields, so that legacy workers
+// and agents of other versions keep working.
 func tolerant(path string) bool {
 	return slices.ContainsFunc([]string{
 		"/api/v1/sandboxes/", "/api/v1/guardian/actions", "/api/v1/guardian/intervention/", "/api/v1/branch-workflow/",
@@ -59,7 +59,7 @@ func tolerant(path string) bool {
 	}, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
-// checkQuery is the middleware that refuses a query that the route does not take.
+// checkQuery is the middleware that rejects a query with unknown or repeated parameters.
 func (a *API) checkQuery(c *gin.Context) {
 	f := a.forms[formKey{c.Request.Method, c.FullPath()}]
 	if c.Request.URL.RawQuery == "" || c.FullPath() == "" {
@@ -98,14 +98,14 @@ func (f *form) check(query string) error {
 	return nil
 }
 
-// checkFilter refuses a value of a filter by ID that cannot be one.
+// checkFilter rejects an invalid ID in a filter.
 func checkFilter(name string, given []string) error {
 	kind := filterKinds()[name]
-	if kind == "" || !strings.HasSuffix(name, "_id") { // parts of IDs are allowed there, or other text
+	if kind == "" || !strings.HasSuffix(name, "_id") { // other parameters accept parts of IDs, or text
 		return nil
 	}
 	for _, id := range given {
-		if _, key := task.KeyOf(kind, id); id != "" && !key && !isID(id) { // an empty filter is none
+		if _, key := task.KeyOf(kind, id); id != "" && !key && !isID(id) { // an empty filter is ignored
 			return task.Invalid("query."+name, "Query parameter %s: %q is not a valid %s ID.", name, clip(id), kind)
 		}
 	}

@@ -17,7 +17,7 @@ type Readers interface {
 	Event(ctx context.Context, sandboxID string, sequence int64) (ingest.StoredEvent, error)
 	Events(ctx context.Context, q ingest.EventQuery) (ingest.EventPage, error)
 	Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (ingest.Trajectory, error)
-	// FieldsKept is [task.CodeGone] if retention removed the large fields of a sandbox's events.
+	// FieldsKept returns [task.CodeGone] if retention removed the large fields of a sandbox's events.
 	FieldsKept(ctx context.Context, sandboxID string) error
 	Integrity(ctx context.Context, sandboxID string) (client.Integrity, error)
 	EventCounts(ctx context.Context, sandboxID string) (client.EventCounts, error)
@@ -50,7 +50,7 @@ type trajectoryIn struct {
 	Direction string `query:"direction" default:"older" doc:"older, or newer, which every other value means too; default older"`
 }
 
-// trajectory pages on the sequence: next_cursor goes on to older events, prev_cursor to newer ones.
+// trajectory pages by sequence: next_cursor leads to older events, prev_cursor to newer ones.
 func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*bodyOut[client.Trajectory], error) {
 	cursor, err := a.knownCursor(ctx, in.SandboxID, in.Cursor)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *API) trajectory(ctx context.Context, in *trajectoryIn) (*bodyOut[client
 	return body(out, err)
 }
 
-// cursorsOf gives an empty page the place where it was looked, so that a reader can go on.
+// cursorsOf returns the cursors of a page. An empty page gets cursors at its position, so that a reader can continue.
 func cursorsOf(q ingest.TrajectoryQuery, page ingest.Trajectory) (next, prev *string) {
 	id := func(sequence int64) *string {
 		text := ingest.EventID(q.SandboxID, sequence)
@@ -82,9 +82,9 @@ func cursorsOf(q ingest.TrajectoryQuery, page ingest.Trajectory) (next, prev *st
 		}
 		return next, &page.Events[0].ID
 	case q.Newer || q.Cursor == 0:
-		return nil, id(max(q.Cursor, page.Total)) // all up to there are heartbeats
+		return nil, id(max(q.Cursor, page.Total)) // all events up to there are heartbeats
 	default:
-		return nil, id(q.Cursor - 1) // the event under the cursor is newer than this page
+		return nil, id(q.Cursor - 1) // the event at the cursor is newer than this page
 	}
 }
 
@@ -132,7 +132,7 @@ func (a *API) phaseStatus(ctx context.Context, in *SandboxPath) (*bodyOut[client
 	}, err)
 }
 
-// clearTracked has nothing to clear: what is known of sandboxes stands in the ledger.
+// clearTracked clears nothing: all state of sandboxes is in the sandbox ledger.
 func (a *API) clearTracked(context.Context, *struct{}) (*bodyOut[client.ClearResult], error) {
 	return body(client.ClearResult{Message: "Nothing is tracked in memory; the ledger of sandboxes stays as it is."}, nil)
 }

@@ -9,9 +9,9 @@ import (
 
 // Receipts reads deletion receipts and the ID of the installation.
 type Receipts interface {
-	// Receipt sums up the sandboxes of a task.
+	// Receipt returns the deletion receipt of a task.
 	Receipt(ctx context.Context, organizationID, taskID string) (receipt.DeletionReceipt, error)
-	// Installation is what the labels of its sandboxes say.
+	// Installation returns the ID in the labels of the installation's sandboxes.
 	Installation(ctx context.Context) (string, error)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// still asks again, of a caller that was let in, whether its credential is good: streams
-// outlive keys. It keeps nothing of the request.
+// still returns a function that checks the credential of an authenticated caller again, since streams outlive keys. The
+// function holds no reference to the request.
 func (a *API) still(r *http.Request, sandboxID string, want access) func(context.Context) error {
 	l := login{strings.Clone(credentialOf(r)), strings.Clone(sandboxID), want}
 	if a.cfg.Open && !token.Looks(l.credential) {
@@ -24,7 +24,7 @@ func (a *API) still(r *http.Request, sandboxID string, want access) func(context
 	}
 }
 
-// shutsOut reports whether a credential is no longer good; a store that is away does not say so.
+// shutsOut reports whether a credential is no longer valid. An unavailable database does not mean that.
 func shutsOut(err error) bool {
 	switch task.CodeOf(err) {
 	case task.CodeUnauthorized, task.CodeForbidden, task.CodeNotFound, task.CodeGone:
@@ -34,8 +34,8 @@ func shutsOut(err error) bool {
 	}
 }
 
-// recheck ends the stream of a reader whose key was revoked, or whose credential has
-// expired otherwise: it asks once a beat.
+// recheck ends the stream of a reader whose key was revoked or whose credential has expired. It checks once per
+// interval.
 func (a *API) recheck(ctx context.Context, f feed, p *pulse) error {
 	if time.Since(p.checked) < a.cfg.StreamBeat {
 		return nil

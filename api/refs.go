@@ -12,16 +12,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// References finds objects by their keys.
+// References resolves keys of objects.
 type References interface {
-	// IDByKey is [task.CodeNotFound] for a key that the organization does not have.
+	// IDByKey returns [task.CodeNotFound] for a key that the organization does not have.
 	IDByKey(ctx context.Context, organizationID, key string) (id string, err error)
 }
 
-// noID is the ID of nothing.
+// noID is a valid ID that no object has.
 const noID = "00000000-0000-0000-0000-000000000000"
 
-// idOf returns the ID of what a key names in the caller's organization; any other reference stays as it is.
+// idOf returns the ID of the object with a key in the caller's organization, and any other reference unchanged.
 func (a *API) idOf(ctx context.Context, kind, ref string) (string, error) {
 	key, ok := task.KeyOf(kind, ref)
 	if !ok {
@@ -48,7 +48,8 @@ func (a *API) idIn(ctx context.Context, field, kind string, ref *string) error {
 	return err
 }
 
-// agentOrKey is idOf for references that may be IDs of agents, which may look like keys: an unknown key stays as it is.
+// agentOrKey is idOf for references that may be agent IDs. An agent ID may look like a key, so an unknown key stays
+// unchanged.
 func (a *API) agentOrKey(ctx context.Context, ref string, kinds ...string) (string, error) {
 	for _, kind := range kinds {
 		id, err := a.idOf(ctx, kind, ref)
@@ -62,7 +63,7 @@ func (a *API) agentOrKey(ctx context.Context, ref string, kinds ...string) (stri
 	return ref, nil
 }
 
-// idKinds returns what has UUIDs for IDs, by the part of a path before the ID.
+// idKinds returns the kinds of objects that have UUIDs, by the path segment before the ID.
 func idKinds() map[string]string {
 	return map[string]string{
 		"tasks": task.KeyedTask, "projects": task.KeyedProject, "tickets": task.KeyedTicket, "commands": "command", "api-keys": "API key",
@@ -71,15 +72,15 @@ func idKinds() map[string]string {
 	}
 }
 
-// filterKinds returns what the query parameters select that take IDs.
+// filterKinds returns the kinds of objects that query parameters select by ID.
 func filterKinds() map[string]string {
 	return map[string]string{
 		"id": task.KeyedTask, "task_id": task.KeyedTask, "target_entity": task.KeyedTask, "project_id": task.KeyedProject, "ticket_id": task.KeyedTicket,
 	}
 }
 
-// resolve is the middleware that replaces keys in path and query by IDs. It returns [task.CodeNotFound] for a part of the path that
-// cannot be an ID or is an unknown key.
+// resolve returns the middleware that replaces keys in path and query by IDs. It responds with [task.CodeNotFound] to
+// an invalid ID or unknown key in the path.
 func (a *API) resolve(f *form, path string) func(huma.Context, func(huma.Context)) {
 	found := idInPath.FindAllStringSubmatch(path, -1)
 	return func(ctx huma.Context, next func(huma.Context)) {
@@ -100,7 +101,7 @@ func (a *API) resolve(f *form, path string) func(huma.Context, func(huma.Context
 	}
 }
 
-// resolveParam replaces the key in one part of the path.
+// resolveParam replaces the key in one segment of the path.
 func (a *API) resolveParam(ctx context.Context, params gin.Params, kind, name string) error {
 	n := slices.IndexFunc(params, func(p gin.Param) bool { return p.Key == name })
 	id, err := a.idOf(ctx, kind, params[n].Value)
@@ -111,7 +112,7 @@ func (a *API) resolveParam(ctx context.Context, params gin.Params, kind, name st
 	return knownID(kind, id)
 }
 
-// resolveQuery replaces the keys of filters; an unknown one selects nothing, like an unknown ID.
+// resolveQuery replaces the keys in filters. An unknown key selects nothing, like an unknown ID.
 func (a *API) resolveQuery(ctx context.Context, f *form, u *url.URL) error {
 	if u.RawQuery == "" {
 		return nil
@@ -119,7 +120,7 @@ func (a *API) resolveQuery(ctx context.Context, f *form, u *url.URL) error {
 	query := u.Query()
 	for name, kind := range filterKinds() {
 		if _, known := f.params[name]; !known {
-			continue // ignored by a route of the legacy API
+			continue // a legacy route ignores it
 		}
 		for n, ref := range query[name] {
 			id, err := a.idOf(ctx, kind, ref)

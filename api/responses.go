@@ -11,11 +11,11 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// retryAfter is how long a caller waits that was turned away, in seconds.
+// retryAfter is the header Retry-After of rejected requests, in seconds.
 const retryAfter = "1"
 
-// responses describes all that a route answers: its success, other successes and every error.
-// What stands here is what may be answered: tests hold each answer against it.
+// responses describes all responses of a route: success, other successes and every error. Tests compare each response
+// with this description.
 func (a *API) responses(r route) map[string]*huma.Response {
 	found := map[string]*huma.Response{}
 	for _, status := range append(statusesOf(r), r.fails...) {
@@ -33,8 +33,8 @@ func (a *API) responses(r route) map[string]*huma.Response {
 	return found
 }
 
-// textOf describes an answer that is no JSON. OpenAPI 3.1 has no word for what the data lines
-// of a stream hold; itemSchema is that of 3.2.
+// textOf describes a response that is not JSON. OpenAPI 3.1 cannot describe the data lines of a stream; itemSchema is
+// from OpenAPI 3.2.
 func (a *API) textOf(contentType string) *huma.MediaType {
 	m := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	if contentType == eventStream {
@@ -43,7 +43,7 @@ func (a *API) textOf(contentType string) *huma.MediaType {
 	return m
 }
 
-// statusesOf lists the errors that follow from what a route is; route.fails has the others.
+// statusesOf lists the errors that follow from the settings of a route; route.fails lists the others.
 func statusesOf(r route) []int {
 	found := []int{http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusUnprocessableEntity}
 	switch r.access {
@@ -73,7 +73,7 @@ func takesBody(method string) bool {
 	return slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, method)
 }
 
-// problems are the errors that routes refer to, by status.
+// problems returns the error responses to which routes refer, by status.
 func problems(registry huma.Registry) map[string]*huma.Response {
 	found := map[string]*huma.Response{}
 	for status, meaning := range meanings() {

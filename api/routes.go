@@ -15,10 +15,10 @@ const (
 	tagCredentials = "credentials"
 	tagWebhooks    = "webhooks"
 	tagServer      = "server"
-	tagLegacy      = "legacy" // in addition to that of the resource
+	tagLegacy      = "legacy" // in addition to the tag of the resource
 )
 
-// register is the index of the API.
+// register registers all routes.
 func (a *API) register() {
 	a.registerServer()
 	a.registerMetrics()
@@ -134,10 +134,10 @@ func (a *API) registerTasks() {
 		details{more: "The receipt of a cancel, fail, retry, completion or verdict."})
 }
 
-// settledOrNot says what the answers to a command mean.
+// settledOrNot describes the statuses of the response to a command.
 const settledOrNot = "Returns 200 when the command is applied, 202 while it is under way, and 409 if it is rejected or too late."
 
-// taskCommands are the commands whose only argument is a reason.
+// taskCommands returns the commands whose only argument is a reason.
 func taskCommands() []struct{ kind, summary, more string } {
 	return []struct{ kind, summary, more string }{
 		{"cancel", "Cancel a task", "Saves the work, deletes the sandbox and ends the task as cancelled. " + settledOrNot},
@@ -176,7 +176,7 @@ func (a *API) registerSandboxes() {
 		details{more: "One sandbox, whether or not it still exists at its provider."})
 }
 
-// registerWire registers the routes that keep their old form.
+// registerWire registers the routes in legacy form.
 func (a *API) registerWire() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes")
 	sandbox := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")

@@ -15,7 +15,7 @@ type Sandboxes interface {
 	SandboxRows(ctx context.Context, organizationID string, q client.SandboxQuery) (client.Page[task.Sandbox], error)
 }
 
-// SandboxPath is the part of a request that names a sandbox.
+// SandboxPath is the sandbox in the path of a request.
 type SandboxPath struct {
 	SandboxID string `path:"sandbox_id" minLength:"1" maxLength:"100" doc:"Sandbox ID, as the sandbox_id of a task or the sandbox list shows"`
 }
@@ -43,10 +43,10 @@ func sandboxStates() []task.SandboxState {
 	}
 }
 
-// Hosts stores the machines of sandboxes.
+// Hosts stores the hosts of sandboxes.
 type Hosts interface {
 	Hosts(ctx context.Context) ([]client.Host, error)
-	// LoseHost declares one lost; [task.CodeConflict] while it still reports.
+	// LoseHost marks a host as lost; [task.CodeConflict] while the host still reports.
 	LoseHost(ctx context.Context, id string) (client.Host, error)
 }
 
@@ -62,12 +62,13 @@ type hostIn struct {
 func (a *API) loseHost(ctx context.Context, in *hostIn) (*bodyOut[client.Host], error) {
 	host, err := a.deps.Hosts.LoseHost(ctx, in.ID)
 	if err == nil {
-		a.deps.Bus.Wake(live.Relay) // the attempts on it are told by an event, of which the database notifies nobody
+		// Attempts on the host learn of it by an event, for which the database sends no notification.
+		a.deps.Bus.Wake(live.Relay)
 	}
 	return body(host, err)
 }
 
-// Storage measures what is stored.
+// Storage measures the stored data.
 type Storage interface {
 	Storage(ctx context.Context, rules retention.Policy) (retention.Storage, error)
 }

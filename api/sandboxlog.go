@@ -11,22 +11,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Logs stores sandbox logs, and which of them are wanted.
+// Logs stores sandbox logs, and which logs are requested.
 type Logs interface {
-	// WantLog has the log of a sandbox read for a while; asked is now by the database's clock.
+	// WantLog requests a log for the duration patience; asked is the current time of the database.
 	WantLog(ctx context.Context, sandboxID string, patience time.Duration) (asked time.Time, err error)
-	// LogState tells whether a log was read to its end since asked, and whether it has ended.
+	// LogState reports whether a log was read to its end since asked, and whether it is complete.
 	LogState(ctx context.Context, sandboxID string, asked time.Time) (fresh, ended bool, err error)
 	LogParts(ctx context.Context, sandboxID string, after, size int64) ([]sandboxlog.Part, error)
-	// LogEnd is up to where it is stored.
+	// LogEnd returns the end offset of the stored log.
 	LogEnd(ctx context.Context, sandboxID string) (int64, error)
 }
 
 const (
-	logBytes   = 1 << 20          // of one answer
-	logWanted  = 30 * time.Second // how long a log is read for after somebody has asked
+	logBytes   = 1 << 20          // of one response
+	logWanted  = 30 * time.Second // how long a worker keeps reading a requested log
 	logEvery   = 250 * time.Millisecond
-	freshWait  = 3 * time.Second // how long a worker may take to have a look
+	freshWait  = 3 * time.Second // maximum wait for a worker to read
 	maxLogWait = 25 * time.Second
 )
 
@@ -37,8 +37,8 @@ type sandboxLogIn struct {
 	Wait  string `query:"wait" doc:"Long poll: maximum time to wait for more output, for example 20s or 20; at most 25s, default 0"`
 }
 
-// sandboxLog returns what is printed behind after. While the sandbox lives, a worker that can
-// reach it is asked to look; who has read all that is stored waits for that.
+// sandboxLog returns the log after an offset. While the sandbox exists, the request makes a worker read its log. A
+// reader that has all stored output waits for more.
 func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client.SandboxLog], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
@@ -63,19 +63,19 @@ func (a *API) sandboxLog(ctx context.Context, in *sandboxLogIn) (*bodyOut[client
 	return body(look.answer(), err)
 }
 
-// logLook is one look at a log.
+// logLook is one request for a log.
 type logLook struct {
 	api   *API
 	box   task.Sandbox
 	after int64
 	asked time.Time
-	fresh bool // a worker has looked since, or need not
+	fresh bool // a worker has read the log since, or the log is complete
 	ended bool
-	end   int64 // up to where it is stored
+	end   int64 // end offset of the stored log
 	parts []sandboxlog.Part
 }
 
-// wake has a worker look, and gives it a moment where nothing is stored that is not known.
+// wake makes a worker read the log, and waits briefly if nothing new is stored.
 func (l *logLook) wake(ctx context.Context) (err error) {
 	if l.ended = l.box.State == task.SandboxGone || l.box.State == task.SandboxLost; l.ended {
 		l.fresh = true
@@ -85,7 +85,7 @@ func (l *logLook) wake(ctx context.Context) (err error) {
 		return err
 	}
 	if l.box.State == task.SandboxIntended || l.box.State == task.SandboxCreating {
-		l.fresh = true // there is nothing to read yet
+		l.fresh = true // the log does not exist yet
 		return nil
 	}
 	return l.api.poll(ctx, live.Sandbox(l.box.ID), patience{wait: freshWait, every: logEvery}, func() (bool, error) {
@@ -100,10 +100,10 @@ func (l *logLook) state(ctx context.Context) error {
 	return err
 }
 
-// read reads what is stored.
+// read reads the stored output.
 func (l *logLook) read(ctx context.Context) (err error) {
 	if !l.ended {
-		err = l.state(ctx) // before the parts: what is stored at the end is seen with it
+		err = l.state(ctx) // before the pieces, so that all output before the end is seen
 	}
 	if err == nil {
 		l.parts, err = l.api.deps.Logs.LogParts(ctx, l.box.ID, l.after, logBytes)
@@ -114,7 +114,7 @@ func (l *logLook) read(ctx context.Context) (err error) {
 	return err
 }
 
-// await reads until there is something new, or the end.
+// await waits until there is new output or the log is complete.
 func (l *logLook) await(ctx context.Context, p patience) error {
 	if len(l.parts) > 0 {
 		return nil

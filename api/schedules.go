@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Names of schedules, for people.
+// Public names of schedules.
 const (
 	scheduleGuardian  = "guardian"
 	scheduleConductor = "conductor"
@@ -30,7 +30,7 @@ func (a *API) scheduleOf(ctx context.Context, name string) (client.Schedule, err
 	return a.deps.Schedules.Schedule(ctx, "omoi-"+name)
 }
 
-// askSchedule makes the handler of run, pause and resume. Who it was stands in the schedule's note.
+// askSchedule returns the handler of run, pause and resume. The note of the schedule names the user.
 func (a *API) askSchedule(what string) func(context.Context, *scheduleAskIn) (*bodyOut[client.Schedule], error) {
 	return func(ctx context.Context, in *scheduleAskIn) (*bodyOut[client.Schedule], error) {
 		found, err := a.scheduleOf(ctx, in.Name)

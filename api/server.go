@@ -12,11 +12,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Serve answers requests on every listener until ctx ends; then the long polls end at once,
-// and the other requests under way get up to grace to finish. It closes the listeners.
+// Serve serves HTTP on every listener until ctx ends. Then all long polls end at once, and other running requests have
+// up to grace to finish. Serve closes the listeners.
 //
-// An open API on an address that other machines can reach is [task.CodeInvalid]: nothing
-// is served.
+// Serve returns [task.CodeInvalid] and serves nothing if authentication is disabled and other hosts can reach a
+// listener.
 func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Duration) error {
 	if err := a.allowed(listeners); err != nil {
 		return errors.Join(err, closeAll(listeners))
@@ -37,12 +37,12 @@ func Serve(ctx context.Context, a *API, listeners []net.Listener, grace time.Dur
 	a.Stop()
 	err := a.shutdown(ctx, server, grace)
 	for range running {
-		failed = errors.Join(failed, unlessClosed(<-served)) // each ends once the server is shut down
+		failed = errors.Join(failed, unlessClosed(<-served)) // each returns once the server is shut down
 	}
 	return errors.Join(failed, err)
 }
 
-// unlessClosed drops the error that says no more than that the server was shut down.
+// unlessClosed drops the error of an intended shutdown.
 func unlessClosed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -55,16 +55,16 @@ func (a *API) server(ctx context.Context) *http.Server {
 	return &http.Server{
 		Handler:           a,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       a.cfg.MaxWait + time.Minute, // it would end a long poll that outlasts it
+		ReadTimeout:       a.cfg.MaxWait + time.Minute, // longer than any long poll
 		WriteTimeout:      a.cfg.MaxWait + 2*time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections are no news
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug), // broken connections are normal
 	}
 }
 
-// shutdown waits for requests under way, and cuts off those that take longer than grace.
+// shutdown waits for running requests, and closes those that take longer than grace.
 func (a *API) shutdown(ctx context.Context, server *http.Server, grace time.Duration) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

@@ -9,12 +9,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// socketRoutes are what an open server serves over its Unix socket to whoever shows a sandbox
-// token; the routes then ask whose it is.
+// socketRoutes are the routes that a server without authentication serves on its Unix socket, for a sandbox token. The
+// routes then check which sandbox the token belongs to.
 const socketRoutes = "/api/v1/sandboxes/"
 
-// stranger refuses what a sandbox has no business with. The socket of an open server stands in
-// every sandbox without network, and no login must not mean that agents rule the server.
+// stranger rejects requests that a sandbox may not send. The Unix socket of a server without authentication is mounted
+// in every sandbox without network, so without this check agents could control the server.
 func (a *API) stranger(r *http.Request) error {
 	if !a.cfg.Open || !bySocket(r) || r.URL.Path == "/health" || r.URL.Path == "/healthz" {
 		return nil

@@ -20,33 +20,33 @@ import (
 )
 
 const (
-	streamBatch = 100              // events of one look at the store
-	streamBytes = 256 << 10        // of them, and all that a slow reader keeps in memory, give or take one event
-	writeWait   = 30 * time.Second // for a reader that takes nothing
+	streamBatch = 100              // events of one query
+	streamBytes = 256 << 10        // of one query, and so the memory of a slow reader, plus or minus one event
+	writeWait   = 30 * time.Second // for a reader that does not read
 )
 
-// feed is what a stream shows. It keeps its own place, so that a reader who is slow or was
-// not woken goes on in the store where it stopped.
+// feed is the content of a stream. It holds its own cursor, so that a slow reader, or one that missed a notification,
+// continues in the database where it stopped.
 type feed struct {
 	kind  string
 	topic string
-	read  func(ctx context.Context) (stretch, error) // the next events; it moves the place
-	done  func(ctx context.Context) (bool, error)    // nothing more will come
-	id    func(e ingest.StoredEvent) string          // asked once of each event, in order
-	lost  string                                     // the place that was asked for and is not here; empty: none
-	// access is what the route asks for; by it still judges whether the reader may go on.
+	read  func(ctx context.Context) (stretch, error) // returns the next events and moves the cursor
+	done  func(ctx context.Context) (bool, error)    // reports whether no more events will follow
+	id    func(e ingest.StoredEvent) string          // called once for each event, in order
+	lost  string                                     // the requested cursor, if it does not exist here; empty otherwise
+	// access is the required access level, which still checks again.
 	access access
 	still  func(ctx context.Context) error
 	opened func() (ended func())
 }
 
-// stretch is what one look at the store found; more says that there is more already.
+// stretch is the result of one query; more reports that more events are stored.
 type stretch struct {
 	events []ingest.StoredEvent
 	more   bool
 }
 
-// light is the beginning of a stretch that is long in bytes.
+// light returns the beginning of a stretch that is long in bytes.
 func (s stretch) light() stretch {
 	size := 0
 	for n, e := range s.events {
@@ -57,8 +57,7 @@ func (s stretch) light() stretch {
 	return s
 }
 
-// stream answers with server-sent events until the feed is done, the reader leaves or the
-// server stops.
+// stream responds with server-sent events until the feed is done, the reader disconnects or the server stops.
 func (a *API) stream(f feed) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/event-stream")
@@ -66,7 +65,7 @@ func (a *API) stream(f feed) *huma.StreamResponse {
 		c := humagin.Unwrap(ctx)
 		f.still = a.still(c.Request, ctx.Param("sandbox_id"), f.access)
 		f.opened = a.opening(ctx.Context(), f.kind, http.StatusOK)
-		a.streams.Add(1) // while it is a request: a server that stops awaits the one or the other
+		a.streams.Add(1) // while it is a request: a stopping server waits for requests and streams
 		if conn, ok := takeOver(c.Writer, c.Request); ok {
 			go a.serveConn(f, conn)
 			return
@@ -80,14 +79,14 @@ func (a *API) serveStream(ctx context.Context, f feed, w http.ResponseWriter) {
 	out := &eventWriter{w: w, control: http.NewResponseController(w), id: f.id}
 	if err := a.follow(ctx, f, out); err != nil && ctx.Err() == nil && !errors.Is(err, errStopping) {
 		if task.CodeOf(err) == task.CodeGone {
-			_ = out.fail(http.StatusGone, task.MessageOf(err)) // a reader that left is nobody's fault
+			_ = out.fail(http.StatusGone, task.MessageOf(err)) // the reader may have disconnected
 		}
 		a.log.DebugContext(ctx, "stream ended", slog.Any("error", err))
 	}
 }
 
-// follow shows what is stored, then what comes. It subscribes before it looks, so that
-// nothing is missed between; wake-ups that come while it writes are one.
+// follow sends stored events, then new ones. It subscribes before it queries, so that no event is missed; notifications
+// during a write count as one.
 func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	news, leave := a.deps.Bus.Subscribe(f.topic)
 	defer leave()
@@ -96,7 +95,7 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	}
 	defer f.opened()()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // looks under way end with the stream
+	defer cancel() // running queries end with the stream
 	p := newPulse(a, out)
 	defer p.beat.Stop()
 	for last, first := false, true; ; first = false {
@@ -123,10 +122,10 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 			return out.end()
 		case first || len(events) == 0 || slices.ContainsFunc(events, mayBeLast):
 			if last, err = patiently(ctx, p, f.done); err == nil && last {
-				continue // what was stored before the end is still to be shown
+				continue // events stored before the end are still to be sent
 			}
 		}
-		if len(events) > 0 { // wake-ups that bring nothing are no sign of life to the reader
+		if len(events) > 0 { // a notification without events sends nothing to the reader
 			p.beat.Reset(a.cfg.StreamBeat)
 		}
 		if err := p.wait(ctx, news); err != nil {
@@ -135,8 +134,8 @@ func (a *API) follow(ctx context.Context, f feed, out *eventWriter) error {
 	}
 }
 
-// pause waits a second after an error of the store, and beats on; it ends the stream of something that is not there any
-// more.
+// pause waits a second after an error of the database, with keep-alives. It ends the stream of an object that no longer
+// exists.
 func (p *pulse) pause(ctx context.Context, err error) error {
 	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeGone || errors.Is(err, errStopping) || ctx.Err() != nil {
 		return err
@@ -155,11 +154,10 @@ type eventWriter struct {
 	id      func(e ingest.StoredEvent) string
 }
 
-// open sends the head of the answer. The deadlines of the server are for requests that end. A
-// reader whose place is beyond all that is stored is told to forget what it has: it follows
-// from the beginning.
+// open sends the response headers, and clears the server's deadlines, which are for requests that end. A reader whose
+// cursor is beyond the last event is told to reset and gets all events from the beginning.
 func (o *eventWriter) open(lost string) error {
-	_ = o.control.SetReadDeadline(time.Time{}) // a writer without deadlines has none to lift
+	_ = o.control.SetReadDeadline(time.Time{}) // a writer without deadlines has none to clear
 	if err := o.comment("stream of events"); err != nil || lost == "" {
 		return err
 	}
@@ -174,7 +172,7 @@ func (o *eventWriter) comment(text string) error { return o.send([]byte(": " + t
 
 func (o *eventWriter) end() error { return o.send([]byte("event: end\ndata: {}\n\n")) }
 
-// fail is the last word where retention removed what was still to be shown.
+// fail sends the last frame of a stream whose next events retention removed.
 func (o *eventWriter) fail(status int, detail string) error {
 	said, err := json.Marshal(map[string]any{"status": status, "detail": detail})
 	if err != nil {
@@ -201,7 +199,7 @@ func (o *eventWriter) events(events []ingest.StoredEvent) error {
 }
 
 func (o *eventWriter) send(text []byte) error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(writeWait)) // likewise
+	_ = o.control.SetWriteDeadline(time.Now().Add(writeWait)) // see open
 	if _, err := o.w.Write(text); err != nil {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 type EventLog interface {
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
 	TaskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor, limit int) (ingest.TaskPage, error)
-	// SandboxHead returns the number of the newest event, TaskHeads that of each attempt.
+	// SandboxHead returns the last sequence of a sandbox, TaskHeads that of each attempt.
 	SandboxHead(ctx context.Context, sandboxID string) (int64, error)
 	TaskHeads(ctx context.Context, taskID string) (map[int]int64, error)
-	// EventsKept is [task.CodeGone] if retention removed the events of a sandbox.
+	// EventsKept returns [task.CodeGone] if retention removed the events of a sandbox.
 	EventsKept(ctx context.Context, sandboxID string) error
 }
 
@@ -68,7 +68,7 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	}
 	organization, taskID, err := a.deps.Identities.SandboxOwner(ctx, in.SandboxID)
 	if err != nil && (!a.cfg.Open || task.CodeOf(err) != task.CodeNotFound) {
-		return nil, err // an open server takes events of unknown sandboxes, so one may wait for them
+		return nil, err // without authentication, unknown sandbox IDs are accepted, so a reader may wait for their events
 	}
 	after, lost, err := a.placeIn(ctx, in, after)
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *API) sandboxStream(ctx context.Context, in *sandboxStreamIn) (*huma.Str
 	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
 }
 
-// placeIn is where a stream begins: at its beginning, and lost, if nobody here has got so far. [task.CodeGone] if what
-// follows was removed.
+// placeIn returns where a stream of a sandbox begins. A cursor beyond the last event is returned as lost, with from 0.
+// [task.CodeGone] if retention removed the events after the cursor.
 func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (from int64, lost string, err error) {
 	head, err := a.deps.EventLog.SandboxHead(ctx, in.SandboxID)
 	switch {
@@ -108,7 +108,7 @@ func (a *API) placeIn(ctx context.Context, in *sandboxStreamIn, after int64) (fr
 	return after, lost, err
 }
 
-// placeOf likewise, of a task.
+// placeOf is placeIn for the stream of a task.
 func (a *API) placeOf(
 	ctx context.Context, in *taskStreamIn, after ingest.Cursor,
 ) (from ingest.Cursor, lost string, err error) {
@@ -122,7 +122,7 @@ func (a *API) placeOf(
 	return after, lost, err
 }
 
-// eventsAfter returns the next events of a sandbox; readers at one place share the look.
+// eventsAfter returns the next events of a sandbox. Concurrent readers at the same cursor share one query.
 func (a *API) eventsAfter(ctx context.Context, sandboxID string, after int64) (stretch, error) {
 	return a.looks.ask(ctx, place{sandboxID, after}, func(ctx context.Context, at place) (stretch, error) {
 		events, err := a.deps.EventLog.EventsAfter(ctx, at.id, at.after, streamBatch)
@@ -164,7 +164,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 	return a.stream(f), nil //nolint:contextcheck // likewise
 }
 
-// taskEventsAfter returns the next events of a task; readers at one place share the look.
+// taskEventsAfter returns the next events of a task. Concurrent readers at the same cursor share one query.
 func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.Cursor) (ingest.TaskPage, error) {
 	return a.taskLooks.ask(ctx, taskPlace{taskID, after}, func(ctx context.Context, at taskPlace) (ingest.TaskPage, error) {
 		page, err := a.deps.EventLog.TaskEventsAfter(ctx, at.id, at.after, streamBatch)
@@ -174,7 +174,7 @@ func (a *API) taskEventsAfter(ctx context.Context, taskID string, after ingest.C
 	})
 }
 
-// taskDone asks whether a task is final and every attempt of it has ended.
+// taskDone returns a function that reports whether a task is final and all its attempts have ended.
 func (a *API) taskDone(organization, id string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		standing, err := a.standings.ask(ctx, tenantTask{organization, id}, func(ctx context.Context, of tenantTask) (client.Standing, error) {
@@ -184,8 +184,8 @@ func (a *API) taskDone(organization, id string) func(context.Context) (bool, err
 	}
 }
 
-// beyondTask reports whether a cursor lies beyond the newest event of an attempt. A reader that continues there would
-// wait for events and miss those before it.
+// beyondTask reports whether a cursor is beyond the newest event of an attempt. A reader that continued there would
+// wait for events and miss those before the cursor.
 func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor) (bool, error) {
 	if after == (ingest.Cursor{}) {
 		return false, nil
@@ -194,8 +194,8 @@ func (a *API) beyondTask(ctx context.Context, taskID string, after ingest.Cursor
 	return err == nil && !after.Within(heads), err
 }
 
-// reached returns [task.KindInvalidCursor] for a cursor beyond the last event: of another server, or of a database that
-// was restored from a backup. Streams send the frame reset instead.
+// reached returns [task.KindInvalidCursor] for a cursor beyond the last event: a cursor of another server, or of a
+// database that was restored from a backup. Streams send the frame reset instead.
 func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor) error {
 	far, err := a.beyondTask(ctx, in.ID, after)
 	if far {
@@ -204,8 +204,7 @@ func (a *API) reached(ctx context.Context, in *taskEventsIn, after ingest.Cursor
 	return err
 }
 
-// knownCursor returns the number of the event that a cursor names; 0, as without one, if no such event can be stored
-// here.
+// knownCursor returns the sequence of the event that a cursor names; 0 if no such event can be stored here.
 func (a *API) knownCursor(ctx context.Context, sandboxID, cursor string) (int64, error) {
 	sequence, ok := ingest.ParseEventID(sandboxID, cursor)
 	if !ok || sequence == 0 {

@@ -18,7 +18,7 @@ type Commands interface {
 
 const maxReason = 2000 // bytes
 
-// ask makes the handler of cancel, fail and retry.
+// ask returns the handler of cancel, fail and retry.
 func (a *API) ask(kind string) handler[changeIn[*client.ReasonRequest], madeOut[client.CommandResult]] {
 	return func(ctx context.Context, in *changeIn[*client.ReasonRequest]) (*madeOut[client.CommandResult], error) {
 		reason := ""
@@ -43,7 +43,7 @@ func (a *API) ask(kind string) handler[changeIn[*client.ReasonRequest], madeOut[
 	}
 }
 
-// askAndWait gives a command and waits a little for its outcome; 202 says that it is under way.
+// askAndWait accepts a command and waits briefly for its outcome; the status 202 means that it is still running.
 func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut[client.CommandResult], error) {
 	asked, err := a.give(ctx, ask)
 	if err != nil {
@@ -70,20 +70,20 @@ func (a *API) askAndWait(ctx context.Context, ask task.CommandRequest) (*madeOut
 	return out, nil
 }
 
-// give gives a command. A retry of what seems to run is looked at twice: the run may have been
-// ended behind our back, and then the task begins again in one go.
+// give accepts a command. If a task to retry seems to be running, give checks whether its workflow was ended outside of
+// omoi. In that case it closes the task and retries the task in the same request.
 func (a *API) give(ctx context.Context, ask task.CommandRequest) (task.CommandResult, error) {
 	asked, err := a.deps.Commands.AskTask(ctx, ask)
 	if task.CodeOf(err) != task.CodeConflict || ask.Kind != task.CommandRetry || a.deps.WriteOff == nil {
 		return asked, err
 	}
 	if off, looked := a.deps.WriteOff(ctx, ask.TaskID); looked != nil || !off {
-		return asked, err // unknown is as good as running
+		return asked, err // unknown counts as running
 	}
 	return a.deps.Commands.AskTask(ctx, ask)
 }
 
-// awaitOutcome looks at the command until it is settled or the wait is over.
+// awaitOutcome polls the command until it is settled or the wait is over.
 func (a *API) awaitOutcome(ctx context.Context, organization string, c task.Command) (task.Command, error) {
 	quick := patience{wait: a.cfg.CommandWait, every: a.cfg.CommandPoll}
 	err := a.poll(ctx, live.Task(c.TaskID), quick, func() (bool, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// Dependencies stores which task waits for which.
+// Dependencies stores the dependencies between tasks.
 type Dependencies interface {
 	Dependencies(ctx context.Context, organizationID, taskID string) ([]string, error)
 	AddDependencies(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error)
@@ -25,7 +25,7 @@ func (a *API) getDependencies(ctx context.Context, in *IDPath) (*bodyOut[client.
 	return body(client.DependsOn{TaskIDs: ids}, err)
 }
 
-// editDependencies makes the handler of POST and PUT.
+// editDependencies returns the handler of POST and PUT.
 func (a *API) editDependencies(
 	edit func(ctx context.Context, organizationID, taskID string, ids []string) ([]string, error),
 ) handler[changeIn[client.DependsOn], bodyOut[client.DependsOn]] {

@@ -16,8 +16,8 @@ type taskEventsIn struct {
 	Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"Maximum number of events; a page ends earlier once its events have 8 MiB of data"`
 }
 
-// taskEvents returns the events of a task, oldest first. Without a new event it waits, also for a change of the task's
-// status.
+// taskEvents returns the events of a task, oldest first. If there is no new event, it waits for one, or for a change of
+// the task's status.
 func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client.TaskEventList], error) {
 	after, err := ingest.ParseCursor("cursor", in.Cursor)
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *API) taskEvents(ctx context.Context, in *taskEventsIn) (*bodyOut[client
 	return body(page, err)
 }
 
-// eventPage reads the status before the events, so that the last page has every event that was stored before the end.
+// eventPage reads the status before the events, so that the last page has every event stored before the end.
 func (a *API) eventPage(ctx context.Context, in *taskEventsIn, after ingest.Cursor) (client.TaskEventList, error) {
 	standing, err := a.deps.Tasks.TaskStatus(ctx, callerOf(ctx).organization, in.ID)
 	if err != nil {

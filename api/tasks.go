@@ -21,21 +21,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Repos looks at repositories.
+// Repos accesses repositories.
 type Repos interface {
-	// Check says whether a repository can be worked on: [task.CodeInvalid] with the next step if not. It
-	// returns the one name under which the repository is known.
+	// Check returns the canonical name of a repository, or [task.CodeInvalid] with the next step if agents cannot use
+	// it.
 	Check(ctx context.Context, who scm.Owner, repo string) (name string, err error)
-	// Name returns the one name under which a repository is known, and asks nobody.
+	// Name returns the canonical name of a repository without access to it.
 	Name(repo string) string
-	// Diff writes it as a unified diff.
+	// Diff writes a unified diff to w.
 	Diff(ctx context.Context, who scm.Owner, of BranchDiff, w io.Writer) error
 }
 
-// BranchDiff names what a branch changed since it left its base.
+// BranchDiff names a branch and its base.
 type BranchDiff struct{ Repo, Base, Branch string }
 
-// Tasks stores tasks. Errors of all ports carry the domain's codes; an id of another organization is
+// Tasks stores tasks. The errors of all ports have domain codes; the ID of an object of another organization is
 // [task.CodeNotFound].
 type Tasks interface {
 	AcceptTask(ctx context.Context, d task.NewTask) (task.Accepted, error)
@@ -79,7 +79,7 @@ func (a *API) createTask(ctx context.Context, in *createTaskIn) (*madeOut[client
 	return out, nil
 }
 
-// accept stores a task, unless work like it is open in the project and checkDuplicates is set.
+// accept stores a task. If checkDuplicates is set, it rejects a duplicate of an open task of the project.
 func (a *API) accept(
 	ctx context.Context, d task.NewTask, threshold *float64, checkDuplicates bool,
 ) (task.Accepted, error) {
@@ -91,13 +91,13 @@ func (a *API) accept(
 	return a.deps.Tasks.AcceptTask(ctx, d)
 }
 
-// readTask returns a task with the sentence that says why it stands where it stands.
+// readTask returns a task with the sentence that explains its state.
 func (a *API) readTask(ctx context.Context, id string) (client.Task, error) {
 	t, err := a.deps.Tasks.Task(ctx, callerOf(ctx).organization, id)
 	return explained(t), err
 }
 
-// explained writes the sentences of a task.
+// explained adds the sentences of a task.
 func explained(t client.Task) client.Task {
 	t.QueueReason.Message, t.WaitingFor.Message = explain.Reason(t.QueueReason), explain.Reason(t.WaitingFor)
 	t.EndReason.Message = explain.Reason(t.EndReason)
@@ -108,7 +108,7 @@ func explained(t client.Task) client.Task {
 	return t
 }
 
-// hashOf tells bodies apart by what they say, not by how they are spaced.
+// hashOf returns a hash of the content of a body, regardless of white space.
 func hashOf(body any) ([]byte, error) {
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -136,7 +136,7 @@ type listTasksIn struct {
 	client.PageRequest
 }
 
-// Fragments of ids: the database compares them as they are.
+// Parts of IDs, which the database compares literally.
 var fragmentForm = regexp.MustCompile(`^[0-9a-f-]{4,36}$`)
 
 func (a *API) listTasks(ctx context.Context, in *listTasksIn) (*pageOut[client.Task], error) {
@@ -169,7 +169,7 @@ func (in *listTasksIn) query() (client.TaskQuery, error) {
 	return q, filterWords("status", in.Statuses, task.Statuses())
 }
 
-// filterWords refuses a value of a filter that is not one of the known ones.
+// filterWords rejects an unknown value of a filter.
 func filterWords[T ~string](field string, values []string, known []T) error {
 	for _, value := range values {
 		if !slices.Contains(known, T(value)) {
@@ -238,7 +238,7 @@ func checkPatch(p client.UpdateTaskRequest) error {
 	return cmp.Or(checkWord("phase_id", p.PhaseID, phases()), checkWord("priority", p.Priority, priorities()))
 }
 
-// checkWord refuses a value that is not allowed; nil: the field is absent.
+// checkWord rejects a value that is not allowed; nil: the field is absent.
 func checkWord(field string, value *string, allowed []string) error {
 	if value == nil {
 		return nil
@@ -250,7 +250,7 @@ func checkWord(field string, value *string, allowed []string) error {
 	return err
 }
 
-// checkFixedOfTask refuses the fields that a task keeps from its creation on, or that have a route of their own.
+// checkFixedOfTask rejects the fields of a task that are immutable or have a route of their own.
 func checkFixedOfTask(id string, f client.FixedTaskFields) error {
 	const stays, fixed = "the task stays where it was created", "it is fixed at creation. Next: create another task"
 	return checkFixed("task", []fixedField{
@@ -289,8 +289,8 @@ func (a *API) diffTask(ctx context.Context, in *IDPath) (*diffOut, error) {
 	return &diffOut{ContentType: "text/plain; charset=utf-8", Body: diff.kept.Bytes()}, nil
 }
 
-// withoutBranch says that retention removed a branch that is missing, which it does to branches without a commit of
-// their own.
+// withoutBranch returns the error of a missing branch. Retention removes branches without own commits, and then the
+// error says so.
 func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error {
 	if e, ok := errors.AsType[*task.Error](err); !ok || e.Field != "branch" {
 		return err
@@ -303,8 +303,8 @@ func (a *API) withoutBranch(ctx context.Context, t client.Task, err error) error
 	return cmp.Or(a.deps.SavedWork.BranchKept(ctx, t.ID), err)
 }
 
-// bounded is a buffer that refuses to grow beyond what is left. It does not embed the buffer, whose ReadFrom and
-// WriteString pass by Write.
+// bounded is a buffer of limited length. It does not embed the buffer, whose ReadFrom and WriteString would bypass
+// Write.
 type bounded struct {
 	kept bytes.Buffer
 	left int

@@ -13,11 +13,11 @@ import (
 type Tickets interface {
 	Ticket(ctx context.Context, organizationID, id string) (client.Ticket, error)
 	Tickets(ctx context.Context, organizationID string, q client.TicketQuery) (client.Page[client.Ticket], error)
-	// ChangeTicket is [task.CodeConflict] for a phase that cannot follow the ticket's own.
+	// ChangeTicket returns [task.CodeConflict] for a phase that cannot follow the current one.
 	ChangeTicket(ctx context.Context, organizationID, id string, c client.UpdateTicketRequest) (client.Ticket, error)
 }
 
-// createTicket makes a ticket together with its first task.
+// createTicket creates a ticket together with its first task.
 func (a *API) createTicket(
 	ctx context.Context, in *bodyIn[client.CreateTicketRequest],
 ) (*madeOut[client.Ticket], error) {
@@ -60,7 +60,7 @@ func (a *API) patchTicket(
 	return body(a.deps.Tickets.ChangeTicket(ctx, callerOf(ctx).organization, in.ID, b))
 }
 
-// checkTicket refuses texts that a ticket cannot have, and fields that it keeps from its creation on.
+// checkTicket rejects invalid texts, and fields of a ticket that are immutable.
 func checkTicket(b client.UpdateTicketRequest) error {
 	const stays = "the ticket stays where it was created"
 	if err := checkFixed("ticket", []fixedField{

@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// Transcripts stores the transcripts of agents, one text a run.
+// Transcripts stores the transcripts of agents, one text for each agent session.
 type Transcripts interface {
 	AppendTranscript(ctx context.Context, p transcript.Piece) (transcript.Mark, error)
 	SandboxTranscript(ctx context.Context, sandboxID, runID string) ([]byte, error)
@@ -20,10 +20,10 @@ type Transcripts interface {
 	TaskTranscript(ctx context.Context, organizationID, taskID, runID string) ([]byte, error)
 }
 
-// transcriptType is what a transcript is served as: its lines are JSON as a rule, and not always.
+// transcriptType is the content type of transcripts: most lines are JSON, but not all.
 const transcriptType = "text/plain"
 
-// runForm is what may name a run of an agent.
+// runForm matches valid IDs of agent sessions.
 var runForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
 func (a *API) registerTranscripts() {
@@ -53,11 +53,10 @@ type putTranscriptIn struct {
 	RawBody   []byte `contentType:"application/x-ndjson" doc:"Whole lines, each ending with a line feed"`
 }
 
-// putTranscript adds a piece. One that does not follow what is stored is no error of the
-// sender's: the answer says where to go on.
+// putTranscript appends a piece. If it does not follow the stored text, the response says where to continue.
 func (a *API) putTranscript(ctx context.Context, in *putTranscriptIn) (*bodyOut[client.TranscriptMark], error) {
 	switch {
-	case !runForm.MatchString(in.RunID), strings.HasPrefix(in.RunID, "session-"): // as transcripts out of events are called
+	case !runForm.MatchString(in.RunID), strings.HasPrefix(in.RunID, "session-"): // transcripts from events have these names
 		return nil, task.Invalid("path.run_id", "Invalid run_id %q: it does not have the form of a run ID.", clip(in.RunID))
 	case in.SessionID != "" && !runForm.MatchString(in.SessionID):
 		return nil, task.Invalid("query.session_id", "Invalid session_id %q: it does not have the form of a session ID.", clip(in.SessionID))

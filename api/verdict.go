@@ -11,7 +11,7 @@ import (
 
 const maxRounds = 10
 
-// judgeTask takes a person's verdict on the work of a task.
+// judgeTask accepts a user's verdict on the work of a task.
 func (a *API) judgeTask(ctx context.Context, in *changeIn[client.ReviewRequest]) (*madeOut[client.CommandResult], error) {
 	said := in.Body
 	if err := checkVerdict(said); err != nil {
@@ -30,7 +30,7 @@ func (a *API) judgeTask(ctx context.Context, in *changeIn[client.ReviewRequest])
 	})
 }
 
-// checkVerdict refuses words that no agent could be given, and a no without any.
+// checkVerdict rejects an invalid text, and a negative verdict without a text.
 func checkVerdict(said client.ReviewRequest) error {
 	if err := checkText("feedback", said.Feedback, maxDescription); err != nil {
 		return err
@@ -44,8 +44,8 @@ func checkVerdict(said client.ReviewRequest) error {
 	return nil
 }
 
-// draftValidation settles whether the work is validated, as far as the task and its type say so, and
-// whether its validator has what it needs.
+// draftValidation sets whether the work is validated, by the request and the task type, and checks that its validator
+// has all that it needs.
 func (a *API) draftValidation(d *task.NewTask, in client.CreateTaskRequest, execution task.Execution) error {
 	v := execution.Validator
 	if v.Rounds < 0 || v.Rounds > maxRounds {
@@ -70,7 +70,7 @@ func (a *API) draftValidation(d *task.NewTask, in client.CreateTaskRequest, exec
 	return wrong
 }
 
-// checkValidator says what the agent lacks that is to validate.
+// checkValidator returns an error if the agent of the validator is not configured completely.
 func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	agent := v.Agent
 	if agent == "" {

@@ -13,7 +13,7 @@ import (
 
 // Visits records access sessions.
 type Visits interface {
-	// BeginVisit writes down that a person goes into a sandbox, and returns its labels.
+	// BeginVisit records that a user enters a sandbox, and returns the sandbox's labels.
 	BeginVisit(
 		ctx context.Context, organizationID string, v receipt.AccessSession,
 	) (receipt.AccessSession, sandbox.Labels, error)
@@ -42,8 +42,8 @@ type beginVisitIn struct {
 	Body client.CreateAccessSessionRequest
 }
 
-// beginVisit writes down first, so that nobody goes in unseen. What a person typed is kept
-// without what has the form of a secret.
+// beginVisit records the session before it starts, so that no access is unrecorded. Secrets are removed from the
+// recorded command.
 func (a *API) beginVisit(ctx context.Context, in *beginVisitIn) (*bodyOut[client.StartedAccessSession], error) {
 	who := callerOf(ctx)
 	box, err := a.deps.Sandboxes.SandboxRow(ctx, who.organization, in.SandboxID, a.cfg.Open)

@@ -15,18 +15,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Feedback stores what others say of our pull requests.
+// Feedback stores feedback on pull requests of omoi.
 type Feedback interface {
-	// NoteFeedback takes it; what came before, under its own id or another, changes nothing.
+	// NoteFeedback stores feedback. It deduplicates feedback, also if it arrives again with another ID.
 	NoteFeedback(ctx context.Context, f feedback.Feedback) (feedback.Noted, error)
 	TaskFeedback(ctx context.Context, organizationID, taskID string) (feedback.TaskFeedback, error)
 }
 
 const (
 	hookPath = "/api/v1/webhooks/github"
-	hookBody = 2 << 20  // events that are longer are none of those that matter
-	hookRoom = 16 << 20 // of bodies of which nobody knows yet who sent them
-	hookID   = 100      // characters of a delivery's id
+	hookBody = 2 << 20  // relevant events are shorter
+	hookRoom = 16 << 20 // for bodies of unverified senders
+	hookID   = 100      // maximum characters of a delivery ID
 )
 
 func (a *API) registerWebhooks() {
@@ -70,8 +70,8 @@ type notedOut struct {
 	Body   feedback.Noted
 }
 
-// gitHubWebhook takes what GitHub tells. What matters is stored before it is answered, and carried out later: GitHub
-// waits ten seconds and does not send again by itself.
+// gitHubWebhook receives a webhook event. A relevant event is stored before the response and handled later: GitHub
+// waits ten seconds and does not resend by itself.
 func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, error) {
 	if err := a.checkHook(in); err != nil {
 		a.deps.Meter.Webhook(eventWord(in.Event), "refused")
@@ -93,7 +93,7 @@ func (a *API) gitHubWebhook(ctx context.Context, in *webhookIn) (*notedOut, erro
 	return out, nil
 }
 
-// checkHook refuses what GitHub did not sign with a secret of ours.
+// checkHook rejects a request that is not signed with a configured secret.
 func (a *API) checkHook(in *webhookIn) error {
 	media, _, _ := strings.Cut(in.Type, ";")
 	switch {
@@ -128,7 +128,7 @@ func (a *API) signed(body []byte, signature string) bool {
 	return good && err == nil && strings.HasPrefix(signature, "sha256=")
 }
 
-// noteHook stores what matters, and says in the log what became of it.
+// noteHook stores a relevant event and logs the outcome.
 func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, error) {
 	var said hook
 	if err := decode(in.RawBody, &said); err != nil {
@@ -138,7 +138,7 @@ func (a *API) noteHook(ctx context.Context, in *webhookIn) (feedback.Noted, erro
 	noted := feedback.Noted{State: feedback.StateIgnored, Reason: why}
 	switch {
 	case why != "":
-	case time.Since(f.At) > feedback.Window: // also what is replayed after its row is gone
+	case time.Since(f.At) > feedback.Window: // including events that are replayed after their row is deleted
 		noted.Reason = "it is older than three days, or has no time"
 	default:
 		digest := sha256.Sum256(in.RawBody)

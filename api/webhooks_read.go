@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/redact"
 )
 
-// hook is what omoi reads of GitHub's webhooks.
+// hook holds the fields that omoi reads from GitHub's webhooks.
 type hook struct {
 	Action     string   `json:"action"`
 	Repository hookRepo `json:"repository"`
@@ -32,7 +32,7 @@ type hookRepo struct {
 	FullName string `json:"full_name"`
 }
 
-// hookCheck is a check run, a suite of those, or a run of GitHub Actions.
+// hookCheck is a check run, a check suite, or a run of GitHub Actions.
 type hookCheck struct {
 	Name       string     `json:"name"`
 	Conclusion string     `json:"conclusion"`
@@ -52,7 +52,7 @@ type hookCheck struct {
 	PullRequests []hookPull `json:"pull_requests"`
 }
 
-// hookStatus is a commit's status, whose fields stand at the top.
+// hookStatus is the status of a commit, whose fields are at the top level.
 type hookStatus struct {
 	SHA         string     `json:"sha"`
 	State       string     `json:"state"`
@@ -65,7 +65,7 @@ type hookStatus struct {
 	} `json:"branches"`
 }
 
-// hookPull is a pull request, also where it stands as an issue.
+// hookPull is a pull request, also in the form of an issue.
 type hookPull struct {
 	Number  int        `json:"number"`
 	State   string     `json:"state"`
@@ -74,7 +74,7 @@ type hookPull struct {
 	Updated *time.Time `json:"updated_at"`
 	Head    hookSide   `json:"head"`
 	Base    hookSide   `json:"base"`
-	IsPull  *struct{}  `json:"pull_request"` // of an issue that is one
+	IsPull  *struct{}  `json:"pull_request"` // set on an issue that is a pull request
 }
 
 type hookSide struct {
@@ -87,7 +87,7 @@ type hookUser struct {
 	Type  string `json:"type"`
 }
 
-// hookWords is what a person wrote: a review or a comment.
+// hookWords is a text by a user: a review or a comment.
 type hookWords struct {
 	Body        string     `json:"body"`
 	State       string     `json:"state"`
@@ -102,7 +102,7 @@ type hookWords struct {
 	Hunk        string     `json:"diff_hunk"`
 }
 
-// Events of GitHub that omoi knows.
+// GitHub events that omoi handles.
 const (
 	hookCheckRun    = "check_run"
 	hookCheckSuite  = "check_suite"
@@ -114,7 +114,7 @@ const (
 	hookPullEvent   = "pull_request"
 )
 
-// eventWord is an event as it is logged and counted: whoever calls cannot make up names.
+// eventWord returns the name of an event for logs and metrics; a caller cannot introduce names.
 func eventWord(event string) string {
 	known := []string{
 		hookCheckRun, hookCheckSuite, hookWorkflowRun, hookStatusEvent, hookReview, hookLineComment, hookComment,
@@ -126,7 +126,7 @@ func eventWord(event string) string {
 	return "other"
 }
 
-// feedback is what a webhook says of a pull request, or why it says nothing that matters.
+// feedback returns the feedback in a webhook event, or why the event is not relevant.
 func (h *hook) feedback(event string) (f feedback.Feedback, why string) {
 	const other = "the event says nothing that matters"
 	switch event {
@@ -148,14 +148,14 @@ func (h *hook) feedback(event string) (f feedback.Feedback, why string) {
 		return f, other
 	}
 	f.Repo = h.Repository.FullName
-	// scrubbed before it is cut: half of a secret has no form
+	// scrubbed before it is cut, since a part of a secret is not recognized
 	f.Note, f.Text = feedback.OneLine(redact.Scrub(f.Note, nil), feedback.MaxNote), feedback.Cut(strings.TrimSpace(redact.Scrub(f.Text, nil)), feedback.MaxText)
 	f.URL = feedback.OneLine(redact.URL(f.URL), feedback.MaxNote)
 	return f, why
 }
 
-// check is of something automatic that failed. Only pull requests from branches of the repository itself count: the
-// names of branches elsewhere are anybody's.
+// check returns the feedback of a failed check. It only accepts pull requests from branches of the repository itself:
+// anybody can choose the branch names of a fork.
 func (h *hook) check(c *hookCheck, event string) (feedback.Feedback, string) {
 	if c == nil || h.Action != "completed" || !failing(c.Conclusion) {
 		return feedback.Feedback{}, "nothing failed"
@@ -227,7 +227,7 @@ func (h *hook) comment(event string) (feedback.Feedback, string) {
 	return f, why
 }
 
-// words is what a person said of a pull request, if he may steer.
+// words returns the feedback in a user's text, if the user may steer.
 func (h *hook) words(w *hookWords, p *hookPull) (f feedback.Feedback, why string) {
 	f = feedback.Feedback{
 		At: timeOf(w.Submitted, w.Created), URL: w.HTMLURL, Text: w.Body, Author: feedback.OneLine(w.User.Login, 60),
@@ -264,7 +264,7 @@ func (h *hook) pull() (feedback.Feedback, string) {
 	return f, ""
 }
 
-// own is the branch of a pull request, if it is one of the repository itself.
+// own returns the branch of a pull request, if the branch is in the repository itself.
 func (h *hook) own(p *hookPull) []string {
 	if p.Head.Ref == "" || p.Head.Repo.ID != h.Repository.ID {
 		return nil
@@ -272,7 +272,7 @@ func (h *hook) own(p *hookPull) []string {
 	return []string{p.Head.Ref}
 }
 
-// numbered is a number as the database has room for it; 0 is of no pull request.
+// numbered returns a number that fits into the database column; 0: no pull request.
 func numbered(p hookPull) int {
 	const most = 1 << 30
 	if p.Number < 0 || p.Number > most {
@@ -295,7 +295,7 @@ func short(commit string) string {
 	return feedback.OneLine(commit[:min(len(commit), digits)], digits)
 }
 
-// lastLines are the lines of a hunk that a comment stands at.
+// lastLines returns the last lines of a diff hunk, on which the comment is.
 func lastLines(hunk string) string {
 	const most = 6
 	lines := strings.Split(strings.TrimRight(hunk, "\n"), "\n")

@@ -40,7 +40,7 @@ func (a *API) whyTask(ctx context.Context, in *IDPath) (*bodyOut[client.Explanat
 	return body(explain.Explain(f), nil)
 }
 
-// outage is what is missing so that a task which is about to start cannot, by the probes of /readyz.
+// outage returns the dependencies that keep a task from starting, by the probes of /readyz.
 func (a *API) outage(ctx context.Context, t task.Task) explain.Outage {
 	if !explain.AboutToStart(t) {
 		return explain.Outage{}

@@ -15,14 +15,14 @@ type Messages interface {
 	AcceptMessage(ctx context.Context, m ingest.NewMessage) (ingest.Message, error)
 	MessageOfKey(ctx context.Context, once ingest.MessageKey) (ingest.Message, bool, error)
 	LeaseMessages(ctx context.Context, in ingest.Taking) ([]ingest.Message, error)
-	// AckMessage reports whether the taker has won the message: only then may it be used.
+	// AckMessage reports whether the taker has won the message. Only then may the taker use it.
 	AckMessage(ctx context.Context, sandboxID, id, taker string) (won bool, err error)
 	Message(ctx context.Context, id string) (ingest.Message, error)
-	// MessageBetween returns the sandbox of the agent that another one may write to.
+	// MessageBetween returns the sandbox of the agent to, if the agent from may write to it.
 	MessageBetween(ctx context.Context, from, to string) (sandboxID string, err error)
 }
 
-// registerMessages registers the routes of what is said to agents.
+// registerMessages registers the message routes.
 func (a *API) registerMessages() {
 	sandboxes := a.group(tagSandboxes, "/api/v1/sandboxes/{sandbox_id}")
 	messages := a.group(tagSandboxes, "/api/v1/messages")
@@ -50,7 +50,7 @@ func (a *API) registerMessages() {
 		details{more: "Delivery status of a message in the caller's organization."})
 }
 
-const leaseAtOnce = 100 // messages in one answer
+const leaseAtOnce = 100 // messages in one response
 
 type postMessageIn struct {
 	SandboxPath
@@ -58,7 +58,7 @@ type postMessageIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// once is the key of a request, unique in the box that it posts to.
+// once returns the idempotency key of a request, unique in the sandbox that it posts to.
 func (in *postMessageIn) once(box string, said any) (ingest.MessageKey, error) {
 	if in.Key == "" {
 		return ingest.MessageKey{}, nil
@@ -70,7 +70,7 @@ func (in *postMessageIn) once(box string, said any) (ingest.MessageKey, error) {
 	return ingest.MessageKey{Scope: box + ":" + in.SandboxID, Key: in.Key, BodyHash: hash}, err
 }
 
-// postMessage puts a message of a person into an agent's inbox.
+// postMessage puts a message of a user into an agent's inbox.
 func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
 	var said client.CreateMessageRequest
 	if err := decode(in.RawBody, &said); err != nil {
@@ -95,7 +95,7 @@ func (a *API) postMessage(ctx context.Context, in *postMessageIn) (*bodyOut[clie
 	})
 }
 
-// inboxOf returns the sandbox that an ID names, else the one in which an agent of that ID is active.
+// inboxOf returns the sandbox with an ID, or the sandbox in which the agent with that ID is active.
 func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error) {
 	_, _, missing := a.deps.Identities.SandboxOwner(ctx, id)
 	if missing == nil && !a.cfg.Open {
@@ -108,20 +108,20 @@ func (a *API) inboxOf(ctx context.Context, who caller, id string) (string, error
 	switch {
 	case task.CodeOf(err) != task.CodeNotFound:
 		return found, err
-	case a.cfg.Open: // the first message makes an unmanaged sandbox
+	case a.cfg.Open: // the first message creates an unmanaged sandbox
 		return id, nil
 	}
 	return "", missing
 }
 
-// postOutbox puts a message of an agent into another one's inbox.
+// postOutbox puts a message of an agent into the inbox of another agent.
 func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[client.QueuedMessage], error) {
 	var said client.CreateAgentMessageRequest
 	if err := decode(in.RawBody, &said); err != nil {
 		return nil, err
 	}
 	switch {
-	case callerOf(ctx).sandbox == "": // on an open server too: who writes is who has the token
+	case callerOf(ctx).sandbox == "": // also if authentication is disabled: the token identifies the sender
 		return nil, task.Errorf(task.CodeForbidden,
 			"The outbox needs the token of its sandbox. Next: users send a message with POST .../messages")
 	case said.To == "":
@@ -134,7 +134,7 @@ func (a *API) postOutbox(ctx context.Context, in *postMessageIn) (*bodyOut[clien
 		return nil, err
 	}
 	if known, found, err := a.deps.Messages.MessageOfKey(ctx, once); found || err != nil {
-		return queued(known), err // also if the task that it is for has another agent by now
+		return queued(known), err // also if its task has another agent by now
 	}
 	to, err := a.deps.Messages.MessageBetween(ctx, in.SandboxID, said.To)
 	if err != nil {
@@ -150,7 +150,7 @@ func queued(m ingest.Message) *bodyOut[client.QueuedMessage] {
 	return &bodyOut[client.QueuedMessage]{client.QueuedMessage{Status: "queued", MessageID: m.ID, SandboxID: m.SandboxID}}
 }
 
-// say stores a message and wakes its reader: the row first.
+// say stores a message, then notifies its reader.
 func (a *API) say(ctx context.Context, m ingest.NewMessage) (*bodyOut[client.QueuedMessage], error) {
 	stored, err := a.deps.Messages.AcceptMessage(ctx, m)
 	if err != nil {
@@ -167,7 +167,7 @@ type takeMessagesIn struct {
 	Poll string `query:"poll" minLength:"8" maxLength:"100" doc:"Name of this poll, new after each answer: a repeated poll gets the messages of the lost answer at once"`
 }
 
-// takeMessages leases what waits: a bare array, interrupts first.
+// takeMessages leases waiting messages and returns a bare array, interrupts first.
 func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*arrayOut[client.LeasedMessage], error) {
 	wait, err := a.waitOf(in.Wait)
 	if err != nil {
@@ -188,7 +188,7 @@ func (a *API) takeMessages(ctx context.Context, in *takeMessagesIn) (*arrayOut[c
 	return array(out, err)
 }
 
-// messageTo is a message as its agent is given it. What no person said names its sender.
+// messageTo returns a message in the form that its agent gets. A message that is not from a user names its sender.
 func messageTo(m ingest.Message) client.LeasedMessage {
 	given := client.LeasedMessage{ID: m.ID, Content: m.Content, Type: m.Kind, Timestamp: m.AcceptedAt}
 	if m.SenderKind != ingest.SenderPerson {
@@ -203,7 +203,7 @@ type ackMessageIn struct {
 	Taker     string `query:"taker" doc:"Name of the consumer, at most 100 bytes: the consumer that won the message may repeat the request under its name"`
 }
 
-// ackMessage lets one taker win a message. Whoever waits for its receipt is woken.
+// ackMessage lets one taker win a message, and notifies readers that wait for its delivery receipt.
 func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client.AcknowledgedMessage], error) {
 	won, err := a.deps.Messages.AckMessage(ctx, in.SandboxID, in.MessageID, in.Taker)
 	if won {
@@ -212,7 +212,7 @@ func (a *API) ackMessage(ctx context.Context, in *ackMessageIn) (*bodyOut[client
 	return body(client.AcknowledgedMessage{Status: "acknowledged", MessageID: in.MessageID, Settled: won}, err)
 }
 
-// MessagePath is the part of a request that names a message.
+// MessagePath is the message in the path of a request.
 type MessagePath struct {
 	MessageID string `path:"message_id" doc:"UUID of the message, from the answer that queued the message"`
 	Wait      string `query:"wait" doc:"Long poll: maximum time to wait until the delivery has ended, for example 25s or 25; default 0"`
@@ -223,14 +223,14 @@ type sandboxMessageIn struct {
 	MessagePath
 }
 
-// sandboxMessage returns the receipt of what was said to the agent of a sandbox, or by it.
+// sandboxMessage returns the delivery receipt of a message to or from the agent of a sandbox.
 func (a *API) sandboxMessage(ctx context.Context, in *sandboxMessageIn) (*bodyOut[client.MessageReceipt], error) {
 	return a.receipt(ctx, in.MessagePath, func(m ingest.Message) bool {
 		return m.SandboxID == in.SandboxID || m.SenderKind == ingest.SenderAgent && m.SenderID == in.SandboxID
 	})
 }
 
-// getMessage returns the receipt of a message in the caller's organization.
+// getMessage returns the delivery receipt of a message in the caller's organization.
 func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.MessageReceipt], error) {
 	who := callerOf(ctx)
 	return a.receipt(ctx, *in, func(m ingest.Message) bool {
@@ -238,7 +238,7 @@ func (a *API) getMessage(ctx context.Context, in *MessagePath) (*bodyOut[client.
 	})
 }
 
-// receipt reads a message that may be shown, as soon as it is settled or the wait is over.
+// receipt returns the delivery receipt of a message once it is settled or the wait is over.
 func (a *API) receipt(
 	ctx context.Context, in MessagePath, mine func(ingest.Message) bool,
 ) (*bodyOut[client.MessageReceipt], error) {

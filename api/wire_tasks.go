@@ -33,10 +33,10 @@ func (a *API) sandboxTask(ctx context.Context, in *SandboxPath) (*bodyOut[client
 	}, nil)
 }
 
-// revision is what the last verdict of a task missed.
+// revision returns the feedback and recommendations of the last verdict on a task.
 func revision(result json.RawMessage) (feedback string, recommendations []string) {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(result, &fields) // ours; what is missing is empty
+	_ = json.Unmarshal(result, &fields) // written by omoi; missing fields stay empty
 	recommendations = []string{}
 	if string(fields["validation_passed"]) != "false" {
 		return "", recommendations
@@ -48,8 +48,8 @@ func revision(result json.RawMessage) (feedback string, recommendations []string
 	return feedback, recommendations
 }
 
-// taskComplete is the explicit completion: the answer tells what was accepted, then it is
-// a command like any other.
+// taskComplete handles the explicit completion: the response shows what was accepted, and the completion is handled
+// like any other command.
 func (a *API) taskComplete(ctx context.Context, in *sandboxRawIn) (*bodyOut[client.TaskCompleted], error) {
 	var said client.TaskComplete
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
@@ -79,7 +79,7 @@ type sandboxRawIn struct {
 	RawBody []byte `contentType:"application/json"`
 }
 
-// validationResult takes the verdict of a validator.
+// validationResult accepts the verdict of a validator.
 func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[client.VerdictAccepted], error) {
 	var said client.Verdict
 	if err := decode(token.Hide(in.RawBody), &said); err != nil {
@@ -107,7 +107,7 @@ func (a *API) validationResult(ctx context.Context, in *sandboxRawIn) (*bodyOut[
 	}, nil)
 }
 
-// askWire gives a command in the old wire form: too late is an answer there.
+// askWire accepts a command in legacy form, in which too late is not an error.
 func (a *API) askWire(
 	ctx context.Context, sandboxID string, ask task.CommandRequest, args map[string]any,
 ) (task.CommandResult, error) {

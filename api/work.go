@@ -19,16 +19,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// SavedWork reads what was saved of attempts' work.
+// SavedWork reads the saved work of attempts.
 type SavedWork interface {
 	SavedWork(ctx context.Context, organizationID, taskID string) ([]savedwork.SavedWork, error)
-	// BranchKept is [task.CodeGone] if retention has dealt with the branch of a task.
+	// BranchKept returns [task.CodeGone] if retention has removed the branch of a task.
 	BranchKept(ctx context.Context, taskID string) error
-	// SavedPiece returns a piece of a text, counted from 0; an empty one is behind the end.
+	// SavedPiece returns a piece of a text, counted from 0; empty after the end.
 	SavedPiece(ctx context.Context, taskID, textID string, piece int) ([]byte, error)
 }
 
-// keptType is what patches and bundles are served as: a patch may hold any bytes.
+// keptType is the content type of patches and bundles: a patch may hold any bytes.
 const keptType = "application/octet-stream"
 
 func (a *API) registerWork() {
@@ -45,12 +45,13 @@ func (a *API) registerWork() {
 
 func (a *API) listWork(ctx context.Context, in *listOfIn) (*pageOut[client.SavedWork], error) {
 	all, err := a.workOf(ctx, in.ID)
-	return whole(in.PageRequest, func(w client.SavedWork) string { // one on the branch, and one beside it, whose kind may change
+	// At most one is on the branch and one beside it, whose kind may change.
+	return whole(in.PageRequest, func(w client.SavedWork) string {
 		return strconv.Itoa(w.Attempt) + " " + strconv.FormatBool(w.Kind == savedwork.Branch)
 	}, all, err)
 }
 
-// workOf lists the work of a task, with the command that gets each.
+// workOf lists the saved work of a task, each with the command that fetches it.
 func (a *API) workOf(ctx context.Context, id string) ([]savedwork.SavedWork, error) {
 	t, err := a.readTask(ctx, id)
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *API) workOf(ctx context.Context, id string) ([]savedwork.SavedWork, err
 	return found, err
 }
 
-// nextOf is the command that gets saved work.
+// nextOf returns the command that fetches saved work.
 func nextOf(t client.Task, one savedwork.SavedWork) string {
 	switch {
 	case one.RemovedAt != nil:
@@ -95,7 +96,8 @@ func (a *API) getWork(ctx context.Context, in *workIn) (*huma.StreamResponse, er
 	if err != nil {
 		return nil, err
 	}
-	first, err := a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, 0) // while an error can still be told
+	// Before the response headers, while an error can still be sent.
+	first, err := a.deps.SavedWork.SavedPiece(ctx, in.ID, kept.Text, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (a *API) sendKept(taskID, textID string, first []byte) *huma.StreamResponse
 	}}
 }
 
-// keptOf picks what omoi keeps of an attempt's work, or says where that is else.
+// keptOf returns an attempt's work that omoi stores, or an error that says where else the work is.
 func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error) {
 	var last *savedwork.SavedWork
 	for n, one := range found {
@@ -126,7 +128,7 @@ func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error
 		if one.Kept() {
 			return one, nil
 		}
-		last = &found[n] // what is beside the branch comes behind it
+		last = &found[n] // work beside the branch follows the branch
 	}
 	switch {
 	case last == nil:
@@ -146,7 +148,7 @@ func keptOf(found []savedwork.SavedWork, in *workIn) (savedwork.SavedWork, error
 		"The work of attempt %d is in the repository; omoi stores no patch of it. Next: %s", in.Attempt, last.Next).WithKind(task.KindInvalidState)
 }
 
-// lostWords say since when work is lost, or why.
+// lostWords returns since when work is lost, or why.
 func lostWords(one savedwork.SavedWork) string {
 	if one.LostSince != nil {
 		return " since " + one.LostSince.UTC().Format(time.RFC3339) + ", when its sandbox last reported"
@@ -157,12 +159,12 @@ func lostWords(one savedwork.SavedWork) string {
 	return ""
 }
 
-// writeKept sends a text piece by piece, so that a long one is never held. Where it cannot be read to its end the
-// connection breaks, or the reader would take a part for the whole.
+// writeKept sends a text piece by piece, so that a long text is never in memory. If a piece cannot be read, it breaks
+// the connection, so that the reader does not take a part for the whole.
 func (a *API) writeKept(ctx context.Context, out io.Writer, taskID, textID string, piece []byte) {
 	for n := 1; len(piece) > 0; n++ {
 		if _, err := out.Write(piece); err != nil {
-			return // the reader left
+			return // the reader has disconnected
 		}
 		var err error
 		limited, cancel := a.limited(ctx)

@@ -22,7 +22,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// Bulletin reads what a reader of the WebSocket is sent.
+// Bulletin reads the entries that WebSocket readers get.
 type Bulletin interface {
 	BusPlace(ctx context.Context) (ingest.BusPlace, time.Time, error)
 	BusEvents(
@@ -32,22 +32,22 @@ type Bulletin interface {
 	SandboxPlace(ctx context.Context, who ingest.BusReader, sandboxID string) (place int64, visible bool, err error)
 }
 
-// The close codes that readers know.
+// Close codes.
 const (
 	closeUnauthorized = websocket.StatusCode(4401)
 	closeTryAgain     = websocket.StatusTryAgainLater
 )
 
-// clientFrame is what a reader may send.
+// clientFrame is a frame from a reader.
 type clientFrame struct {
-	Type        string    `json:"type"` // subscribe, or auth as the first frame
+	Type        string    `json:"type"` // subscribe, or auth in the first frame
 	Token       string    `json:"token"`
 	EventTypes  *[]string `json:"event_types"`
 	EntityTypes *[]string `json:"entity_types"`
 	EntityIDs   *[]string `json:"entity_ids"`
 }
 
-// busFilter narrows what a reader is told; an empty list is everything.
+// busFilter selects the entries for a reader; an empty list selects all.
 type busFilter struct {
 	EventTypes  []string `json:"event_types"`
 	EntityTypes []string `json:"entity_types"`
@@ -83,7 +83,7 @@ func (f *busFilter) takes(e ingest.BusEvent) bool {
 
 const socketPath = "/api/v1/ws/events"
 
-// socketText describes the route of the bus, which is no operation of the OpenAPI document.
+// socketText describes the WebSocket route, which is not an operation of the OpenAPI document.
 const socketText = "The WebSocket GET " + socketPath + " sends what happens in an organization, without past events, as frames " +
 	"`{event_type, entity_type, entity_id, payload}`. The query parameters event_types, entity_types and entity_ids (values " +
 	"separated by commas) filter the frames; the client frame `{\"type\": \"subscribe\", \"entity_ids\": [...]}` replaces the " +
@@ -92,10 +92,10 @@ const socketText = "The WebSocket GET " + socketPath + " sends what happens in a
 	"entity_ids. The server sends `{\"type\": \"ping\"}` after 30 s without a client frame, and `{error}` before an error closes " +
 	"the connection: 4401 unauthorized, 1013 try again later."
 
-// maxFrame is the longest frame that a reader may send, in bytes: a filter of many thousand ids.
+// maxFrame is the maximum length of a reader's frame in bytes: a filter of many thousand IDs.
 const maxFrame = 1 << 20
 
-// registerSocket registers the route of the bus; [socketText] describes the route.
+// registerSocket registers the WebSocket route, which [socketText] describes.
 func (a *API) registerSocket() {
 	socket := a.known(http.MethodGet, socketPath)
 	a.sockets = socket.count
@@ -103,7 +103,7 @@ func (a *API) registerSocket() {
 	a.routes.GET(socketPath, a.webSocket)
 }
 
-// webSocket is the route of the bus.
+// webSocket handles the WebSocket route.
 func (a *API) webSocket(c *gin.Context) {
 	r := c.Request
 	conn, ok := a.upgrade(c.Writer, r)
@@ -121,14 +121,13 @@ func (a *API) webSocket(c *gin.Context) {
 	}
 }
 
-// busReader is one connection. It reads the store at its own pace, so that a slow one is
-// never buffered.
+// busReader is one connection. It reads the database at its own pace, so that a slow reader needs no buffer.
 type busReader struct {
 	api       *API
 	conn      *websocket.Conn
 	filter    busFilter
 	who       ingest.BusReader
-	only      string // the sandbox that asks for itself; empty: a user
+	only      string // the sandbox, if the caller is a sandbox; empty: a user
 	place     ingest.BusPlace
 	sandboxes busSandboxes
 
@@ -151,14 +150,14 @@ func (b *busReader) run(ctx context.Context, r *http.Request) error {
 	return b.serve(ctx, watch, said)
 }
 
-// turnAway refuses a reader who has not been told anything yet, and counts that as a request.
+// turnAway rejects a reader before the first frame was sent, and counts the connection as a request.
 func (b *busReader) turnAway(ctx context.Context, err error) error {
 	b.api.sockets(client.StatusOf(task.CodeOf(err)), 0)
 	return b.refuse(ctx, err)
 }
 
-// refuse says why and closes. Who meets a store that is away may come again; that says
-// nothing of its credential.
+// refuse sends the reason and closes. If the database is unavailable, the reader may reconnect with the same
+// credential.
 func (b *busReader) refuse(ctx context.Context, err error) error {
 	code, reason := closeUnauthorized, "unauthorized"
 	if c := task.CodeOf(err); c == task.CodeUnavailable || c == task.CodeInternal {
@@ -167,7 +166,7 @@ func (b *busReader) refuse(ctx context.Context, err error) error {
 	return errors.Join(b.send(ctx, map[string]string{"error": sentenceOf(err)}), b.conn.Close(code, reason))
 }
 
-// login takes the credential of the query, a header or the first frame.
+// login reads the credential from the query, a header or the first frame.
 func (b *busReader) login(ctx context.Context, r *http.Request, said <-chan []byte) error {
 	_, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	b.credential = cmp.Or(r.URL.Query().Get("token"), prefixToken(ctx),
@@ -183,7 +182,7 @@ func (b *busReader) login(ctx context.Context, r *http.Request, said <-chan []by
 	return b.identify(ctx)
 }
 
-// firstFrame takes the credential that a reader sends as its first words.
+// firstFrame reads the credential that a reader sends in its first frame.
 func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 	patience := time.NewTimer(b.api.cfg.LoginWait)
 	defer patience.Stop()
@@ -207,8 +206,8 @@ func (b *busReader) firstFrame(ctx context.Context, said <-chan []byte) error {
 	return nil
 }
 
-// identify says who reads, if the credential is still good. A sandbox follows itself: the entity_ids of the query must
-// name it.
+// identify sets the caller, if the credential is still valid. A sandbox may follow only itself: the entity_ids of the
+// query must name it.
 func (b *busReader) identify(ctx context.Context) error {
 	if b.api.cfg.Open {
 		b.who.OrganizationID, b.who.Bare = b.api.cfg.Organization, true
@@ -227,7 +226,7 @@ func (b *busReader) identify(ctx context.Context) error {
 	return err
 }
 
-// listen reads what the reader sends until the connection ends, which closes the channel.
+// listen reads the frames of the reader until the connection ends. It then closes the channel.
 func (b *busReader) listen(ctx context.Context) <-chan []byte {
 	said := make(chan []byte)
 	go func() {
@@ -271,7 +270,7 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 			ready, rest = watch.Ready, nil
 		case <-look.C:
 			err = b.tellBus(ctx)
-		case <-sweep.C: // wake-ups may have been lost, and keys revoked
+		case <-sweep.C: // notifications may have been lost, and keys revoked
 			if err := b.identify(ctx); shutsOut(err) {
 				return b.refuse(ctx, err)
 			}
@@ -288,7 +287,7 @@ func (b *busReader) serve(ctx context.Context, watch *live.Watch, said <-chan []
 			return b.refuse(ctx, errManySandboxes)
 		}
 		if err != nil && task.CodeOf(err) != task.CodeUnavailable {
-			return err // what could not be read because the store is away is read later
+			return err // events that an unavailable database could not return are read later
 		}
 	}
 }
@@ -307,7 +306,7 @@ func (b *busReader) answer(ctx context.Context, text []byte) error {
 	return b.send(ctx, map[string]any{"status": "subscribed", "filters": b.filter})
 }
 
-// tellBus tells what the store has in its bus; of sandboxes that ask for themselves, their own.
+// tellBus sends the next entries of the bus; a sandbox gets its own entries only.
 func (b *busReader) tellBus(ctx context.Context) error {
 	for {
 		events, next, err := b.api.busAfter(ctx, b.who, b.place)
@@ -326,11 +325,11 @@ func (b *busReader) tellBus(ctx context.Context) error {
 	}
 }
 
-// busEventOf gives a stored event the form of the bus; the large fields that it lacks are named,
-// unless it has a field of its own by that name. What its fields say stays as it was written.
+// busEventOf converts a stored event to the form of the bus. A field lists the large fields that are left out, unless
+// the event has a field of that name. All other fields stay unchanged.
 func busEventOf(e ingest.StoredEvent) ingest.BusEvent {
 	fields := map[string]json.RawMessage{}
-	_ = json.Unmarshal(e.Data, &fields) // the store holds objects only
+	_ = json.Unmarshal(e.Data, &fields) // all stored values are objects
 	if _, own := fields["omitted"]; len(e.Omitted) > 0 && !own {
 		fields["omitted"] = jsonOf(e.Omitted)
 	}
@@ -357,20 +356,20 @@ func (b *busReader) send(ctx context.Context, frame any) error {
 	return wsjson.Write(ctx, b.conn, frame)
 }
 
-// busStand is where readers of the bus of one organization stand.
+// busStand is the cursor of readers of an organization's bus.
 type busStand struct {
 	organization string
 	bare         bool
 	after        ingest.BusPlace
 }
 
-// busPage is what follows.
+// busPage is the next entries.
 type busPage struct {
 	events []ingest.BusEvent
 	next   ingest.BusPlace
 }
 
-// busAfter returns the next entries of the bus; readers at one place share the look.
+// busAfter returns the next entries of the bus. Concurrent readers at the same cursor share one query.
 func (a *API) busAfter(
 	ctx context.Context, who ingest.BusReader, after ingest.BusPlace,
 ) ([]ingest.BusEvent, ingest.BusPlace, error) {

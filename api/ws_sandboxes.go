@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// gather is the least time between two looks of a reader of the bus at the store: a
-	// look costs the same for one event as for a hundred.
+	// gather is the minimum time between two queries of a reader of the bus. A query costs the same for one event as
+	// for a hundred.
 	gather = 10 * time.Millisecond
-	// sweepBack is more than a commit takes: what one look missed, the next one finds.
+	// sweepBack is longer than a commit takes, so that the next query finds what the previous one missed.
 	sweepBack = time.Minute
-	// maxSandboxes is how many sandboxes a reader remembers; with more it has to connect again.
+	// maxSandboxes is the maximum number of sandboxes that a reader follows; with more it has to reconnect.
 	maxSandboxes = 50_000
-	// hidden is the place of a sandbox that the reader may not see.
+	// hidden is the cursor of a sandbox that the reader may not see.
 	hidden = -1
 )
 
@@ -27,18 +27,18 @@ var errManySandboxes = task.Errorf(task.CodeUnavailable, "Too many sandboxes for
 
 // busSandboxes holds the sandboxes that a reader of the bus follows.
 type busSandboxes struct {
-	places  map[string]int64 // the newest event that was told, or hidden
+	places  map[string]int64 // the newest event that was sent, or hidden
 	dirty   map[string]struct{}
-	swept   time.Time // when all sandboxes with news were looked for last
-	skipped bool      // news were passed over that another filter would tell
+	swept   time.Time // time of the last query for all sandboxes with new events
+	skipped bool      // new events were skipped that another filter would select
 }
 
 func newBusSandboxes() busSandboxes {
 	return busSandboxes{places: map[string]int64{}, dirty: map[string]struct{}{}}
 }
 
-// news notes that a sandbox has some. What the filter passes over is not looked at, and
-// forgotten: should a later filter want it, it begins then.
+// news records that a sandbox has new events. A sandbox that the filter excludes is not read and is forgotten. If a
+// later filter includes it, it starts at that time.
 func (b *busReader) news(id string) {
 	switch {
 	case b.only != "" && b.only != id:
@@ -50,13 +50,13 @@ func (b *busReader) news(id string) {
 	}
 }
 
-// wants reports whether events of an entity can pass.
+// wants reports whether events of an entity can match.
 func (f *busFilter) wants(entityType, id string) bool {
 	in := func(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
 	return in(f.EntityTypes, entityType) && in(f.EntityIDs, id)
 }
 
-// refilter tells what came before by the filter of before, and begins with the new one.
+// refilter sends the entries so far by the previous filter, and then applies the new one.
 func (b *busReader) refilter(ctx context.Context, frame clientFrame) error {
 	_, now, err := b.api.deps.Bulletin.BusPlace(ctx)
 	if err == nil {
@@ -72,7 +72,7 @@ func (b *busReader) refilter(ctx context.Context, frame clientFrame) error {
 	return nil
 }
 
-// collect takes up which sandboxes have news, and tells them.
+// collect reads which sandboxes have new events, and sends these events.
 func (b *busReader) collect(ctx context.Context, watch *live.Watch) error {
 	topics, missed := watch.Take()
 	for _, topic := range topics {
@@ -86,7 +86,7 @@ func (b *busReader) collect(ctx context.Context, watch *live.Watch) error {
 	return errors.Join(b.tellSandboxes(ctx), b.tellBus(ctx))
 }
 
-// sweep looks for all sandboxes that have said something since the sweep before.
+// sweep queries all sandboxes with events since the previous sweep.
 func (b *busReader) sweep(ctx context.Context) error {
 	_, now, err := b.api.deps.Bulletin.BusPlace(ctx)
 	if err != nil {
@@ -142,8 +142,8 @@ func (b *busReader) tellSandbox(ctx context.Context, id string) error {
 	}
 }
 
-// placeOf returns the newest event of a sandbox that was told; of a sandbox that is new to
-// the reader, the newest before it began to read.
+// placeOf returns the newest event of a sandbox that was sent. For a sandbox that is new to the reader, it returns the
+// newest event before the reader connected.
 func (b *busReader) placeOf(ctx context.Context, id string) (int64, error) {
 	if place, known := b.sandboxes.places[id]; known {
 		return place, nil

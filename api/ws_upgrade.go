@@ -9,14 +9,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// upgrade makes a WebSocket of a request, or answers why not.
+// upgrade upgrades a request to a WebSocket, or responds with an error.
 func (a *API) upgrade(w gin.ResponseWriter, r *http.Request) (*websocket.Conn, bool) {
 	if err := a.noPage(r); err != nil {
 		a.writeError(w, r, err)
 		return nil, false
 	}
 	said := &unsaid{ResponseWriter: w}
-	conn, err := websocket.Accept(said, r, nil) // it refuses origins other than the host that was asked
+	conn, err := websocket.Accept(said, r, nil) // rejects an Origin other than the requested host
 	if said.refused != 0 {
 		a.writeError(w, r, notUpgraded(said.refused, err))
 	}
@@ -37,11 +37,11 @@ func notUpgraded(status int, cause error) error {
 	return cause
 }
 
-// unsaid keeps back what the library says of a request that it refuses: errors have one form here.
+// unsaid discards the library's response to a request that it rejects, so that all errors have one form.
 type unsaid struct {
 	gin.ResponseWriter
 
-	refused int // the status; 0: it did not refuse
+	refused int // the status; 0: not rejected
 }
 
 func (u *unsaid) WriteHeader(status int) {
