@@ -12,76 +12,76 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandbox"
 )
 
-// Config is what activities are told once.
+// Config holds the settings of the activities of one worker process.
 type Config struct {
-	// HostID is the machine that this process runs on; sandboxes of other machines are unknown here.
+	// HostID identifies the host of this process. Host-bound sandboxes of other hosts cannot be reached from here.
 	HostID string
 	// APIURL is the base of the API as a sandbox reaches it, without a trailing slash.
 	APIURL string
-	// Open says that the API asks for no login: old workers need no token in their callback then.
+	// Open reports that the API has authentication disabled: the callback URL of a legacy worker then needs no token.
 	Open        bool
-	IdleTimeout time.Duration // for which an agent may wait for messages
-	ToolTimeout time.Duration // for which one tool call counts as work
+	IdleTimeout time.Duration // maximum time that an agent may wait for a message
+	ToolTimeout time.Duration // maximum time for which one tool call counts as work
 
-	Limits   sandbox.Limits // of every sandbox; zero: the provider's default
+	Limits   sandbox.Limits // of each sandbox; zero: the provider's default
 	Network  sandbox.Network
-	Lifetime time.Duration // after which a provider deletes by itself; zero: never
+	Lifetime time.Duration // time after which the provider deletes a sandbox by itself; zero: never
 
 	AgentHeartbeat time.Duration
 	StopGrace      time.Duration     // between SIGTERM and SIGKILL
-	ModelPrices    string            // of the configuration; see [cost.ParseModelPrices]
-	PricesDate     string            // of those; empty: not said
-	Programs       map[string]string // paths of agent programs on this machine, by runtime; sandboxes bring the others
-	AuthorName     string            // of the agent's commits
+	ModelPrices    string            // model prices of the configuration; see [cost.ParseModelPrices]
+	PricesDate     string            // date of ModelPrices; empty: unknown
+	Programs       map[string]string // paths of agent programs on this host, by runtime; other runtimes are part of the sandbox's image
+	AuthorName     string            // author of the agent's commits
 	AuthorEmail    string
 
-	Pull         []string      // providers whose agents reach nothing: a worker carries for them
-	PullInterval time.Duration // between two looks at a quiet agent's outbox
-	PullTurn     time.Duration // of carrying, before the workflow is told; default [contract.PullTurn]
+	Pull         []string      // providers with the pull transport: a worker reads events from the sandbox
+	PullInterval time.Duration // time between two reads of the outbox of an inactive agent
+	PullTurn     time.Duration // maximum duration of one RelaySandbox activity; default [contract.PullTurn]
 
-	MaxBundleBytes int64         // of the work that is read out of a sandbox; default 512 MiB
-	MaxPatchBytes  int64         // of work that is kept as a text; default 16 MiB
-	SalvageWindow  time.Duration // how long unreachable work is waited for; default 5 min
+	MaxBundleBytes int64         // maximum size of a bundle that is read from a sandbox; default 512 MiB
+	MaxPatchBytes  int64         // maximum size of saved work in text form; default 16 MiB
+	SalvageWindow  time.Duration // how long salvage retries while the sandbox is unreachable; default 5 min
 
-	Grace   time.Duration // before a sandbox without a live attempt is an orphan, and a task without an open workflow is written off
-	Overdue time.Duration // before a sandbox that is over and whose deletion is unverified raises an alert
+	Grace   time.Duration // time after which a sandbox without a running attempt is an orphan, and an open task without an open workflow is failed
+	Overdue time.Duration // time after which an ended sandbox without verified deletion raises an alert
 
-	// Shared are the providers that are bound to no machine and set up here: the reaper looks at
-	// them also where the ledger knows of nothing.
+	// Shared lists the configured providers that are not bound to a host. The reaper also visits those without a row in
+	// the ledger.
 	Shared []string
 
 	Phases map[string]Phase // by phase ID
 
-	UIURL     string // base address of Temporal's Web UI, for links; empty: not known
-	Namespace string // of Temporal
+	UIURL     string // base URL of the Temporal Web UI, for links; empty: unknown
+	Namespace string // Temporal namespace
 
-	// Retention is how long data of ended tasks is kept.
+	// Retention says how long data of ended tasks is kept.
 	Retention retention.Policy
-	// Secrets are values that must never leave in an error; they are cut out of every text.
+	// Secrets are values that are removed from every text that leaves the process.
 	Secrets []string
 }
 
 const (
-	// spoolBytes is the limit of an agent's spool for unacknowledged events: a day of a busy agent, and a small part of
-	// the smallest disk.
+	// spoolBytes limits an agent's spool of unacknowledged events. It holds the events of a busy agent for a day, and
+	// is a small part of the smallest disk.
 	spoolBytes = 256 << 20
-	// transcriptInterval is how often an agent uploads what is new in its transcript: what a lost sandbox costs.
+	// transcriptInterval is how often an agent uploads its transcript. A lost sandbox costs at most this much of it.
 	transcriptInterval = time.Minute
-	// collectTimeout bounds the collection of the work in a sandbox; the program itself takes less.
+	// collectTimeout bounds the collection of work in a sandbox. omoi-agent's own limit is shorter.
 	collectTimeout = 4 * time.Minute
-	// maxCreateDelay is assumed of providers that this process does not have.
+	// maxCreateDelay is the assumed [sandbox.Capabilities] value of a provider that is not configured in this process.
 	maxCreateDelay = 5 * time.Minute
 )
 
-// Phase says who works in a phase of a ticket; empty fields leave it to the agent.
+// Phase holds the agent settings of a ticket phase. Empty fields keep the agent's defaults.
 type Phase struct{ AgentType, Tools, Prompt string }
 
-// Tokens makes the tokens with which sandboxes report in.
+// Tokens creates sandbox tokens.
 type Tokens interface {
 	Mint(sandboxID string) string
 }
 
-// Deps are the ports that activities work through.
+// Deps holds the ports that activities use.
 type Deps struct {
 	Tasks      Tasks
 	Ledger     Ledger
@@ -92,33 +92,32 @@ type Deps struct {
 	Providers  Providers
 	Git        Git
 	Tokens     Tokens
-	// Credentials finds what sandboxes are given; nil: they get none.
+	// Credentials finds the credentials of a sandbox; nil: sandboxes get none.
 	Credentials Credentials
-	// API answers the requests of sandboxes that a pull relay reads, as it answers those that come over its socket.
+	// API handles the requests that a pull relay reads from sandboxes, like requests over the network.
 	API http.RoundTripper
 	// Agents opens the omoi-agent program for a GOARCH.
 	Agents func(arch string) (io.ReadCloser, error)
 	// Guardian analyzes and steers agents; Conductor analyzes those of an organization together.
 	Guardian, Conductor Supervisor
-	// Retention removes expired data.
-	Retention Retention
-	// Logs keeps what was printed in a sandbox beyond its end; nil: nobody does.
+	Retention           Retention
+	// Logs stores sandbox logs beyond the end of the sandbox; nil: logs are not stored.
 	Logs Logs
-	// Wake tells readers that a task's row has changed; nil if nobody here can be told.
+	// Wake notifies readers of a changed task row; nil: no notification.
 	Wake func(taskID string)
-	// CutOff counts activities that Temporal cut off, by name; nil: nobody does.
+	// CutOff counts activities that Temporal cancelled, by name; nil: not counted.
 	CutOff func(activity string)
 	Log    *slog.Logger // default: discards
 }
 
-// Activities holds one method for each name of package contract.
+// Activities has one method for each activity name of package contract.
 type Activities struct {
 	cfg  Config
 	deps Deps
 	log  *slog.Logger
 }
 
-// New makes the activities of one process.
+// New returns the activities of one worker process.
 func New(cfg Config, deps Deps) *Activities {
 	cfg.PullTurn = cmp.Or(cfg.PullTurn, contract.PullTurn)
 	cfg.MaxBundleBytes = cmp.Or(cfg.MaxBundleBytes, 512<<20)

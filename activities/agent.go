@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// StartAgent puts agent, repository and configuration into the sandbox and starts the agent,
-// once. Where an agent outside connects itself there is nothing to start.
+// StartAgent copies omoi-agent, the repository and the configuration into the sandbox and starts the agent once. An
+// external agent connects by itself, so StartAgent starts nothing.
 func (a *Activities) StartAgent(ctx context.Context, in contract.StartAgentInput) (contract.Projected, error) {
 	at, stop := beating[int](ctx)
 	defer stop()
@@ -40,7 +40,7 @@ func (a *Activities) StartAgent(ctx context.Context, in contract.StartAgentInput
 	return a.SaveTaskState(ctx, in.Assignment)
 }
 
-// work reads what a task is about for the agent of its newest attempt.
+// work returns the task as the agent of its newest attempt needs it.
 func (a *Activities) work(ctx context.Context, taskID string) (task.Work, error) {
 	work, err := a.deps.Tasks.Work(ctx, taskID)
 	if err != nil {
@@ -49,8 +49,8 @@ func (a *Activities) work(ctx context.Context, taskID string) (task.Work, error)
 	return asGiven(work), nil
 }
 
-// launch starts the agent unless it was started before. It furnishes the sandbox in steps
-// and goes on after the last one that an earlier try finished.
+// launch starts the agent unless an earlier try did. It prepares the sandbox in steps and continues after the last
+// finished step of an earlier try.
 func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *progress[int]) error {
 	seen, err := p.inspect(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (a *Activities) launch(ctx context.Context, p place, work task.Work, at *pr
 	return nil
 }
 
-// putAgent writes the program for the sandbox's machine. Ensure adopts here: it is how a
-// provider tells the machine's kind.
+// putAgent copies the omoi-agent program for the sandbox's architecture. It calls Ensure, which returns the existing
+// sandbox with its architecture.
 func (a *Activities) putAgent(ctx context.Context, p place, _ task.Work) error {
 	made, err := a.ensure(ctx, p)
 	if err != nil {
@@ -107,11 +107,11 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	bundled := make(chan error, 1)
 	go func() {
 		err := host.Bundle(ctx, scm.Repo(work.Repo), work.Branch, work.Base, w)
-		w.CloseWithError(err) // always nil; the reader sees err, or the end
+		w.CloseWithError(err) // CloseWithError always returns nil; the reader gets err or EOF
 		bundled <- err
 	}()
 	err = p.provider.WriteFile(ctx, p.labels, agentconfig.InBundle, 0o644, r)
-	r.CloseWithError(context.Canceled) // frees a writer that nobody reads any more
+	r.CloseWithError(context.Canceled) // unblocks the writer if nothing reads any more
 	if bundleErr := <-bundled; bundleErr != nil && err == nil {
 		err = bundleErr
 	}
@@ -121,7 +121,7 @@ func (a *Activities) putRepo(ctx context.Context, p place, work task.Work) error
 	return nil
 }
 
-// putConfig writes what the agent is told. The file holds its token, and the credentials that it is given: mode 0600.
+// putConfig writes the agent's configuration with mode 0600, since the file holds the sandbox token and credentials.
 func (a *Activities) putConfig(ctx context.Context, p place, work task.Work) error {
 	given, err := a.given(ctx, work)
 	if err != nil {
@@ -145,8 +145,8 @@ func (p place) writeConfig(ctx context.Context, cfg agentconfig.Config) error {
 	return nil
 }
 
-// resume names the newest transcript of an earlier attempt; the agent fetches it itself. What
-// began the attempt does not matter: a retry, a revision and a replacement all go on.
+// resume returns the newest transcript of an earlier attempt, which the agent downloads by itself. Retries, revisions
+// and replacements all continue the session.
 func (a *Activities) resume(ctx context.Context, p place) (*agentconfig.Resume, error) {
 	from, ok, err := a.deps.Tasks.EarlierTranscript(ctx, p.row.TaskID, p.row.Attempt)
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 	token := a.deps.Tokens.Mint(p.row.ID)
 	api := a.apiURL(p)
 	paths := p.provider.Paths(p.labels)
-	if a.pulled(p.row) { // whoever carries has the token
+	if a.pulled(p.row) { // the pull relay has the token
 		api, token = mailbox.URL(paths.Dir), ""
 	}
 	return agentconfig.Config{
@@ -200,7 +200,7 @@ func (a *Activities) agentConfig(p place, work task.Work, given map[string]strin
 	}
 }
 
-// setupOf is the step before the agent: the task's own, else the project's.
+// setupOf returns the setup command of the task, or else of the project.
 func setupOf(work task.Work) string {
 	if own := work.Execution.Setup; own != nil {
 		return *own
@@ -219,8 +219,8 @@ func (a *Activities) agentRepo(work task.Work, paths sandbox.Paths) *agentconfig
 	}
 }
 
-// apiURL is where a sandbox finds the API: a socket where it has no network, unless its
-// provider knows better.
+// apiURL returns the API's address as seen from the sandbox: the provider's own, a Unix socket if the sandbox has no
+// network, or the configured one.
 func (a *Activities) apiURL(p place) string {
 	configured, socket := strings.TrimSuffix(a.cfg.APIURL, "/"), "unix://"+agentconfig.SocketPath
 	if r, ok := p.provider.(sandbox.Reacher); ok {
@@ -232,8 +232,8 @@ func (a *Activities) apiURL(p place) string {
 	return configured
 }
 
-// callback is where an old worker reports. It cannot send a token, so that its URL carries
-// one wherever the server asks for a login.
+// callback returns the URL to which a legacy worker reports. A legacy worker cannot send a token, so the URL carries
+// one if the API requires authentication.
 func (a *Activities) callback(work task.Work, api, token string) string {
 	if task.RuntimeOf(work.Agent).Input == task.InputCommand && !a.cfg.Open && token != "" {
 		return api + "/t/" + token
@@ -241,7 +241,7 @@ func (a *Activities) callback(work task.Work, api, token string) string {
 	return api
 }
 
-// StopAgent ends the agent and its whole process tree; its files stay.
+// StopAgent ends the agent and its process tree. Its files stay.
 func (a *Activities) StopAgent(ctx context.Context, in contract.SandboxRef) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -252,7 +252,7 @@ func (a *Activities) StopAgent(ctx context.Context, in contract.SandboxRef) erro
 	return ofSandbox(a.halt(ctx, p))
 }
 
-// halt stops what runs in a sandbox; one that is gone has stopped.
+// halt stops all processes in a sandbox. It succeeds if the sandbox no longer exists.
 func (a *Activities) halt(ctx context.Context, p place) error {
 	err := p.provider.Stop(ctx, p.labels, a.cfg.StopGrace)
 	if err == nil || absent(err) {

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// EnsureBranch finds or makes the task's one branch. A task without a repository has none.
+// EnsureBranch finds or creates the branch of the task. A task without a repository has none.
 func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) (contract.BranchResult, error) {
 	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
 	if err != nil || work.Repo == "" {
@@ -25,35 +25,34 @@ func (a *Activities) EnsureBranch(ctx context.Context, in contract.BranchInput) 
 		return contract.BranchResult{}, ofHost(fmt.Errorf("check repository: %w", err))
 	}
 	branch, err := host.EnsureBranch(ctx, a.branchRequest(work))
-	if task.CodeOf(err) == task.CodeConflict { // only a person can mend that
+	if task.CodeOf(err) == task.CodeConflict { // only a user can resolve a conflict
 		return contract.BranchResult{}, classed(task.ClassInvalidInput, err)
 	}
 	if err != nil {
 		return contract.BranchResult{}, ofHost(fmt.Errorf("create branch: %w", err))
 	}
 	out := contract.BranchResult{Branch: branch.Name, Base: began(work, branch)}
-	// noted before any attempt needs it: StartAgent reads it from the store
+	// saved before an attempt starts: StartAgent reads it from the store
 	return out, a.deps.Tasks.SaveBranch(ctx, in.TaskID, out.Branch, out.Base)
 }
 
-// began is the commit on top of which the task's own work is.
+// began returns the commit that the task's own work is based on.
 func began(work task.Work, branch scm.Branch) string {
 	switch {
 	case branch.Name != work.Branch:
 		return branch.Base
-	case work.Base == "": // it goes on with the branch of another task, whose commits are none of its own
+	case work.Base == "": // the task continues the branch of another task, whose commits are not its own work
 		return branch.Head
 	}
-	return work.Base // however far the branch is now
+	return work.Base // the branch may have advanced since
 }
 
-// host is where the task's repository is, used on behalf of the task's owner.
+// host returns the Git host of the task's repository, with the access of the task's user.
 func (a *Activities) host(work task.Work) (scm.Host, error) {
 	return a.deps.Git.For(work.Repo, scm.Owner{UserID: work.UserID, ProjectID: work.ProjectID})
 }
 
-// published says of an error that the work is done and could not be brought out; a credential that is refused is
-// a class of its own, and so is a limit.
+// published classifies an error of publishing finished work: refused credential, rate limit, or class publish.
 func published(err error) error {
 	if task.CodeOf(err) == task.CodeForbidden {
 		return classed(task.ClassCredentials, err)
@@ -64,8 +63,8 @@ func published(err error) error {
 	return classed(task.ClassPublish, err)
 }
 
-// ofHost is an error of work on a git host, or of a provider that makes sandboxes. One that said when it takes requests again is
-// a limit, and no failure: where that is later than the step may take, the workflow waits for it.
+// ofHost classifies an error of a Git host or a sandbox provider. A rate limit with a known end is not a failure: if
+// the end is later than the activity's timeout, the workflow waits.
 func ofHost(err error) error {
 	if task.CodeOf(err) == task.CodeExhausted && task.AfterOf(err) > 0 {
 		return classed(task.ClassProviderLimit, err)
@@ -73,8 +72,8 @@ func ofHost(err error) error {
 	return err
 }
 
-// branchRequest asks for a branch; its name is pushed and stands in histories, so a credential
-// that somebody wrote into a title does not get into it.
+// branchRequest returns the request for the task's branch. The name is pushed and stored in histories, so secrets in
+// the title are removed.
 func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 	return scm.BranchRequest{
 		Repo:       scm.Repo(work.Repo),
@@ -89,7 +88,7 @@ func (a *Activities) branchRequest(work task.Work) scm.BranchRequest {
 	}
 }
 
-// OpenPullRequest finds or opens the task's one pull request. A branch without commits has none.
+// OpenPullRequest finds or opens the pull request of the task. A branch without commits has none.
 func (a *Activities) OpenPullRequest(ctx context.Context, in contract.PullInput) (contract.PullResult, error) {
 	work, err := a.deps.Tasks.Work(ctx, in.TaskID)
 	if err != nil || work.Repo == "" || work.Branch == "" {
@@ -127,11 +126,11 @@ func (a *Activities) pull(ctx context.Context, work task.Work) (scm.PullRequest,
 	return pull, nil
 }
 
-// errRedo is of saved work that cannot come to its branch any more: an attempt has to do it again.
+// errRedo reports that saved work can no longer be published. A new attempt has to repeat it.
 var errRedo = errors.New("the work has to be done again")
 
-// PublishBranch brings the work of the last attempt to its branch, where that could not be pushed and was saved. Work that is there
-// is left alone.
+// PublishBranch publishes the saved work of the last attempt whose push failed. It does nothing if the branch has the
+// work already.
 func (a *Activities) PublishBranch(ctx context.Context, in contract.BranchInput) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -153,14 +152,14 @@ func (a *Activities) PublishBranch(ctx context.Context, in contract.BranchInput)
 	return a.deps.Ledger.SaveHead(ctx, work.TaskID, saved.Attempt, head)
 }
 
-// hopeless reports whether saved work can never come to its branch: that has other commits by now, or the repository takes the work
-// under no name.
+// hopeless reports whether saved work can never be published: the branch has other commits, or the repository refuses
+// the work under every name.
 func hopeless(saved task.Unpublished, err error) bool {
 	code := codeOf(err)
 	return errors.Is(err, scm.ErrMoved) || err != nil && saved.Text != "" && final(code) && code != task.CodeForbidden
 }
 
-// promote moves the branch to work that the repository holds elsewhere, or pushes what it did not take at all.
+// promote moves the branch to commits that the repository holds under another ref, or pushes the saved bundle.
 func (a *Activities) promote(ctx context.Context, work task.Work, saved task.Unpublished) (string, error) {
 	host, err := a.host(work)
 	if err != nil {
@@ -175,7 +174,7 @@ func (a *Activities) promote(ctx context.Context, work task.Work, saved task.Unp
 	}
 	bundle := &keptWork{piece: func(n int) ([]byte, error) { return a.deps.Texts.SavedPiece(ctx, work.TaskID, saved.Text, n) }}
 	head, err := host.Push(ctx, scm.Repo(work.Repo), work.Branch, bundle)
-	if bundle.err != nil { // which is no fault of the bundle
+	if bundle.err != nil { // the bundle could not be read; it is not damaged
 		return "", fmt.Errorf("read the kept work: %w", bundle.err)
 	}
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// LoadSandbox says what is left to do for a sandbox, and on which queue. It runs anywhere,
-// also where its provider does not.
+// LoadSandbox returns which cleanup steps of a sandbox are left, and their task queue. It runs on any worker, even if
+// the provider is not configured there.
 func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (contract.LoadedSandbox, error) {
 	row, err := a.deps.Ledger.LedgerSandbox(ctx, in.SandboxID)
 	if err != nil {
@@ -42,8 +42,8 @@ func (a *Activities) LoadSandbox(ctx context.Context, in contract.SandboxRef) (c
 	}, nil
 }
 
-// unmade ends a row of a provider that lacks its configuration, if its making never began: there
-// is nothing to delete, and nobody who could be asked.
+// unmade closes the row of a sandbox that was never created and whose provider is not configured: there is nothing to
+// delete.
 func (a *Activities) unmade(ctx context.Context, row task.Sandbox) (bool, error) {
 	p, err := a.deps.Providers.Provider(row.Provider)
 	if err != nil || row.State != task.SandboxIntended || ready(p) == nil {
@@ -52,11 +52,11 @@ func (a *Activities) unmade(ctx context.Context, row task.Sandbox) (bool, error)
 	return a.deps.Ledger.SandboxUnmade(ctx, row.ID)
 }
 
-// graceToPickup makes of the default grace the contract's default for work that lies.
+// graceToPickup divides the default orphan grace period to get the contract's default time for the pickup of an
+// activity.
 const graceToPickup = 4
 
-// capabilities are the provider's, or the careful ones of a provider that this process does
-// not have.
+// capabilities returns those of the provider, or the most cautious ones if this process does not have the provider.
 func (a *Activities) capabilities(provider string) sandbox.Capabilities {
 	if p, err := a.deps.Providers.Provider(provider); err == nil {
 		return p.Capabilities()
@@ -68,8 +68,8 @@ func (a *Activities) capabilities(provider string) sandbox.Capabilities {
 	return caps
 }
 
-// DeleteSandbox removes the sandbox that has its name and all its labels, and fences a
-// create that is still under way where the provider can.
+// DeleteSandbox deletes the sandbox with this name and all its labels. If the provider supports fencing, DeleteSandbox
+// also fences a create call that is in progress.
 func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -85,14 +85,14 @@ func (a *Activities) DeleteSandbox(ctx context.Context, in contract.SandboxRef) 
 	return fmt.Errorf("delete sandbox %s: %w", in.SandboxID, err)
 }
 
-// absent reports whether err says that what was to end is not there.
+// absent reports whether err means that the object to delete does not exist.
 func absent(err error) bool {
 	code := task.CodeOf(err)
 	return code == task.CodeNotFound || code == task.CodeGone
 }
 
-// noteUnseen has the ledger tell of a sandbox whose making nobody waited for: it may be there, and
-// cost since then. What cannot be told holds up no deletion.
+// noteUnseen records a sandbox whose create call got no answer: it may exist and cost money. A failure does not delay
+// the deletion.
 func (a *Activities) noteUnseen(ctx context.Context, p place) {
 	if p.row.ProviderCreatedAt != nil {
 		return
@@ -108,10 +108,10 @@ func (a *Activities) noteUnseen(ctx context.Context, p place) {
 	}
 }
 
-// deletePatience is how long a deletion waits for each thing that is still to be learned before it.
+// deletePatience limits each query for the log or state of a sandbox before its deletion.
 const deletePatience = 20 * time.Second
 
-// keepLog keeps what was printed, as far as it can be had soon: a log holds up no deletion.
+// keepLog stores the sandbox log if it can be read in time. A failure does not delay the deletion.
 func (a *Activities) keepLog(ctx context.Context, p place) {
 	if a.deps.Logs == nil || !p.exec() {
 		return
@@ -123,9 +123,8 @@ func (a *Activities) keepLog(ctx context.Context, p place) {
 	}
 }
 
-// VerifyDeleted looks whether the provider still has the sandbox. One that cannot be asked is
-// an error, never a gone. One that appeared after it had been seen to be gone is there again in
-// the ledger too.
+// VerifyDeleted reports whether the provider no longer has the sandbox. An unreachable provider is an error, never an
+// absence. If a sandbox reappears after an absence check, the ledger records it again.
 func (a *Activities) VerifyDeleted(ctx context.Context, in contract.SandboxRef) (contract.VerifyDeletedResult, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -149,11 +148,11 @@ func (a *Activities) VerifyDeleted(ctx context.Context, in contract.SandboxRef) 
 	return contract.VerifyDeletedResult{}, err
 }
 
-// settleSalvageLost is the event of a cleanup whose window for salvage has passed.
+// settleSalvageLost is the cleanup event of a sandbox whose salvage window has passed.
 const settleSalvageLost = "salvage_lost"
 
-// RecordSandboxState moves the ledger's row on. Work that could not be reached within the window
-// is written off with the time of the last contact.
+// RecordSandboxState advances the ledger row. After the salvage window it records lost work with the time of the last
+// contact.
 func (a *Activities) RecordSandboxState(ctx context.Context, in contract.RecordSandboxStateInput) error {
 	if in.Event == settleSalvageLost {
 		return a.writeOff(ctx, in.SandboxID)
@@ -161,7 +160,7 @@ func (a *Activities) RecordSandboxState(ctx context.Context, in contract.RecordS
 	return a.deps.Ledger.RecordSandboxState(ctx, in)
 }
 
-// writeOff says honestly that work was lost, unless it was saved after all.
+// writeOff records the work as lost unless it was saved.
 func (a *Activities) writeOff(ctx context.Context, sandboxID string) error {
 	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil || row.Salvage != nil {

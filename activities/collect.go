@@ -19,12 +19,11 @@ import (
 // collectPoint is the resume point of [Activities.CollectWork] and [Activities.Salvage].
 type collectPoint struct {
 	Stopped bool                   `json:"stopped,omitempty"`
-	Work    *agentconfig.Collected `json:"work,omitempty"` // gathered: the bundle lies in the sandbox
+	Work    *agentconfig.Collected `json:"work,omitempty"` // gathered: the bundle exists in the sandbox
 }
 
-// CollectWork brings the agent's commits from the sandbox to the task's branch, fast-forward
-// only. Uncommitted changes are salvage's; where there are none, and nothing runs that could
-// still make some, the ledger says so and nobody looks again.
+// CollectWork fast-forwards the task's branch to the agent's commits. [Activities.Salvage] saves uncommitted changes.
+// If there are none and no process could still make some, CollectWork records it, and salvage has nothing to do.
 func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (contract.Collected, error) {
 	at, stop := beating[collectPoint](ctx)
 	defer stop()
@@ -57,8 +56,8 @@ func (a *Activities) CollectWork(ctx context.Context, in contract.SandboxRef) (c
 	return out, a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, task.Salvage{Kind: task.SalvageNone})
 }
 
-// still notes before the work is gathered that the agent has ended: from then on it does not
-// change. Where that cannot be seen, salvage looks for itself.
+// still records, before the work is gathered, that the agent has ended and its files no longer change. If the state is
+// unknown, salvage checks by itself.
 func (a *Activities) still(ctx context.Context, p place, at *progress[collectPoint]) {
 	if at.get().Work != nil || at.get().Stopped {
 		return
@@ -69,15 +68,15 @@ func (a *Activities) still(ctx context.Context, p place, at *progress[collectPoi
 	}
 }
 
-// clean reports whether the branch holds all that was gathered.
+// clean reports whether the branch holds all gathered work.
 func clean(got agentconfig.Collected) bool {
 	all := got.Bundle != "" || got.Commits == 0
 	return all && got.Repo && got.Files == 0 && got.Rescue == "" && got.Patch == "" && len(got.Notes) == 0
 }
 
-// publish pushes the bundle and writes down where the branch stands then.
+// publish pushes the bundle and records the new head of the branch.
 func (a *Activities) publish(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (contract.Collected, error) {
-	if got.Commits == 0 { // the branch holds all there is; a retry need not begin anew
+	if got.Commits == 0 { // the branch is up to date, so a retry can continue from it
 		return contract.Collected{}, a.saveHead(ctx, p, work, work.Base)
 	}
 	if got.Bundle == "" {
@@ -91,12 +90,12 @@ func (a *Activities) publish(ctx context.Context, p place, work task.Work, got a
 	return contract.Collected{Head: head, Commits: got.Commits}, a.saveHead(ctx, p, work, head)
 }
 
-// saveHead writes down that the branch holds the attempt's work.
+// saveHead records that the branch holds the attempt's work.
 func (a *Activities) saveHead(ctx context.Context, p place, work task.Work, head string) error {
 	return a.deps.Ledger.SaveHead(ctx, work.TaskID, p.row.Attempt, head)
 }
 
-// push brings the branch of the bundle to the repository.
+// push pushes the bundle to the task's branch.
 func (a *Activities) push(ctx context.Context, p place, work task.Work) (head string, err error) {
 	host, err := a.host(work)
 	if err != nil {
@@ -109,14 +108,14 @@ func (a *Activities) push(ctx context.Context, p place, work task.Work) (head st
 	return head, err
 }
 
-// gather has the agent's program make bundle and receipt inside the sandbox, where its git
-// may trust the workspace. A try that gathered already is not repeated.
+// gather runs omoi-agent in the sandbox to create the bundle and its summary, because Git on the host must not run in
+// the workspace. A retry does not gather again.
 func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *progress[collectPoint]) (agentconfig.Collected, error) {
 	if done := at.get().Work; done != nil {
 		return *done, nil
 	}
 	got, err := a.collect(ctx, p)
-	if errors.Is(err, errSpoilt) { // what runs inside may have removed or changed its program
+	if errors.Is(err, errSpoilt) { // processes in the sandbox may have removed or changed omoi-agent
 		if err := a.refurnish(ctx, p, work); err != nil {
 			return agentconfig.Collected{}, err
 		}
@@ -133,10 +132,10 @@ func (a *Activities) gather(ctx context.Context, p place, work task.Work, at *pr
 	return *kept, nil
 }
 
-// errSpoilt is of a program in the sandbox that failed, or said what is no receipt.
+// errSpoilt reports that omoi-agent failed in the sandbox or printed an invalid summary.
 var errSpoilt = errors.New("collect work")
 
-// collect runs the program inside.
+// collect runs omoi-agent in the sandbox.
 func (a *Activities) collect(ctx context.Context, p place) (agentconfig.Collected, error) {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "collect", "--config", agentconfig.ConfigPath}, Timeout: collectTimeout,
@@ -154,7 +153,8 @@ func (a *Activities) collect(ctx context.Context, p place) (agentconfig.Collecte
 	return got, nil
 }
 
-// refurnish puts program and configuration in anew, without a token: nothing reports any more.
+// refurnish copies omoi-agent and a configuration without a token into the sandbox again. Nothing reports events at
+// this point.
 func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) error {
 	if err := a.putAgent(ctx, p, work); err != nil {
 		return err
@@ -166,10 +166,11 @@ func (a *Activities) refurnish(ctx context.Context, p place, work task.Work) err
 	})
 }
 
-// maxNotes is how many sentences of a sandbox about its work are kept.
+// maxNotes is the number of notes about its work that are kept of one sandbox.
 const maxNotes = 25
 
-// receipt keeps what later steps need: the workspace is hostile, and this goes into a heartbeat.
+// receipt returns the part of the summary that later steps need, with bounded texts: the workspace is hostile, and the
+// result is stored in a heartbeat.
 func (a *Activities) receipt(got agentconfig.Collected) *agentconfig.Collected {
 	notes := got.Notes[:min(len(got.Notes), maxNotes)]
 	got.Notes = nil
@@ -181,12 +182,12 @@ func (a *Activities) receipt(got agentconfig.Collected) *agentconfig.Collected {
 	return &got
 }
 
-// bundle opens the bundle in the sandbox, at the one place where it may lie, for use.
+// bundle passes the content of the sandbox's bundle file to use.
 func (a *Activities) bundle(ctx context.Context, p place, use func(io.Reader) error) error {
 	return a.file(ctx, p, agentconfig.OutBundle, a.cfg.MaxBundleBytes, use)
 }
 
-// file opens a file in the sandbox for use and refuses it beyond limit bytes.
+// file passes the content of a file in the sandbox to use. A file of more than limit bytes is an error.
 func (a *Activities) file(ctx context.Context, p place, path string, limit int64, use func(io.Reader) error) error {
 	f, err := p.provider.ReadFile(ctx, p.labels, path)
 	if err != nil {
@@ -195,13 +196,14 @@ func (a *Activities) file(ctx context.Context, p place, path string, limit int64
 	defer f.Close() //nolint:errcheck // read only
 	r := http.MaxBytesReader(nil, f, limit)
 	err = use(r)
-	if _, over := r.Read(nil); errors.As(over, new(*http.MaxBytesError)) { // which use may not have passed on
+	if _, over := r.Read(nil); errors.As(over, new(*http.MaxBytesError)) { // use may have ignored the error of the limit
 		return task.Errorf(task.CodeInvalid, "The work in the sandbox exceeds the limit of %d MiB.", limit>>20).WithCause(errTooLarge)
 	}
 	return err
 }
 
-// hasCommit returns an error if the branch of an agent that pushes by itself must have a commit of the task, and has none.
+// hasCommit checks the branch of an agent that pushes by itself. It returns an error if the task requires a commit and
+// the branch has none.
 func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work task.Work) error {
 	if !mustCommit(in, work) || !requires(work, task.EnvRequireChanges) {
 		return nil
@@ -210,7 +212,7 @@ func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work
 	if err != nil {
 		return published(err)
 	}
-	for _, base := range []string{work.DefaultBranch, work.Base} { // the default branch holds the work if that is merged already
+	for _, base := range []string{work.DefaultBranch, work.Base} { // the default branch holds the work if it is already merged
 		ahead, err := host.Ahead(ctx, scm.Repo(work.Repo), base, work.Branch)
 		if err != nil {
 			return published(fmt.Errorf("count commits of %s: %w", work.Branch, err))
@@ -222,19 +224,19 @@ func (a *Activities) hasCommit(ctx context.Context, in contract.SandboxRef, work
 	return noCommit(work)
 }
 
-// mustCommit reports whether the branch judges the work: the agent says that its own checks passed, and the task asks for
-// commits. A script's last event counts as it is.
+// mustCommit reports whether the task requires a commit although the agent's own checks passed. The last event of a
+// script counts as reported.
 func mustCommit(in contract.SandboxRef, work task.Work) bool {
 	return in.Claimed && strict(work) && task.RuntimeOf(work.Agent).Input != task.InputScript && requires(work, "REQUIRE_CODE_PUSHED")
 }
 
-// requires reports whether the task's configuration leaves a requirement in force, as omoi-agent reads it.
+// requires reports whether the task's configuration keeps a requirement. omoi-agent reads it in the same way.
 func requires(work task.Work, name string) bool {
 	value := work.Execution.Env[name]
 	return value == "" || value == "true"
 }
 
-// noCommit is a failure of the agent: the next attempt is told of it.
+// noCommit returns the failure of an agent that made no required commit. The next attempt's prompt names it.
 func noCommit(work task.Work) error {
 	return classed(task.ClassAgentError, task.Errorf(task.CodeInvalid,
 		"No work found: branch %s has no commit of this task. Next: commit and push the change; "+

@@ -8,14 +8,15 @@ import (
 
 // Supervisor is the guardian, which analyzes sandboxes, or the conductor, which analyzes organizations.
 type Supervisor interface {
-	// Begin notes a cycle and returns the IDs of what it analyzes, in their order, and the number of active agents.
+	// Begin records a cycle. It returns the ordered IDs to analyze and the number of active agents.
 	Begin(ctx context.Context, cycleID string) (ids []string, agents int, err error)
-	// Analyze analyzes a range, each item once in a cycle. from is how far an earlier try came; note is told how far this one is.
+	// Analyze analyzes each item of a range once per cycle. It starts after from, the progress of an earlier try, and
+	// reports its own progress to note.
 	Analyze(ctx context.Context, r contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error)
 	End(ctx context.Context, r contract.CycleReport) error
 }
 
-// Cycle holds the activities of a supervisor's cycle.
+// Cycle has the activities of one cycle of a supervisor.
 type Cycle struct{ supervisor Supervisor }
 
 // GuardianCycle returns the activities of the guardian.
@@ -24,14 +25,14 @@ func (a *Activities) GuardianCycle() Cycle { return Cycle{a.deps.Guardian} }
 // ConductorCycle returns the activities of the conductor.
 func (a *Activities) ConductorCycle() Cycle { return Cycle{a.deps.Conductor} }
 
-// Begin notes that a cycle begins, and divides what it analyzes.
+// Begin records the start of a cycle and divides its IDs into ranges.
 func (c Cycle) Begin(ctx context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
 	ids, agents, err := c.supervisor.Begin(ctx, in.ID)
 	return contract.BegunCycle{Agents: agents, Ranges: divide(in.ID, ids)}, err
 }
 
-// maxRanges is the number of parts of a cycle, and minRange the least size of one: an activity for each sandbox would cost more than
-// its analysis.
+// maxRanges is the maximum number of ranges of a cycle, and minRange the minimum size of a range. One activity for each
+// sandbox would cost more than its analysis.
 const (
 	maxRanges = 20
 	minRange  = 25
@@ -50,14 +51,14 @@ func divide(cycleID string, ids []string) []contract.Range {
 	return out
 }
 
-// Analyze analyzes a range, and continues where an earlier try was cut short.
+// Analyze analyzes a range. It continues after the progress of an earlier try.
 func (c Cycle) Analyze(ctx context.Context, in contract.Range) (contract.CycleProgress, error) {
 	done, stop := beating[contract.CycleProgress](ctx)
 	defer stop()
 	return c.supervisor.Analyze(ctx, in, done.get(), done.set)
 }
 
-// End notes what a cycle came to.
+// End records the result of a cycle.
 func (c Cycle) End(ctx context.Context, in contract.CycleReport) error {
 	return c.supervisor.End(ctx, in)
 }

@@ -9,22 +9,22 @@ import (
 // changedFile is a file in a diff.
 type changedFile struct {
 	Path    string
-	OldPath string // of a file that was renamed
+	OldPath string // name before a rename
 	Added   int
 	Removed int
-	Link    bool // it is a commit of another repository, whose files are not here
+	Link    bool // a submodule, which is a commit of another repository without files in this one
 }
 
-// Bounds of what is counted; the rest of a diff passes by.
+// Limits of what is counted. The rest of a diff is ignored.
 const (
 	maxStatLine  = 4 << 10
 	maxStatFiles = 10_000
 )
 
-// diffStat counts the lines of a unified diff that is written to it, and keeps none of it.
+// diffStat counts the changed lines of the unified diff that is written to it, without storing the diff.
 type diffStat struct {
 	files  []changedFile
-	line   []byte // begun, and not at its end yet; cut
+	line   []byte // incomplete current line, truncated
 	inHunk bool
 }
 
@@ -60,8 +60,7 @@ func (d *diffStat) count(line string) {
 	}
 }
 
-// add begins a file. Its name is read from the half of the line that is right for all but renames, whose
-// further lines tell it.
+// add starts a file with the name in a "diff --git" line. Only renames need their further lines for it.
 func (d *diffStat) add(line string) {
 	if len(d.files) >= maxStatFiles {
 		return
@@ -73,7 +72,7 @@ func (d *diffStat) add(line string) {
 	d.files = append(d.files, changedFile{Path: strings.TrimPrefix(plainPath(path), "b/")})
 }
 
-// rename takes the name of a file from the lines before its first change.
+// rename reads the names of a renamed file from the lines before its first change.
 func (d *diffStat) rename(line string) {
 	file := &d.files[len(d.files)-1]
 	if path, ok := strings.CutPrefix(line, "+++ "); ok && path != "/dev/null" {
@@ -89,14 +88,15 @@ func (d *diffStat) rename(line string) {
 	}
 }
 
-// link notes before its change that a path is no file: git has no more of it than a commit.
+// link marks a submodule.
 func (d *diffStat) link(line string) {
 	if strings.HasSuffix(line, " 160000") && (strings.HasPrefix(line, "index ") || strings.HasPrefix(line, "new file mode ")) {
 		d.files[len(d.files)-1].Link = true
 	}
 }
 
-// plainPath is a path that git wrote: quoted as in C where it is not plain, else with a tab at its end where it holds a space.
+// plainPath decodes a path as Git writes it: quoted as in C if it has special characters, and followed by a tab if it
+// has a space.
 func plainPath(path string) string {
 	path = strings.TrimSuffix(path, "\t")
 	if strings.HasPrefix(path, `"`) {
@@ -107,7 +107,7 @@ func plainPath(path string) string {
 	return path
 }
 
-// all answers the files that were counted.
+// all returns the counted files.
 func (d *diffStat) all() []changedFile {
 	if len(d.line) > 0 {
 		d.count(string(d.line))

@@ -1,6 +1,5 @@
-// Package activities does the side work of the workflows: one file a capability. What it
-// needs of the rest of omoi is declared in ports.go; names and payloads come from package
-// contract, so that workflows never import this package.
+// Package activities implements the activities of the workflows, one file for each capability. Interfaces to the rest
+// of omoi are in ports.go. Names and payloads are those of package contract, so workflows never import this package.
 //
-// Every activity looks first and acts then: it can be killed at any line and run again.
+// Each activity reads the current state before it acts: it can be killed at any line and run again.
 package activities

@@ -12,20 +12,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Limits of continuous mode, as the replaced system sets them. A task's execution_config
-// may set others.
+// Limits of continuous mode, with the defaults of OmoiOS. The execution_config of a task can set others.
 const (
 	maxIterations   = "10"
 	maxTotalCostUSD = "20.0"
 	maxDurationSecs = "3600"
 )
 
-// reportsTo is where an agent reports: the base URL of the API, for the events of a sandbox.
+// reportsTo holds the sandbox ID of an agent and the base URL of the API for its events.
 type reportsTo struct{ sandboxID, callback string }
 
-// workerEnv is the environment that the agent's program gets: the contract with workers of
-// the replaced system. Of credentials it holds those that the task was given. What the task's own
-// configuration sets wins, except over the names that say who the worker is, for whom it works and where it reports.
+// workerEnv returns the environment of the agent's program, which is the contract with legacy workers. It holds the
+// credentials given. The task's own configuration overrides all variables but those that name the worker, its user and
+// the API.
 func workerEnv(work task.Work, phase Phase, given map[string]string, workspace string, to reportsTo) map[string]string {
 	env := map[string]string{
 		"PHASE_ID":           work.PhaseID,
@@ -49,7 +48,7 @@ func workerEnv(work task.Work, phase Phase, given map[string]string, workspace s
 	if work.Repo != "" {
 		maps.Copy(env, repoEnv(work))
 	}
-	if _, key, ok := strings.Cut(to.callback, "/t/"); ok { // good for this sandbox only
+	if _, key, ok := strings.Cut(to.callback, "/t/"); ok { // valid for this sandbox only
 		env["OMOIOS_API_KEY"] = key
 	}
 	maps.Copy(env, given)
@@ -70,8 +69,7 @@ func workerEnv(work task.Work, phase Phase, given map[string]string, workspace s
 	return env
 }
 
-// continuousEnv says when work counts as done. The pull request is omoi's own business, so
-// that no worker waits for one.
+// continuousEnv says when work is complete. omoi opens the pull request itself, so a worker does not wait for one.
 func continuousEnv(work task.Work) map[string]string {
 	strict := strconv.FormatBool(strict(work))
 	return map[string]string{
@@ -84,7 +82,7 @@ func continuousEnv(work task.Work) map[string]string {
 	}
 }
 
-// repoEnv names branch and repository; a local path says nothing inside a sandbox.
+// repoEnv names the branch and the repository. A local path is meaningless in a sandbox and is left out.
 func repoEnv(work task.Work) map[string]string {
 	env := map[string]string{"BRANCH_NAME": work.Branch}
 	owner, name, ok := strings.Cut(work.Repo, "/")
@@ -94,7 +92,7 @@ func repoEnv(work task.Work) map[string]string {
 	return env
 }
 
-// taskData is the document of TASK_DATA_BASE64.
+// taskData returns the JSON document of TASK_DATA_BASE64.
 func taskData(work task.Work) string {
 	type entry struct {
 		ID          string `json:"id"`
@@ -105,7 +103,7 @@ func taskData(work task.Work) string {
 		Priority    string `json:"priority,omitempty"`
 	}
 	doc := struct {
-		Text     string            `json:"task_description"` // what a worker of the replaced system reads first
+		Text     string            `json:"task_description"` // a legacy worker reads this field first
 		Task     entry             `json:"task"`
 		Ticket   entry             `json:"ticket"`
 		Revision map[string]string `json:"revision,omitempty"`
@@ -124,18 +122,18 @@ func taskData(work task.Work) string {
 		doc.Markdown += "\n## Feedback\n\n" + work.Feedback + "\n"
 	}
 	text, err := json.Marshal(doc)
-	if err != nil { // strings only: nothing here can fail to marshal
+	if err != nil { // cannot fail: all values are strings
 		return ""
 	}
 	return base64.StdEncoding.EncodeToString(text)
 }
 
-// priced adds the prices of models to an environment. Those of the project go before the configured ones; the task's own
-// environment cannot set them, since its budget depends on them.
+// priced adds model prices to an environment. Prices of the project override configured ones. The task's own
+// environment cannot set prices, since its budget depends on them.
 func (a *Activities) priced(work task.Work, env map[string]string) map[string]string {
 	env["OMOI_MODEL_PRICES"] = strings.Trim(work.ModelPrices+","+a.cfg.ModelPrices, ", ")
 	env["OMOI_MODEL_PRICES_DATE"] = a.cfg.PricesDate
-	if work.ModelPrices != "" { // the date is that of the configuration
+	if work.ModelPrices != "" { // PricesDate applies to the configured prices only
 		env["OMOI_MODEL_PRICES_DATE"] = ""
 	}
 	return env

@@ -19,7 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// classedError is an error of which an activity knows what it means for the attempt.
+// classedError is an error with a failure class.
 type classedError struct {
 	class task.FailureClass
 	cause error
@@ -28,7 +28,7 @@ type classedError struct {
 func (e *classedError) Error() string { return e.cause.Error() }
 func (e *classedError) Unwrap() error { return e.cause }
 
-// classed says that err is a failure of this class.
+// classed gives err a failure class.
 func classed(class task.FailureClass, err error) error {
 	if err == nil {
 		return nil
@@ -36,8 +36,7 @@ func classed(class task.FailureClass, err error) error {
 	return &classedError{class: class, cause: err}
 }
 
-// ofSandbox is an error of work on a sandbox: infrastructure, unless its code speaks for
-// another class.
+// ofSandbox gives an error of a sandbox operation the class infrastructure, unless its code implies another class.
 func ofSandbox(err error) error {
 	if err == nil || classOf(err) != task.ClassNone {
 		return err
@@ -45,8 +44,7 @@ func ofSandbox(err error) error {
 	return classed(task.ClassInfrastructure, err)
 }
 
-// classOf is the class that an activity gave to err, or that its code speaks for; empty
-// if neither does.
+// classOf returns the class of err, or the class that its code implies; else the empty class.
 func classOf(err error) task.FailureClass {
 	if e, ok := errors.AsType[*classedError](err); ok {
 		return e.class
@@ -61,7 +59,7 @@ func classOf(err error) task.FailureClass {
 	}
 }
 
-// codeOf is the code of err; a deadline that passed is worth another try.
+// codeOf returns the code of err. A deadline is unavailable, which may be retried.
 func codeOf(err error) task.Code {
 	code := task.CodeOf(err)
 	if code == task.CodeInternal && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
@@ -70,13 +68,13 @@ func codeOf(err error) task.Code {
 	return code
 }
 
-// final reports whether trying again cannot change the answer.
+// final reports whether a retry cannot succeed.
 func final(code task.Code) bool {
 	return slices.Contains([]task.Code{task.CodeInvalid, task.CodeNotFound, task.CodeConflict, task.CodeForbidden, task.CodeGone}, code)
 }
 
-// applicationError is what a history keeps of err: class, code, a scrubbed sentence and
-// the id of the stored text.
+// applicationError returns the part of err that the history stores: class, code, a sentence without secrets, and the ID
+// of the stored full text.
 func (a *Activities) applicationError(err error, errorID string) error {
 	d := contract.ErrorDetails{Class: classOf(err), Code: codeOf(err), ErrorID: errorID, Redo: errors.Is(err, errRedo), EndReason: task.ReasonOf(err)}
 	if d.Class == task.ClassProviderLimit {
@@ -97,8 +95,8 @@ func (a *Activities) applicationError(err error, errorID string) error {
 	})
 }
 
-// publicText is the sentence of a coded error, and the whole text of one without: its cause
-// is for the store only.
+// publicText returns the public message of a coded error, or the whole text of any other. The private cause goes to the
+// store only.
 func publicText(err error) string {
 	if e, ok := errors.AsType[*task.Error](err); ok && e.Code != task.CodeInternal {
 		return e.Message
@@ -106,8 +104,8 @@ func publicText(err error) string {
 	return err.Error()
 }
 
-// Errors returns the interceptor that no error of an activity passes by: see
-// [contract.ErrorDetails]. The full text goes to the store.
+// Errors returns the interceptor that translates each error of an activity; see [contract.ErrorDetails]. The full text
+// goes to the store.
 func (a *Activities) Errors() interceptor.WorkerInterceptor {
 	return &errorInterceptor{activities: a}
 }
@@ -118,7 +116,7 @@ type errorInterceptor struct {
 	activities *Activities
 }
 
-// InterceptActivity puts the translation of errors around an activity.
+// InterceptActivity wraps an activity with the translation of errors.
 func (i *errorInterceptor) InterceptActivity(
 	_ context.Context, next interceptor.ActivityInboundInterceptor,
 ) interceptor.ActivityInboundInterceptor {
@@ -133,7 +131,7 @@ type errorInbound struct {
 	activities *Activities
 }
 
-// ExecuteActivity runs the activity and translates its error; a panic is one too.
+// ExecuteActivity runs the activity and translates its error or panic.
 func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (out any, err error) {
 	defer func() {
 		if cutOff(ctx) && i.activities.deps.CutOff != nil {
@@ -151,7 +149,7 @@ func (i *errorInbound) ExecuteActivity(ctx context.Context, in *interceptor.Exec
 	return i.Next.ExecuteActivity(ctx, in)
 }
 
-// panicError is a panic of an activity; its stack is for the store only.
+// panicError is a panic of an activity. Its stack goes to the store only.
 type panicError struct {
 	value any
 	stack []byte
@@ -159,7 +157,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// fullText is what the store keeps of err.
+// fullText returns the text of err for the store.
 func fullText(err error) string {
 	if e, ok := errors.AsType[*panicError](err); ok {
 		return err.Error() + "\n" + string(e.stack)
@@ -167,7 +165,7 @@ func fullText(err error) string {
 	return err.Error()
 }
 
-// translate stores the text of err, what people read first, and answers what Temporal may see of it.
+// translate stores the full text of err, records the reason for users, and returns the error for Temporal.
 func (a *Activities) translate(ctx context.Context, err error, args []any) error {
 	if canceled(ctx, err) {
 		return temporal.NewCanceledError()
@@ -190,20 +188,22 @@ func (a *Activities) translate(ctx context.Context, err error, args []any) error
 	return a.applicationError(err, errorID)
 }
 
-// canceled reports whether err is the answer to a cancel that Temporal asked for, whatever it says: programs that are ended with
-// the activity fail in many ways. A context that ends because the worker stops is none: that try is repeated.
+// canceled reports whether err follows from a cancel that Temporal requested. The error itself does not show it:
+// programs that end with the activity fail in many ways. A stopping worker also ends the context; that try is repeated
+// and does not count as canceled.
 func canceled(ctx context.Context, err error) bool {
 	return temporal.IsCanceledError(err) || temporal.IsCanceledError(context.Cause(ctx))
 }
 
-// cutOff reports whether Temporal did not answer a heartbeat of the activity, or had timed the activity out: nobody asked for its end.
+// cutOff reports whether Temporal did not answer a heartbeat of the activity, or timed the activity out, without a
+// cancel request.
 func cutOff(ctx context.Context) bool {
 	_, answered := errors.AsType[serviceerror.ServiceError](context.Cause(ctx))
 	return answered
 }
 
-// cutShort makes of a final error one that is tried again where the activity's context has ended: then err does not speak for what
-// was worked on.
+// cutShort makes a final error retryable if the context of the activity has ended: the error then says nothing about
+// the sandbox or repository.
 func cutShort(ctx context.Context, err error) error {
 	if ctx.Err() == nil || !final(codeOf(err)) {
 		return err
@@ -211,14 +211,13 @@ func cutShort(ctx context.Context, err error) error {
 	return classed(task.ClassNone, task.Errorf(task.CodeUnavailable, "The step was interrupted: %s", publicText(err)).WithCause(err))
 }
 
-// Bounds of a stored error.
+// Limits of a stored error.
 const (
 	maxErrorRunes = 64 << 10
 	keepTimeout   = 3 * time.Second
 )
 
-// keep stores a text and answers its id, empty if the store does not take it: the error
-// itself must get through all the same.
+// keep stores a text and returns its ID; empty if the store fails, which must not replace the error itself.
 func (a *Activities) keep(ctx context.Context, taskID, text string) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
@@ -230,7 +229,7 @@ func (a *Activities) keep(ctx context.Context, taskID, text string) string {
 	return id
 }
 
-// taskOf is the task that an activity works for; empty if for none.
+// taskOf returns the task of an activity; empty if none.
 func taskOf(info activity.Info, args []any) string {
 	if id, ok := contract.TaskIDOf(info.WorkflowExecution.ID); ok {
 		return id
@@ -246,8 +245,8 @@ func taskOf(info activity.Info, args []any) string {
 	return ""
 }
 
-// askedOfOthers reports whether an activity asks something of a provider or a git host while its
-// task waits: of these a person is told why they are tried again.
+// askedOfOthers reports whether an activity calls a provider or a Git host while its task waits. omoi shows users why
+// such an activity is retried.
 func askedOfOthers(name string) bool {
 	switch name {
 	case contract.EnsureBranch, contract.EnsureSandbox, contract.StartAgent, contract.CollectWork, contract.PublishBranch, contract.OpenPullRequest:
@@ -256,8 +255,8 @@ func askedOfOthers(name string) bool {
 	return false
 }
 
-// tellTrouble writes why a step has failed and is tried again; what is final is told as the end
-// of the attempt.
+// tellTrouble records why a step failed and is retried. A final failure becomes the reason of the attempt's end
+// instead.
 func (a *Activities) tellTrouble(ctx context.Context, info activity.Info, taskID string, err error) {
 	var reason task.Reason
 	if !final(codeOf(err)) {
@@ -267,7 +266,7 @@ func (a *Activities) tellTrouble(ctx context.Context, info activity.Info, taskID
 	a.noteTrouble(ctx, info, taskID, reason)
 }
 
-// tellRelief takes back what was told of earlier tries.
+// tellRelief clears the recorded reason of earlier tries.
 func (a *Activities) tellRelief(ctx context.Context, args []any) {
 	if info := activity.GetInfo(ctx); info.Attempt > 1 {
 		a.noteTrouble(ctx, info, taskOf(info, args), task.Reason{})
@@ -280,12 +279,12 @@ func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
-	if err := a.deps.Texts.NoteTrouble(ctx, taskID, reason); err != nil { // people see less, no more
+	if err := a.deps.Texts.NoteTrouble(ctx, taskID, reason); err != nil { // users see less; nothing else depends on it
 		a.log.WarnContext(ctx, "record retry reason failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
-// nextTry is the longest time until an activity is tried again after so many tries.
+// nextTry returns the maximum time until an activity is retried after this many tries.
 func nextTry(name string, tries int32) time.Duration {
 	p := contract.PolicyOf(name)
 	wait := p.Initial

@@ -8,16 +8,16 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// progress is where a long activity stands: its heartbeat details, from which the next try
-// of it resumes. One goroutine tells it, so that an older point never follows a newer one.
+// progress is the resume point of a long activity: its heartbeat details, from which the next try continues. One
+// goroutine sends it, so that an older point never follows a newer one.
 type progress[T any] struct {
-	moved chan struct{} // holds one notice of a new point
+	moved chan struct{} // signals a new point
 
 	mu    sync.Mutex
 	point T
 }
 
-// set moves the resume point; it is told at once, without waiting for it.
+// set moves the resume point and triggers a heartbeat without waiting for it.
 func (p *progress[T]) set(point T) {
 	p.mu.Lock()
 	p.point = point
@@ -34,8 +34,8 @@ func (p *progress[T]) get() T {
 	return p.point
 }
 
-// beating starts heartbeats with a resume point that begins where the last try stood. The
-// caller stops them; stop waits until the last one is out.
+// beating starts heartbeats with the resume point of the last try. The caller must call stop, which returns after the
+// last heartbeat.
 func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	p = &progress[T]{moved: make(chan struct{}, 1)}
 	if activity.HasHeartbeatDetails(ctx) {
@@ -55,8 +55,7 @@ func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	})
 }
 
-// beat tells where the activity stands until it is done or told to end, and then once more:
-// what a failed try had done goes with its failure.
+// beat sends heartbeats until the activity ends, and one at the end: the next try needs the progress of a failed one.
 func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery(activity.GetInfo(ctx).HeartbeatTimeout))
 	defer ticker.Stop()
@@ -74,10 +73,11 @@ func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// longestBeat is how late an activity learns that a user has cancelled it: with the answer to a heartbeat.
+// longestBeat is the maximum time between two heartbeats. An activity learns of a cancel from the answer to its
+// heartbeat.
 const longestBeat = 2 * time.Second
 
-// beatEvery is well below the timeout; a worker that died is noticed by the timeout alone.
+// beatEvery returns the heartbeat interval for a timeout. The timeout alone detects a dead worker.
 func beatEvery(timeout time.Duration) time.Duration {
 	if timeout <= 0 {
 		return longestBeat

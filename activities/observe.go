@@ -15,17 +15,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// probeTimeout bounds the look at an agent's spool.
+// probeTimeout limits the check of an agent's spool.
 const probeTimeout = 5 * time.Second
 
-// CheckAgent gathers what can be known of a sandbox and judges it. It has no error of its own:
-// what cannot be asked is unknown, and unknown ends nothing.
+// CheckAgent collects what is known about an agent and judges it. It returns no error of its own: if a check fails, the
+// state is unknown, and omoi never ends an attempt because its state is unknown.
 func (a *Activities) CheckAgent(ctx context.Context, in contract.CheckAgentInput) (contract.Observation, error) {
 	seen, err := a.observe(ctx, in)
 	if err != nil || in.Question == contract.AskEnded || seen.Seen != contract.ObservedUnknown && seen.Seen != contract.ObservedWorking {
 		return seen, err
 	}
-	if err := a.deps.Texts.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // people see less, no more
+	if err := a.deps.Texts.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // users see less; nothing else depends on it
 		a.log.WarnContext(ctx, "record unknown state failed", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return seen, nil
@@ -45,14 +45,14 @@ func (a *Activities) observe(ctx context.Context, in contract.CheckAgentInput) (
 		return a.unknown(ctx, in, task.ReasonSandboxUnreachable, err)
 	}
 	a.look(ctx, p, &e)
-	// What the agent said before it ended, or while we looked, is stored by now.
+	// Events from before the agent's end, or from during the check, are stored now.
 	if e.pulse, err = a.deps.Ledger.Pulse(ctx, in.SandboxID, in.Threshold); err != nil {
 		return a.unknown(ctx, in, task.ReasonStoreUnreachable, err)
 	}
 	return judge(e), ctx.Err()
 }
 
-// look asks the provider, and the agent's spool where the answer could still matter.
+// look asks the provider, and checks the agent's spool if the result can matter.
 func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	if e.machine = p.machine(); !e.machine {
 		return
@@ -60,7 +60,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	e.advice, e.began = a.advice(p.row), p.row.StartedAt != nil
 	var err error
 	e.seen, err = p.inspect(ctx)
-	e.seen.Reason = a.brief(e.seen.Reason) // it goes into a history
+	e.seen.Reason = a.brief(e.seen.Reason) // the reason goes into a history
 	if err != nil {
 		a.log.WarnContext(ctx, "inspect sandbox failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 		return
@@ -74,7 +74,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	}
 }
 
-// advice is what a person can do whose agents cannot send what they say: have a worker read it.
+// advice returns what a user can do if the agents cannot reach the API: let a worker read their events.
 func (a *Activities) advice(row task.Sandbox) string {
 	if a.pulled(row) {
 		return ""
@@ -83,8 +83,8 @@ func (a *Activities) advice(row task.Sandbox) string {
 		strings.ToUpper(row.Provider), row.TaskID, row.TaskID)
 }
 
-// probeSpool runs the agent's own look at its spool. A program that runs and says nothing
-// of use is no reason for doubt: nil.
+// probeSpool runs omoi-agent's check of its spool. A check that runs without a usable result returns nil: it is no
+// reason for uncertainty.
 func probeSpool(ctx context.Context, p place) (*spool.Probe, error) {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "probe", "--dir", sandbox.Dir}, Timeout: probeTimeout,
@@ -99,7 +99,7 @@ func probeSpool(ctx context.Context, p place) (*spool.Probe, error) {
 	return nil, nil //nolint:nilnil // no probe and no doubt
 }
 
-// unknown is the answer when a question could not be put; a cancel is still a cancel.
+// unknown returns the observation of a check that failed. A cancel stays a cancel.
 func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, code task.ReasonCode, err error) (contract.Observation, error) {
 	if ctx.Err() != nil {
 		return contract.Observation{}, ctx.Err()
@@ -115,26 +115,25 @@ func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, c
 	return out, nil
 }
 
-// evidence is all that an observation is judged by.
+// evidence holds all inputs of an observation.
 type evidence struct {
 	question  string
 	threshold time.Duration
-	tool      time.Duration // the longest that one tool call may take
+	tool      time.Duration // maximum duration of one tool call
 	pulse     task.Pulse
-	machine   bool // there is a machine to look at; else heartbeats alone decide
+	machine   bool // a sandbox exists to check; if false, heartbeats alone decide
 	seen      sandbox.Inspection
-	began     bool         // the agent was started, as the ledger knows
-	probe     *spool.Probe // what the agent's own spool tells; nil if it could not be read
-	blind     bool         // the probe could not even be tried
-	advice    string       // what a person can do where the agent works and cannot reach the API
+	began     bool         // the ledger says that the agent was started
+	probe     *spool.Probe // result of the check of the agent's spool; nil if it could not be read
+	blind     bool         // the check could not be tried
+	advice    string       // what a user can do if the agent works and cannot reach the API
 }
 
-// judge answers a fired timer's question. The order is the promise: life that the store
-// shows; an end that the provider is sure of; then every reason not to know; and only then
-// a verdict against the agent.
+// judge answers the question of a timer. The order matters: first activity in the store, then an end that the provider
+// confirms, then each reason for uncertainty, and only then a verdict against the agent.
 func judge(e evidence) contract.Observation {
 	out := verdict(e)
-	if e.pulse.VerdictDue && out.Seen != contract.ObservedWorking { // what it was to do is done
+	if e.pulse.VerdictDue && out.Seen != contract.ObservedWorking { // a verdict is accepted, so its work is done
 		out = unclear(task.Reason{Code: task.ReasonVerdictPending})
 	}
 	out.Reason = explain.Reason(out.EndReason)
@@ -158,10 +157,10 @@ func verdict(e evidence) contract.Observation {
 	return against(e)
 }
 
-// storeShowsLife reports whether the stored events answer the question well, and when to
-// ask again: the rest of the threshold.
+// storeShowsLife reports whether stored events show that the agent works, and after which time to check again: the rest
+// of the threshold.
 func storeShowsLife(e evidence) (time.Duration, bool) {
-	if e.question == contract.AskEnded { // what was stored before the end says nothing against it
+	if e.question == contract.AskEnded { // events from before the end do not disprove it
 		return 0, false
 	}
 	age := e.age()
@@ -177,7 +176,7 @@ func storeShowsLife(e evidence) (time.Duration, bool) {
 	return 0, false
 }
 
-// age is how long ago the thing that the question is about was last seen.
+// age returns the time since the newest event that the question is about.
 func (e evidence) age() time.Duration {
 	p := e.pulse
 	switch e.question {
@@ -194,8 +193,7 @@ func (e evidence) age() time.Duration {
 	return newest(p.Beat, p.Assigned)
 }
 
-// newest is the smallest of the ages that are known; zero if none is: what never began
-// cannot be late.
+// newest returns the smallest known age; zero if none is known, since an event that never came cannot be late.
 func newest(ages ...time.Duration) time.Duration {
 	found := time.Duration(-1)
 	for _, age := range ages {
@@ -206,7 +204,7 @@ func newest(ages ...time.Duration) time.Duration {
 	return max(found, 0)
 }
 
-// ending is what the provider says for certain.
+// ending returns the end that the provider confirms, if any.
 func ending(e evidence) (contract.Observation, bool) {
 	if !e.machine {
 		return contract.Observation{}, false
@@ -224,7 +222,7 @@ func ending(e evidence) (contract.Observation, bool) {
 	return over(contract.ObservedExited, class, why), true
 }
 
-// exit is why an agent's program ended. What a person has interrupted does not begin again by itself.
+// exit returns why an agent's program ended. An attempt that a user interrupted does not restart by itself.
 func exit(e evidence) (task.FailureClass, task.Reason) {
 	switch {
 	case e.seen.OOM:
@@ -237,18 +235,18 @@ func exit(e evidence) (task.FailureClass, task.Reason) {
 		return task.ClassStopped, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
 	case e.pulse.Interrupted:
 		return task.ClassAgentError, task.Reason{Code: task.ReasonInterrupted, By: e.pulse.InterruptedBy}
-	case e.seen.ExitCode == 0: // by itself it ends so only after it was heard
+	case e.seen.ExitCode == 0: // a program exits with 0 only after its last event was acknowledged
 		return task.ClassInfrastructure, task.Reason{Code: task.ReasonStopped}
 	}
 	return task.ClassAgentError, task.Reason{Code: task.ReasonExited, ExitCode: e.seen.ExitCode}
 }
 
-// over is the observation that an attempt has ended.
+// over returns the observation that an attempt has ended.
 func over(seen string, class task.FailureClass, why task.Reason) contract.Observation {
 	return contract.Observation{Seen: seen, Class: class, EndReason: why}
 }
 
-// unclear is the observation that nothing can be said, and why.
+// unclear returns the observation that the state is unknown, with the reason.
 func unclear(why task.Reason) contract.Observation {
 	return contract.Observation{Seen: contract.ObservedUnknown, EndReason: why}
 }
@@ -256,7 +254,7 @@ func unclear(why task.Reason) contract.Observation {
 // signalled is the exit code above which a shell reports a signal.
 const signalled = 128
 
-// unsure returns the condition for which nothing can be said; zero if there is none.
+// unsure returns the reason why the state is unknown; zero if there is none.
 func unsure(e evidence) task.Reason {
 	switch {
 	case e.machine && e.seen.State != sandbox.StateAlive:
@@ -273,26 +271,25 @@ func unsure(e evidence) task.Reason {
 		return task.Reason{Code: task.ReasonEndUnsent, Detail: e.advice}
 	case e.probe != nil && e.probe.AgentAlive && e.probe.Unsent > 0 && !e.stopped():
 		return task.Reason{Code: task.ReasonEventsUnsent, Detail: e.advice}
-	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // who waits may well beat
+	case (e.question == contract.AskStartup || e.question == contract.AskHeartbeat) && e.beatsInside(): // a waiting agent sends heartbeats as well
 		return task.Reason{Code: task.ReasonEventsPending}
 	}
 	return task.Reason{}
 }
 
-// beatsInside reports whether the agent has spooled something within the threshold, whatever
-// has become of it since.
+// beatsInside reports whether the agent wrote to its spool within the threshold, whether or not the events were sent.
 func (e evidence) beatsInside() bool {
 	return e.probe != nil && e.probe.AgentAlive && e.probe.NewestAgeMS >= 0 &&
 		time.Duration(e.probe.NewestAgeMS)*time.Millisecond < e.threshold
 }
 
-// stopped reports whether even the agent's own spool has heard nothing of it for the threshold:
-// its process lives and does not run.
+// stopped reports whether the agent wrote nothing to its own spool for the threshold: the process exists but does not
+// run.
 func (e evidence) stopped() bool {
 	return time.Duration(e.probe.NewestAgeMS)*time.Millisecond >= e.threshold
 }
 
-// against is the verdict when nothing speaks for the agent.
+// against returns the verdict against the agent if no check is in its favor.
 func against(e evidence) contract.Observation {
 	beats := e.pulse.Beat >= 0 && e.pulse.Beat < e.threshold
 	switch {

@@ -13,24 +13,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bounds of what a git host takes.
+// Limits of the text of a pull request.
 const (
 	maxPullTitle   = 250
 	maxPullText    = 14_000
 	maxPullOutput  = 4_000
-	maxPullReviews = 4_000 // of all rounds together
+	maxPullReviews = 4_000 // of all validation rounds together
 	maxPullFiles   = 50
-	maxPullPaths   = 4_000 // bytes of their names
-	maxPullFailed  = 20    // failed attempts, the newest; as many as one task has attempts
+	maxPullPaths   = 4_000 // bytes of all file names
+	maxPullFailed  = 20    // newest failed attempts; the maximum number of attempts of a task
 )
 
-// pullTitle names the task by key and title, on one line.
+// pullTitle returns the title of the pull request: the task's key and title in one line.
 func pullTitle(title, key string) string {
 	return cutRunes("["+key+"] "+strings.Join(strings.Fields(title), " "), maxPullTitle)
 }
 
-// pullText tells a reviewer what was asked, what was done and what it took. What cannot be found out
-// is left out: no pull request fails for its text.
+// pullText returns the description of the pull request: request, result and usage. It leaves out what it cannot read,
+// since no pull request may fail for its description.
 func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) string {
 	story, err := a.deps.Tasks.Story(ctx, work.OrganizationID, work.TaskID)
 	if err != nil {
@@ -66,14 +66,14 @@ func (a *Activities) pullBody(work task.Work, story receipt.PullRequestData, fil
 	return b.String()
 }
 
-// section writes a part of the text; an empty one is left out.
+// section writes a section; it leaves out an empty one.
 func section(b *strings.Builder, title, text string) {
 	if text != "" {
 		b.WriteString("\n## " + title + "\n\n" + text + "\n")
 	}
 }
 
-// code is a text between backticks, on one line.
+// code returns text as a code span in one line.
 func code(text string) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<!--", "<"+gap+"!--")
 	return "`" + strings.ReplaceAll(text, "`", "'") + "`"

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// scrubbed is a story whose words hold no secret. They are looked for before signs are put between the letters.
+// scrubbed removes secrets from the texts of a story. It must run before invisible characters are inserted into words.
 func (a *Activities) scrubbed(story receipt.PullRequestData) receipt.PullRequestData {
 	story.Output, story.Task.Description = a.scrub(story.Output), a.scrub(story.Task.Description)
 	story.Task.Reviews, story.Earlier = slices.Clone(story.Task.Reviews), slices.Clone(story.Earlier)
@@ -27,7 +27,7 @@ func (a *Activities) scrubbed(story receipt.PullRequestData) receipt.PullRequest
 	return story
 }
 
-// askedText is what was asked first, and then by the feedback that began the later tasks of a pull request.
+// askedText returns the first request and the feedback of later tasks of the pull request.
 func askedText(work task.Work, story receipt.PullRequestData) string {
 	if len(story.Earlier) == 0 {
 		return quoted(plainText(work.Description, maxPullText), maxPullText)
@@ -40,7 +40,7 @@ func askedText(work task.Work, story receipt.PullRequestData) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// doneText is what the agents said at their ends, task by task.
+// doneText returns the results that agents reported, task by task.
 func doneText(story receipt.PullRequestData) string {
 	share := maxPullOutput * 2 / (len(story.Earlier) + 2) //nolint:mnd // one task has all of it, and many have twice of that together
 	var parts []string
@@ -56,7 +56,7 @@ func doneText(story receipt.PullRequestData) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// wordsOf are an agent's last words, with a note where there is nothing else of its work.
+// wordsOf returns an agent's final message, or a note if it is the only sign of work.
 func wordsOf(one receipt.PullRequestData, share int) string {
 	words := quoted(agentText(one.Output, share), share)
 	if !one.ChangedNothing {
@@ -95,7 +95,7 @@ func taskLine(id string) string {
 	return "- task `" + id + "`: `omoi show " + id + "`, `omoi receipt " + id + "`"
 }
 
-// roundWords say which of several tasks it is.
+// roundWords returns which of several tasks a text belongs to.
 func roundWords(n int) string {
 	if n == 0 {
 		return ", what was asked first"
@@ -103,7 +103,7 @@ func roundWords(n int) string {
 	return fmt.Sprintf(", after feedback, round %d", n)
 }
 
-// attemptsOf counts the attempts of all tasks of a pull request; the newest task's are those that the work knows of.
+// attemptsOf counts the attempts of all tasks of a pull request. The attempts of the newest task come from work.
 func attemptsOf(work task.Work, story receipt.PullRequestData) int {
 	sum := work.Attempt
 	for _, one := range story.Earlier {
@@ -133,7 +133,7 @@ func attemptWords(work task.Work, story receipt.PullRequestData) string {
 	return strings.Join(append(words, failed...), ", ")
 }
 
-// failedOf are the attempts that failed. One whose work is being published only now has not, nor has one that judged it.
+// failedOf returns the failed attempts. It leaves out an attempt whose work is being published, and validators.
 func failedOf(attempts []task.Attempt) []task.Attempt {
 	var failed []task.Attempt
 	for n, at := range attempts {
@@ -166,7 +166,7 @@ func interventionWords(story receipt.PullRequestData) string {
 	return cmp.Or(strings.Join(words, ", "), "none")
 }
 
-// costWords are what all tasks of a pull request have cost.
+// costWords returns the total cost of all tasks of a pull request.
 func costWords(sum receipt.PullRequestData) string {
 	var in, out int64
 	for _, at := range sum.Task.Attempts {
@@ -182,18 +182,19 @@ func costWords(sum receipt.PullRequestData) string {
 	return strings.Join(words, ", ")
 }
 
-// gap is a space that nobody sees: it parts what would act at a git host from what is read. It does so in code as well, where an
-// escape would show.
+// gap is a zero-width space. It breaks mentions and keywords that a Git host would act on. It also works in code, where
+// an escape would be visible.
 const gap = "\u200b"
 
 var (
-	// closing are the words that close an issue, wherever they stand.
+	// closing matches words that close an issue, anywhere in a text.
 	closing = regexp.MustCompile(`(?i)close[sd]?|fix(?:es|ed)?|resolve[sd]?`)
-	// issue is an issue right behind such a word: between them is no letter or digit, but for the words of a link.
+	// issue matches an issue reference right after such a word, with only punctuation or a link between them.
 	issue = regexp.MustCompile(`(?i)^[^\p{L}\p{N}#]*(?:\[[^\]]{0,300}\][^\p{L}\p{N}#]*)?(?:[\w.\\-]+/[\w.\\-]+)?(?:#\d|gh\W?\d|https?\W)`)
 )
 
-// plainText is a text of a person or an agent, which shows as it was written: it cannot end or fake the marks of ours, nor hide what follows it.
+// plainText returns text of a user or an agent so that it is shown as written: it cannot end or imitate omoi's markers,
+// nor hide what follows.
 func plainText(text string, limit int) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimSpace(text))
 	for _, begin := range []string{"<", "&", "![", "[^", "[!"} { // HTML, entities, images, footnotes, notices
@@ -202,13 +203,13 @@ func plainText(text string, limit int) string {
 	return cutRunes(text, limit)
 }
 
-// agentText returns text of an agent or of a reviewer so that it mentions nobody and closes no issue: a pull request acts with
-// the rights of omoi.
+// agentText returns text of an agent or reviewer that mentions nobody and closes no issue: a pull request acts with
+// omoi's rights.
 func agentText(text string, limit int) string {
 	return plainText(strings.ReplaceAll(unclosing(text), "@", "@"+gap), limit)
 }
 
-// unclosing parts the words that would close an issue.
+// unclosing breaks the words that would close an issue.
 func unclosing(text string) string {
 	var b strings.Builder
 	done := 0
@@ -221,7 +222,7 @@ func unclosing(text string) string {
 	return b.String() + text[done:]
 }
 
-// quoted puts a text into a block quote: none of its fences, headings and lists reaches beyond it.
+// quoted returns text as a block quote. Code fences, headings and lists of the text cannot extend beyond it.
 func quoted(text string, limit int) string {
 	if text == "" {
 		return ""

@@ -19,16 +19,15 @@ import (
 )
 
 const (
-	// checkInterval is how often a relay asks whether sandbox and agent still exist.
+	// checkInterval is the time between two checks that sandbox and agent still exist.
 	checkInterval = 10 * time.Second
-	// flushTimeout bounds one reading of what an agent that has ended left in its spool.
+	// flushTimeout limits one read of the rest of an ended agent's spool.
 	flushTimeout = time.Minute
 )
 
-// RelaySandbox carries between a sandbox whose agent reaches nothing and the API, for one turn:
-// batches of its spool, and whatever else an agent asks over a network. It holds nothing that
-// has to outlive it. What the API acknowledged stands in the sandbox's spool, and where it
-// resumes is what waits in the agent's outbox. A provider that cannot be asked ends no turn.
+// RelaySandbox relays for one turn between the API and a sandbox without network access: event batches of the spool,
+// and other requests of the agent. It keeps no state: acknowledgements are stored in the sandbox's spool, and pending
+// requests in its outbox. An unreachable provider does not end a turn.
 func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (contract.PullRelayTurn, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -46,8 +45,8 @@ func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (
 	return contract.PullRelayTurn{Over: over}, ctx.Err()
 }
 
-// hint has the task's workflow look at a sandbox that has ended. Where it cannot be told, its own
-// timers notice.
+// hint asks the task's workflow to check a sandbox that has ended. If the signal fails, the workflow's timers detect
+// the end.
 func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 	err := a.deps.Runs.SignalCheck(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
 	if err != nil && task.CodeOf(err) != task.CodeGone {
@@ -55,8 +54,8 @@ func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 	}
 }
 
-// relayed finds the sandbox of a relay. One that the ledger has as gone is over also where this
-// worker no longer has its provider, or carries for nobody.
+// relayed returns the sandbox of a relay. over says why the relay has nothing left to do: the sandbox is deleted, or
+// this worker no longer relays for its provider.
 func (a *Activities) relayed(ctx context.Context, sandboxID string) (p place, over string, err error) {
 	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil {
@@ -71,7 +70,7 @@ func (a *Activities) relayed(ctx context.Context, sandboxID string) (p place, ov
 	return p, over, ofSandbox(err)
 }
 
-// FlushSpool reads what is left in the spool of an agent, which it ends, and notes that nothing is.
+// FlushSpool ends the agent, reads the rest of its spool, and records that the spool is empty.
 func (a *Activities) FlushSpool(ctx context.Context, in contract.SandboxRef) error {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -107,8 +106,8 @@ func (a *Activities) drain(ctx context.Context, p place) error {
 	return ofSandbox(r.flush(ctx, flushTimeout))
 }
 
-// transport is how the agent of a sandbox reports: as it was decided when the sandbox was first
-// to be made, whatever the settings have become.
+// transport returns how the sandbox's agent reports. It is decided before the sandbox is created; later changes of the
+// settings do not matter.
 func (a *Activities) transport(row task.Sandbox) string {
 	switch {
 	case row.Transport != "":
@@ -119,7 +118,7 @@ func (a *Activities) transport(row task.Sandbox) string {
 	return task.TransportPush
 }
 
-// pulled reports whether what the agent of a sandbox says has to be read out of it.
+// pulled reports whether a worker reads the events from the sandbox.
 func (a *Activities) pulled(row task.Sandbox) bool { return a.transport(row) == task.TransportPull }
 
 // pullRelay relays between one sandbox and the API.
@@ -137,7 +136,7 @@ func (a *Activities) newPullRelay(p place) *pullRelay {
 	})}
 }
 
-// files are those of one sandbox.
+// files are the files of one sandbox.
 type files struct{ place }
 
 // ReadFile implements mailbox.Files.
@@ -145,12 +144,12 @@ func (f files) ReadFile(ctx context.Context, name string) (io.ReadCloser, error)
 	return f.provider.ReadFile(ctx, f.labels, name)
 }
 
-// WriteFile implements mailbox.Files. Answers are for the agent alone.
+// WriteFile implements mailbox.Files. Only the agent's user can read the answers.
 func (f files) WriteFile(ctx context.Context, name string, from io.Reader) error {
 	return f.provider.WriteFile(ctx, f.labels, name, 0o600, from)
 }
 
-// run relays until ctx ends, or until there is nothing left to relay, and says why.
+// run relays until ctx ends or nothing is left to relay, and returns why it ended.
 func (r *pullRelay) run(ctx context.Context) (over string) {
 	defer r.carry(ctx)()
 	ticker := time.NewTicker(checkInterval)
@@ -167,7 +166,7 @@ func (r *pullRelay) run(ctx context.Context) (over string) {
 	}
 }
 
-// carry relays in the background until it is stopped.
+// carry relays in the background until stop is called.
 func (r *pullRelay) carry(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -178,8 +177,8 @@ func (r *pullRelay) carry(ctx context.Context) (stop func()) {
 	}
 }
 
-// look says why the relay is over, if the provider is sure of it: the sandbox is gone, or its
-// agent has ended and everything that it said is stored.
+// look returns why the relay has ended, if the provider confirms it: the sandbox is gone, or its agent ended and all
+// its events are stored.
 func (r *pullRelay) look(ctx context.Context) (over string) {
 	seen, err := r.inspect(ctx)
 	switch {
@@ -198,19 +197,18 @@ func (r *pullRelay) look(ctx context.Context) (over string) {
 	return "the agent has ended"
 }
 
-// rounds looks into the outbox until ctx ends: often while there is something to carry, else
-// at the configured interval.
+// rounds reads the outbox until ctx ends: often while requests arrive, else at the configured interval.
 func (r *pullRelay) rounds(ctx context.Context) {
 	quick, failing := max(r.every/quicker, time.Millisecond), false
 	for pause := quick; ctx.Err() == nil; pause = min(pause*2, r.every) {
 		_, err := r.post.Round(ctx)
-		if absent := task.CodeOf(err) == task.CodeNotFound; err != nil && !absent && !failing { // an agent that begins has none
+		if absent := task.CodeOf(err) == task.CodeNotFound; err != nil && !absent && !failing { // a starting agent has no outbox yet
 			r.warn(ctx, err)
 		}
 		failing = err != nil
 		select {
 		case <-ctx.Done():
-		case <-r.post.News(): // it asks for more, once it has read
+		case <-r.post.News(): // the agent has read its answers and may send more requests
 			pause = quick / 2
 			_ = wait.For(ctx, quick) // fails when ctx ends
 		case <-time.After(pause):
@@ -218,7 +216,7 @@ func (r *pullRelay) rounds(ctx context.Context) {
 	}
 }
 
-// quicker is how many looks a busy agent gets for one of a quiet one.
+// quicker is how many times more often the outbox of a busy agent is read.
 const quicker = 8
 
 func (r *pullRelay) warn(ctx context.Context, err error) {
@@ -230,12 +228,12 @@ func (r *pullRelay) warn(ctx context.Context, err error) {
 const (
 	// settleUnsent is the event of a spool that is lost in part.
 	settleUnsent = "unsent"
-	// unsentPatience is how long the end of an attempt waits for what its agent could not send.
+	// unsentPatience limits how long the end of an attempt waits for unsent events.
 	unsentPatience = 20 * time.Second
 )
 
-// sendRest has the program of an agent that pushes, and has ended, send what it left in its spool:
-// the API may be back. Where it does not get through the ledger says so; it holds up nothing more.
+// sendRest makes omoi-agent send the rest of an ended agent's spool, since the API may be reachable again. If it fails,
+// the ledger records the number of unsent events, and the attempt ends.
 func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	if unsent <= 0 || a.pulled(p.row) {
 		return
@@ -250,7 +248,8 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	}
 }
 
-// flush has omoi-agent send what is left in the spool. Where the agent cannot reach the API, the pull relay has to run meanwhile.
+// flush makes omoi-agent send the rest of the spool. With the pull transport the pull relay has to run at the same
+// time.
 func (p place) flush(ctx context.Context, within time.Duration) error {
 	res, err := sandbox.Exec(ctx, p.provider, p.labels, sandbox.Command{
 		Args: []string{sandbox.AgentPath, "flush", "--config", agentconfig.ConfigPath}, Timeout: within,

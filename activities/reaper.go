@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ListReaperTargets answers the places at which the reaper has to look.
+// ListReaperTargets returns the providers that the reaper has to visit.
 func (a *Activities) ListReaperTargets(ctx context.Context) (contract.ListReaperTargetsResult, error) {
 	targets, err := a.deps.Fleet.Targets(ctx)
 	if err != nil {
@@ -31,15 +31,15 @@ func (a *Activities) ListReaperTargets(ctx context.Context) (contract.ListReaper
 		}
 	}
 	for _, p := range task.Providers {
-		if p.Machine && !p.HostBound && !named(p.Name) { // an operator need not know of a provider of which nothing is left
+		if p.Machine && !p.HostBound && !named(p.Name) { // operators do not need to see a provider without sandboxes
 			a.alarm(ctx, p.Name, "")
 		}
 	}
 	return contract.ListReaperTargetsResult{Targets: targets}, nil
 }
 
-// unasked says why a provider with sandboxes of ours cannot be asked before a person has configured it;
-// empty if it can. Trying again is of no use then.
+// unasked returns why a provider with sandboxes of this installation cannot be asked until an operator configures it;
+// empty if it can. A retry cannot succeed in that case.
 func (a *Activities) unasked(name string) string {
 	p, err := a.deps.Providers.Provider(name)
 	if err != nil || ready(p) == nil {
@@ -48,8 +48,8 @@ func (a *Activities) unasked(name string) string {
 	return fmt.Sprintf("sandboxes of %s stay unverified, since nobody can ask for them: %s", name, task.MessageOf(ready(p)))
 }
 
-// FindOrphans compares what a provider lists under our label with what lives by the store;
-// without a provider it asks the ledger alone. A provider that cannot be asked has no orphans.
+// FindOrphans compares the sandboxes that a provider lists under this installation's label with the running attempts of
+// the store. Without a provider it reads the ledger alone. It returns no orphans of an unreachable provider.
 func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInput) (contract.Orphans, error) {
 	if in.Provider == "" {
 		return a.findInLedger(ctx)
@@ -77,8 +77,8 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 	return out, nil
 }
 
-// findInLedger answers the rows that nobody brings to their end, and raises an alarm about those
-// that nobody could for long.
+// findInLedger returns the ledger rows that nothing cleans up, and raises an alert about rows that have stayed so for
+// long.
 func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error) {
 	if err := a.deps.Fleet.EndStrays(ctx); err != nil {
 		return contract.Orphans{}, fmt.Errorf("end abandoned attempts: %w", err)
@@ -103,14 +103,14 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 	return contract.Orphans{Orphans: orphans}, nil
 }
 
-// alarm raises or clears an alert. A pass continues if that fails.
+// alarm raises or clears an alert. A failure does not stop the pass.
 func (a *Activities) alarm(ctx context.Context, source, text string) {
 	if err := a.deps.Fleet.SetAlert(ctx, source, text); err != nil {
 		a.log.WarnContext(ctx, "record alert failed", slog.String("source", source), slog.String("alert", text), slog.String("error", a.brief(err.Error())))
 	}
 }
 
-// placeOf names a provider, and the machine where there is one of its own.
+// placeOf returns the name of a provider, with the host if the provider is bound to one.
 func (a *Activities) placeOf(provider string) string {
 	if a.capabilities(provider).HostBound {
 		return provider + " on " + a.cfg.HostID
@@ -118,7 +118,7 @@ func (a *Activities) placeOf(provider string) string {
 	return provider
 }
 
-// adopt gives each orphan a row in the ledger, from which its cleanup works.
+// adopt writes a ledger row for each orphan, which its cleanup needs.
 func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) error {
 	found := slices.DeleteFunc(slices.Clone(listed), func(box sandbox.Sandbox) bool {
 		return !slices.ContainsFunc(orphans, func(o contract.Orphan) bool { return o.SandboxID == box.Labels.SandboxID })
@@ -130,9 +130,8 @@ func (a *Activities) adopt(ctx context.Context, provider string, listed []sandbo
 	return a.deps.Fleet.Adopt(ctx, provider, host, found)
 }
 
-// list asks a provider for the sandboxes of this installation, and puts the ledger right
-// about those that it has elsewhere, on a machine that is gone: a cleanup that waits for that
-// machine then goes on here.
+// list returns the sandboxes of this installation at a provider. If the ledger has one of them on a lost host, list
+// corrects the ledger, and a cleanup that waits for that host continues on this one.
 func (a *Activities) list(ctx context.Context, name string) ([]sandbox.Sandbox, error) {
 	provider, err := a.deps.Providers.Provider(name)
 	if err != nil {
@@ -155,11 +154,11 @@ func (a *Activities) list(ctx context.Context, name string) ([]sandbox.Sandbox, 
 	return listed, nil
 }
 
-// minMass is the number of orphans from which they may be a mistake of ours.
+// minMass is the number of orphans from which guarded checks for a mistake.
 const minMass = 5
 
-// guarded answers no orphan where most of what lives looks like one: that is a lost database
-// or a wrong label far more often than a truth.
+// guarded returns no orphans if most existing sandboxes look like orphans: a lost database or a wrong label is then far
+// more likely.
 func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orphans {
 	out := contract.Orphans{Alive: alive}
 	if len(orphans) >= minMass && 2*len(orphans) > alive {
@@ -170,16 +169,16 @@ func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orp
 	return out
 }
 
-// StartCleanup hands a sandbox to its cleanup workflow; one that runs already is success.
+// StartCleanup starts the cleanup workflow of a sandbox. It succeeds if the workflow is already open.
 func (a *Activities) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
 	return a.deps.Runs.StartCleanup(ctx, in)
 }
 
-// asking is how many tasks Temporal is asked about at a time.
+// asking is the number of concurrent requests to Temporal.
 const asking = 16
 
-// ReconcileTasks writes off tasks that are open by the store and closed by Temporal: somebody
-// terminated them. What Temporal cannot tell stays as it is.
+// ReconcileTasks fails tasks that are open in the store and closed in Temporal, for example after a terminate. A task
+// whose state in Temporal is unknown stays as it is.
 func (a *Activities) ReconcileTasks(ctx context.Context) (contract.ReconcileTasksResult, error) {
 	ids, err := a.deps.Reconciler.OpenTasks(ctx, a.cfg.Grace)
 	if err != nil {
@@ -200,11 +199,11 @@ func (a *Activities) ReconcileTasks(ctx context.Context) (contract.ReconcileTask
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // the functions return no error
 	return contract.ReconcileTasksResult{Abandoned: int(abandoned.Load())}, ctx.Err()
 }
 
-// repair writes a task off if its workflow is closed, and reports whether it did.
+// repair fails a task whose workflow is closed, and reports whether it did.
 func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	_, open, err := a.deps.Runs.CurrentRun(ctx, taskID)
 	switch {
@@ -220,8 +219,8 @@ func (a *Activities) repair(ctx context.Context, taskID string) (bool, error) {
 	return true, a.cleanAfter(ctx, taskID)
 }
 
-// cleanAfter hands over what a task has left. Nobody else will before the grace of orphans is
-// over, and a retry waits for it.
+// cleanAfter starts the cleanup of the sandboxes that a task left. Otherwise the reaper would start it only after the
+// grace period, and a retry would wait for it.
 func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 	left, err := a.deps.Reconciler.Leftovers(ctx, taskID)
 	if err != nil {
@@ -235,20 +234,20 @@ func (a *Activities) cleanAfter(ctx context.Context, taskID string) error {
 	return nil
 }
 
-// AdmitTasks lets in what may start, once for every organization.
+// AdmitTasks runs admission once for each organization.
 func (a *Activities) AdmitTasks(ctx context.Context) error {
 	return a.deps.Reconciler.Grant(ctx)
 }
 
-// PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. Who starts a task
-// afterwards finds the flag and wakes it; what was accepted in between is seen by the second look.
+// PauseIdleReaper pauses the reaper's schedule while there is nothing to watch. A later start of a task finds the flag
+// and resumes the schedule. A second check finds tasks that were accepted during the pause.
 func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.PauseIdleReaperResult, error) {
 	idle, err := a.deps.Reconciler.IsIdle(ctx)
 	if err != nil {
 		return contract.PauseIdleReaperResult{}, err
 	}
 	if !idle {
-		if activity.GetInfo(ctx).Attempt > 1 { // the try before may have paused it
+		if activity.GetInfo(ctx).Attempt > 1 { // an earlier try may have paused it
 			err = a.wakeReaper(ctx)
 		}
 		return contract.PauseIdleReaperResult{}, err
@@ -262,8 +261,8 @@ func (a *Activities) PauseIdleReaper(ctx context.Context) (contract.PauseIdleRea
 	return contract.PauseIdleReaperResult{}, a.wakeReaper(ctx)
 }
 
-// pauseReaper sets the flag before the pause, so that none is without it, and after it: a start
-// in between has taken the flag, and its call may have come before the pause.
+// pauseReaper sets the flag before the pause, so that no pause is without the flag, and again after it: a task that
+// started in between cleared the flag, and its resume may have come before the pause.
 func (a *Activities) pauseReaper(ctx context.Context) error {
 	if err := a.deps.Reconciler.SetReaperRests(ctx, true); err != nil {
 		return err
@@ -283,8 +282,9 @@ func (a *Activities) wakeReaper(ctx context.Context) error {
 	return a.deps.Reconciler.SetReaperRests(ctx, false)
 }
 
-// again reopens sandboxes whose deletion was verified and that a provider lists: a create came later than any absence check, or a
-// delete was taken back. The list may be out of date, so the provider is asked for each. The next pass repeats what is unknown.
+// again reopens listed sandboxes whose deletion was verified: a create completed after the last absence check, or a
+// delete was undone. The list may be outdated, so again asks the provider for each. The next pass repeats an unknown
+// answer.
 func (a *Activities) again(ctx context.Context, provider string, listed []sandbox.Sandbox, orphans []contract.Orphan) ([]contract.Orphan, error) {
 	labels := make(map[string]sandbox.Labels, len(listed))
 	for _, box := range listed {
@@ -311,7 +311,7 @@ func (a *Activities) again(ctx context.Context, provider string, listed []sandbo
 	return there, nil
 }
 
-// takeUp reports whether the sandbox is really there, and is in the ledger again.
+// takeUp reports whether the sandbox exists, and reopens its ledger row.
 func (a *Activities) takeUp(ctx context.Context, provider string, labels sandbox.Labels) bool {
 	seen, err := a.inspectListed(ctx, provider, labels)
 	there := err == nil && seen.State == sandbox.StateAlive
@@ -334,7 +334,8 @@ func (a *Activities) inspectListed(ctx context.Context, provider string, labels 
 	return p.Inspect(within, labels)
 }
 
-// tellAgain raises an alert while sandboxes exist again whose deletion had been verified, until it is verified once more.
+// tellAgain raises an alert while sandboxes exist again whose deletion had been verified. It clears the alert when
+// their deletion is verified again.
 func (a *Activities) tellAgain(ctx context.Context) error {
 	n, id, err := a.deps.Fleet.CountReappeared(ctx)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	retentionCalls = 20 // bounded removals of one activity
-	retentionTasks = 50 // whose repositories one activity changes
+	retentionCalls = 20 // maximum number of removals by one activity
+	retentionTasks = 50 // maximum number of tasks whose repositories one activity changes
 )
 
 // Retention removes expired data from the store.
 type Retention interface {
-	// Clock is the database's clock.
+	// Clock returns the database's time.
 	Clock(ctx context.Context) (time.Time, error)
 	Retain(ctx context.Context, kind string, now, before time.Time) (retention.Step, error)
-	// ExpiredGit lists ended tasks beyond an ID that may have branches or refs to remove.
+	// ExpiredGit lists ended tasks after an ID that may have branches or refs to remove.
 	ExpiredGit(ctx context.Context, kind string, before time.Time, after string, most int) ([]retention.ExpiredGit, error)
 	// NoteRemoval records that a kind of a task's data was removed.
 	NoteRemoval(ctx context.Context, kind, taskID string, now time.Time) error
 }
 
-// BeginRetention answers what a pass removes, and from which age.
+// BeginRetention returns the kinds of data that a pass removes, and the age limit of each.
 func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegun, error) {
 	now, err := a.deps.Retention.Clock(ctx)
 	if err != nil {
@@ -44,7 +44,8 @@ func (a *Activities) BeginRetention(ctx context.Context) (contract.RetentionBegu
 	return out, nil
 }
 
-// RemoveExpired removes a bounded part of one kind. Its heartbeat says what was removed, so that a retry counts on.
+// RemoveExpired removes a limited amount of one kind of data. Its heartbeat holds the counts, so that a retry continues
+// them.
 func (a *Activities) RemoveExpired(ctx context.Context, in contract.RetentionStep) (contract.RetentionDone, error) {
 	at, stop := beating[contract.RetentionDone](ctx)
 	defer stop()
@@ -69,8 +70,8 @@ func (a *Activities) RemoveExpired(ctx context.Context, in contract.RetentionSte
 	return at.get(), nil
 }
 
-// forgetGit removes branches or refs of some tasks. It lists each one right before, so that a task that was retried meanwhile keeps its
-// own. A repository that cannot be changed is tried again by the next pass, and so is all that is left where a limit is reached.
+// forgetGit removes branches or refs of some tasks. It lists each task right before its removal, so that a task retried
+// in between keeps its own. The next pass repeats failures, and what is left after a rate limit.
 func (a *Activities) forgetGit(ctx context.Context, in contract.RetentionStep, at *progress[contract.RetentionDone]) (contract.RetentionDone, error) {
 	done := at.get()
 	for range retentionTasks {
@@ -94,7 +95,7 @@ func (a *Activities) forgetGit(ctx context.Context, in contract.RetentionStep, a
 	return done, nil
 }
 
-// count adds what became of one task. A limit that is reached ends the pass.
+// count adds the result of one task. A rate limit ends the pass.
 func (a *Activities) count(ctx context.Context, kind, taskID string, err error, done *contract.RetentionDone) {
 	done.After = taskID
 	if err == nil {

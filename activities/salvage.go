@@ -23,9 +23,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Salvage keeps what would be lost with the sandbox: commits that were not pushed and changes
-// that were not committed. It is asked on every kind of end and answers what it saved before.
-// While the sandbox cannot be asked it fails and is tried again.
+// Salvage saves what would be lost with the sandbox: unpushed commits and uncommitted changes. It runs at every kind of
+// end, and returns an earlier result if there is one. While the sandbox is unreachable it fails and is retried.
 func (a *Activities) Salvage(ctx context.Context, in contract.SandboxRef) (contract.SalvageResult, error) {
 	at, stop := beating[collectPoint](ctx)
 	defer stop()
@@ -43,7 +42,7 @@ func (a *Activities) Salvage(ctx context.Context, in contract.SandboxRef) (contr
 	return contract.SalvageResult{Kind: saved.Kind, Files: saved.Files}, a.deps.Ledger.SaveSalvage(ctx, in.SandboxID, saved)
 }
 
-// salvage stops what runs, gathers and keeps. Where no agent ever ran there is no work.
+// salvage stops the processes, gathers the work and saves it. If no agent ever ran, there is no work.
 func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectPoint]) (task.Salvage, error) {
 	none := task.Salvage{Kind: task.SalvageNone}
 	if !p.exec() {
@@ -57,7 +56,7 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	switch {
 	case !ran:
 		return none, nil
-	case seen.State == sandbox.StateGone, p.row.TaskID == "": // without its task there is no place for its work
+	case seen.State == sandbox.StateGone, p.row.TaskID == "": // without its task there is no repository for its work
 		since := a.lastContact(ctx, p.row)
 		return task.Salvage{Kind: task.SalvageLost, LostSince: &since}, nil
 	}
@@ -78,7 +77,7 @@ func (a *Activities) salvage(ctx context.Context, p place, at *progress[collectP
 	return a.save(ctx, p, work, got)
 }
 
-// quiet ends the agent, so that what is gathered does not change any more.
+// quiet ends the agent, so that the gathered files do not change.
 func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoint]) error {
 	if at.get().Stopped {
 		return nil
@@ -90,8 +89,8 @@ func (a *Activities) quiet(ctx context.Context, p place, at *progress[collectPoi
 	return nil
 }
 
-// save keeps gathered work: commits on the task's branch, changes under a rescue ref, and
-// what no repository takes as a text.
+// save saves gathered work: commits on the task's branch, changes under a rescue ref, and as text what the repository
+// refuses.
 func (a *Activities) save(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (task.Salvage, error) {
 	out := task.Salvage{Kind: task.SalvageNone, Files: max(got.Files, 0), Bytes: max(got.Bytes, 0), Notes: got.Notes}
 	if got.Bundle != "" && work.Repo != "" {
@@ -109,8 +108,8 @@ func (a *Activities) save(ctx context.Context, p place, work task.Work, got agen
 	return a.keepPatch(ctx, p, out)
 }
 
-// bringHome brings commits to the branch, where this is the newest attempt and nobody else
-// moved the branch; those and everything uncommitted to a rescue ref else.
+// bringHome pushes commits to the branch if this is the newest attempt and the branch has not moved. It pushes other
+// commits and all uncommitted changes to a rescue ref.
 func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got agentconfig.Collected) (ref string, err error) {
 	rescue := got.Rescue != ""
 	if got.Commits > 0 && !untouched(work, got) {
@@ -138,7 +137,7 @@ func (a *Activities) bringHome(ctx context.Context, p place, work task.Work, got
 	return ref, nil
 }
 
-// unpushed is the commit that the branch should have come to; empty if it holds all.
+// unpushed returns the commit that the branch does not have; empty if the branch has all.
 func unpushed(got agentconfig.Collected) string {
 	if got.Commits == 0 {
 		return ""
@@ -146,14 +145,14 @@ func unpushed(got agentconfig.Collected) string {
 	return got.Head
 }
 
-// untouched reports whether a validator has left the branch as it found it.
+// untouched reports whether a validator left the branch unchanged.
 func untouched(work task.Work, got agentconfig.Collected) bool {
 	return work.Validates && got.Head != "" && got.Head == work.WorkHead
 }
 
-// pushNewest pushes for the newest attempt only: a later one stands on the branch as it is,
-// and must not find it moved. A validator moves no branch: what it changed is not the work that it
-// judged. It reports whether the branch holds the commits.
+// pushNewest pushes for the newest attempt only: a later attempt has checked out the branch, which must not move under
+// it. A validator never moves the branch, since its changes are not the work that it validated. pushNewest reports
+// whether the branch holds the commits.
 func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (bool, error) {
 	if p.row.Attempt < work.Attempt || work.Validates {
 		return false, nil
@@ -168,8 +167,8 @@ func (a *Activities) pushNewest(ctx context.Context, p place, work task.Work) (b
 	return true, a.saveHead(ctx, p, work, head)
 }
 
-// fallback keeps the bundle itself when the repository does not take it: at once if it never
-// will, else in the second half of the window.
+// fallback stores the bundle itself if the repository refuses it: at once if the refusal is final, else in the second
+// half of the salvage window.
 func (a *Activities) fallback(ctx context.Context, p place, got agentconfig.Collected, out task.Salvage, cause error) (task.Salvage, error) {
 	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx)+task.AfterOf(cause) < a.cfg.SalvageWindow/2) {
 		return out, cause
@@ -186,7 +185,7 @@ func (a *Activities) fallback(ctx context.Context, p place, got agentconfig.Coll
 	return out, nil
 }
 
-// lastContact is when a sandbox was last heard of, as far as the store can say.
+// lastContact returns when a sandbox was last known to be reachable, by the store.
 func (a *Activities) lastContact(ctx context.Context, row task.Sandbox) time.Time {
 	if pulse, err := a.deps.Ledger.Pulse(ctx, row.ID, 0); err == nil && pulse.Beat >= 0 {
 		return time.Now().Add(-pulse.Beat).UTC()
@@ -197,21 +196,20 @@ func (a *Activities) lastContact(ctx context.Context, row task.Sandbox) time.Tim
 	return row.CreatedAt
 }
 
-// waited is how long an activity has been asked for, over all of its tries.
+// waited returns how long an activity has run over all of its tries.
 func waited(ctx context.Context) time.Duration {
 	info := activity.GetInfo(ctx)
 	return info.StartedTime.Sub(info.ScheduledTime)
 }
 
-// maxKeptBundle is the largest bundle that is stored where the repository takes it under no name: GitHub's own limit for
-// one file, and some more.
+// maxKeptBundle is the maximum size of a bundle in the store: GitHub's limit of 100 MB for one file, and a margin.
 const maxKeptBundle = 128 << 20
 
-// errTooLarge is of a file in a sandbox that is not read to its end.
+// errTooLarge reports that a file in the sandbox exceeds its limit.
 var errTooLarge = errors.New("larger than allowed")
 
-// keepBundle stores the bundle as a text and answers its id. It passes through a file, since it is too large to be held in
-// memory, and no statement of the store waits for a sandbox.
+// keepBundle stores the bundle as a text and returns its ID. It copies the bundle to a temporary file first: it does
+// not fit into memory, and no SQL statement may wait for a sandbox.
 func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err error) {
 	spool, err := nameless()
 	if err != nil {
@@ -238,7 +236,7 @@ func (a *Activities) keepBundle(ctx context.Context, p place) (id string, err er
 	return id, nil
 }
 
-// nameless is a file that ends with this process.
+// nameless returns a temporary file that disappears with this process.
 func nameless() (*os.File, error) {
 	f, err := os.CreateTemp("", "omoi-work-")
 	if err != nil {
@@ -250,7 +248,7 @@ func nameless() (*os.File, error) {
 	return f, nil
 }
 
-// keepPatch stores the patch as a text. Of one that is too long its first files are kept.
+// keepPatch stores the patch as a text. If the patch is too long, keepPatch stores its first files.
 func (a *Activities) keepPatch(ctx context.Context, p place, out task.Salvage) (task.Salvage, error) {
 	content, cut, err := a.patchOf(ctx, p)
 	if err != nil {
@@ -271,7 +269,7 @@ func (a *Activities) keepPatch(ctx context.Context, p place, out task.Salvage) (
 	return out, nil
 }
 
-// patchOf reads the patch, or the files of it that are whole within its limit.
+// patchOf reads the patch, or its complete files within the limit.
 func (a *Activities) patchOf(ctx context.Context, p place) (content []byte, cut bool, err error) {
 	f, err := p.provider.ReadFile(ctx, p.labels, agentconfig.OutPatch)
 	if err != nil {
@@ -285,7 +283,7 @@ func (a *Activities) patchOf(ctx context.Context, p place) (content []byte, cut 
 	return content[:bytes.LastIndex(content, []byte("\n"+patchHeader))+1], true, nil
 }
 
-// patchHeader begins each file of a patch. No other line of one begins so.
+// patchHeader starts each file of a patch, and no other line.
 const patchHeader = "diff --git "
 
 func headers(patch []byte) int {
@@ -296,7 +294,7 @@ func headers(patch []byte) int {
 	return n
 }
 
-// asText makes a patch fit for a text column: binary content becomes base64, and its kind says so.
+// asText returns content for a text column. Binary content becomes base64, which the kind names.
 func asText(content []byte) (kind, text string) {
 	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
 		return savedwork.TextPatch, string(content)
@@ -304,22 +302,22 @@ func asText(content []byte) (kind, text string) {
 	return savedwork.TextPatchBase64, base64.StdEncoding.EncodeToString(content)
 }
 
-// lost says of work that could be read why it is not kept all the same.
+// lost records why readable work was not saved.
 func lost(out task.Salvage, why string) task.Salvage {
 	since := time.Now().UTC()
 	out.Kind, out.LostSince, out.Notes = task.SalvageLost, &since, append(out.Notes, why)
 	return out
 }
 
-// keptWork reads stored work piece by piece.
+// keptWork reads saved work piece by piece.
 type keptWork struct {
 	piece func(n int) ([]byte, error)
 	next  int
 	left  []byte
-	err   error // of the store
+	err   error // error of the store
 }
 
-// Read gives what is left of a piece, and asks for the next one then.
+// Read returns the rest of a piece, then requests the next one.
 func (k *keptWork) Read(b []byte) (int, error) {
 	if len(k.left) == 0 {
 		if k.left, k.err = k.piece(k.next); k.err != nil {

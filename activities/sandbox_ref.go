@@ -9,21 +9,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// place is a sandbox as the ledger knows it, with the provider that holds it.
+// place is the ledger row of a sandbox with its provider.
 type place struct {
 	row      task.Sandbox
 	labels   sandbox.Labels
-	provider sandbox.Provider // nil for rows that no provider made
+	provider sandbox.Provider // nil for rows without a provider
 	caps     sandbox.Capabilities
 }
 
-// exec reports whether there is a machine in which commands and files work.
+// exec reports whether commands and files work in the sandbox.
 func (p place) exec() bool { return p.provider != nil && p.caps.Exec }
 
-// machine reports whether there is anything to delete and to verify.
+// machine reports whether there is a sandbox to delete and to verify.
 func (p place) machine() bool { return p.provider != nil && p.caps.Machine }
 
-// find resolves a sandbox, whichever host it lives on.
+// find returns a sandbox on any host.
 func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) {
 	row, err := a.deps.Ledger.LedgerSandbox(ctx, sandboxID)
 	if err != nil {
@@ -37,15 +37,15 @@ func (a *Activities) find(ctx context.Context, sandboxID string) (place, error) 
 		return place{}, err
 	}
 	if p.provider, err = a.deps.Providers.Provider(row.Provider); err != nil {
-		// Another worker may have it: a configuration must not end a cleanup for good.
+		// Another worker may have the provider, so a setting of this one must not end a cleanup.
 		return place{}, task.Errorf(task.CodeUnavailable, "this worker does not offer provider %s", row.Provider).WithCause(err)
 	}
 	p.caps = p.provider.Capabilities()
 	return p, nil
 }
 
-// here resolves a sandbox that must be in this process's reach. On another host nothing can
-// be said of it, which is never the same as gone.
+// here returns a sandbox that this process can reach. The state of a sandbox on another host is unknown, which never
+// means gone.
 func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) {
 	p, err := a.find(ctx, sandboxID)
 	if err != nil {
@@ -57,8 +57,7 @@ func (a *Activities) here(ctx context.Context, sandboxID string) (place, error) 
 	return p, nil
 }
 
-// labels identify the sandbox of a ledger row to its provider: as they were written with the
-// intent, since the task that they name may be gone.
+// labels returns the labels of a sandbox as the ledger recorded them before its creation: its task may no longer exist.
 func (a *Activities) labels(ctx context.Context, row task.Sandbox) (sandbox.Labels, error) {
 	var written sandbox.Labels
 	if json.Unmarshal(row.Labels, &written) == nil && written.SandboxID == row.ID {
@@ -71,7 +70,7 @@ func (a *Activities) labels(ctx context.Context, row task.Sandbox) (sandbox.Labe
 	return sandbox.Labels{Installation: installation, TaskID: row.TaskID, Attempt: row.Attempt, SandboxID: row.ID}, nil
 }
 
-// inspect asks the provider; one that cannot be asked answers unknown, with the error.
+// inspect asks the provider. If the provider is unreachable, it returns the state unknown with the error.
 func (p place) inspect(ctx context.Context) (sandbox.Inspection, error) {
 	seen, err := p.provider.Inspect(ctx, p.labels)
 	switch {

@@ -10,12 +10,12 @@ import (
 
 func (a *Activities) scrub(text string) string { return redact.Scrub(text, a.cfg.Secrets) }
 
-// brief is text as it may travel in a history: scrubbed, on one line, of at most 200 characters.
+// brief returns text for a history: without secrets, in one line, at most 200 characters.
 func (a *Activities) brief(text string) string {
 	return cutRunes(strings.Join(strings.Fields(a.scrub(text)), " "), maxReasonRunes)
 }
 
-// cutRunes keeps at most limit characters.
+// cutRunes returns at most limit characters of s.
 func cutRunes(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if utf8.RuneCountInString(s) <= limit {
@@ -24,7 +24,7 @@ func cutRunes(s string, limit int) string {
 	return string([]rune(s)[:limit-1]) + "…"
 }
 
-// cutBytes keeps at most limit bytes, whole characters only.
+// cutBytes returns at most limit bytes of s, in whole characters.
 func cutBytes(s string, limit int) string {
 	s = strings.ToValidUTF8(s, "?")
 	if len(s) <= limit {

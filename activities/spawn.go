@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// EnsureSandbox makes the sandbox whose intent BeginAttempt wrote, or adopts it if an
-// earlier try made it. It never adopts one of other labels.
+// EnsureSandbox creates the sandbox that BeginAttempt recorded, or adopts it if an earlier try created it. It never
+// adopts a sandbox with other labels.
 func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) (contract.SpawnedSandbox, error) {
 	_, stop := beating[struct{}](ctx)
 	defer stop()
@@ -27,7 +27,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	if err := a.provided(ctx, p.row.TaskID); err != nil {
 		return contract.SpawnedSandbox{}, err
 	}
-	if err := ready(p.provider); err != nil { // before the ledger says that one may exist
+	if err := ready(p.provider); err != nil { // checked before the ledger says that a sandbox may exist
 		return contract.SpawnedSandbox{}, fmt.Errorf("create sandbox: %w", err)
 	}
 	if err := a.deps.Ledger.SandboxCreating(ctx, in.SandboxID, a.transport(p.row)); err != nil {
@@ -47,7 +47,7 @@ func (a *Activities) EnsureSandbox(ctx context.Context, in contract.SandboxRef) 
 	}, nil
 }
 
-// ready says what a provider lacks before it can make anything.
+// ready returns what a provider lacks to create sandboxes, as an error.
 func ready(p sandbox.Provider) error {
 	if r, ok := p.(sandbox.Readier); ok {
 		return r.Ready()
@@ -55,7 +55,7 @@ func ready(p sandbox.Provider) error {
 	return nil
 }
 
-// spawnable refuses to make what is over already: an attempt that was cancelled meanwhile.
+// spawnable returns an error for an attempt that has ended, for example by a cancel.
 func spawnable(p place) error {
 	if p.row.Provider == task.ProviderBare {
 		return task.Invalid("sandbox", "Sandbox %s does not belong to a task.", p.row.ID)
@@ -68,10 +68,10 @@ func spawnable(p place) error {
 	return nil
 }
 
-// ensure makes the sandbox of a row or adopts it. The attempt after one that ran out of memory or disk gets the next
-// size up, where its provider can, and its sandbox says so.
+// ensure creates or adopts the sandbox of a row. After an attempt that ran out of memory or disk, the next one gets the
+// next size up if the provider supports it.
 func (a *Activities) ensure(ctx context.Context, p place) (sandbox.Sandbox, error) {
-	if !p.machine() { // it is a name under which an agent elsewhere reports
+	if !p.machine() { // an external agent reports under this ID; there is nothing to create
 		return sandbox.Sandbox{ProviderID: task.SandboxName(p.row.ID), Isolation: []string{"none"}, CreatedAt: time.Now().UTC()}, nil
 	}
 	want, grown, err := a.spec(ctx, p)
@@ -92,8 +92,8 @@ func larger(made sandbox.Sandbox) string {
 	return "next size up asked for"
 }
 
-// spec is what a sandbox of ours is made of. It is the same whenever it is asked for: what earlier attempts came to
-// does not change.
+// spec returns the specification of a sandbox. Each call returns the same one: the results of earlier attempts do not
+// change.
 func (a *Activities) spec(ctx context.Context, p place) (want sandbox.Spec, grown bool, err error) {
 	want = sandbox.Spec{Labels: p.labels, Limits: a.cfg.Limits, Network: a.cfg.Network, Lifetime: a.cfg.Lifetime}
 	if p.row.Attempt <= 1 {
@@ -109,7 +109,7 @@ func (a *Activities) spec(ctx context.Context, p place) (want sandbox.Spec, grow
 	return want, times > 0, nil
 }
 
-// provided says before a sandbox is made whether its agent will have what it needs.
+// provided checks before the creation of a sandbox that its agent will have the credentials it needs.
 func (a *Activities) provided(ctx context.Context, taskID string) error {
 	if a.deps.Credentials == nil {
 		return nil
@@ -122,7 +122,7 @@ func (a *Activities) provided(ctx context.Context, taskID string) error {
 	return ofCredentials(err)
 }
 
-// given is what the sandbox of a task gets.
+// given returns the credentials of a task's sandbox.
 func (a *Activities) given(ctx context.Context, work task.Work) (map[string]string, error) {
 	if work.Unreadable != nil {
 		return nil, ofCredentials(work.Unreadable)
@@ -134,7 +134,7 @@ func (a *Activities) given(ctx context.Context, work task.Work) (map[string]stri
 	return env, ofCredentials(err)
 }
 
-// ofCredentials is an error of a search for credentials: what is missing only a person can give.
+// ofCredentials classifies an error of the search for credentials: only a user can provide a missing one.
 func ofCredentials(err error) error {
 	if code := task.CodeOf(err); code == task.CodeNotFound || code == task.CodeInvalid {
 		return classed(task.ClassCredentials, err)

@@ -10,13 +10,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Bounds of texts that travel in histories.
+// Limits of texts in histories.
 const (
 	maxTitleBytes  = 120
 	maxReasonRunes = 200
 )
 
-// LoadTask says what is known and left to do of a task.
+// LoadTask returns the task and what is left to do.
 func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contract.LoadedTask, error) {
 	out, err := a.deps.Tasks.LoadTask(ctx, in, runID(ctx))
 	if task.CodeOf(err) == task.CodeNotFound {
@@ -29,8 +29,8 @@ func (a *Activities) LoadTask(ctx context.Context, in contract.TaskRef) (contrac
 	return out, nil
 }
 
-// SaveTaskState writes what the task's row shall say, unless a later projection stands. Another
-// run gives way only to the run that Temporal names as the current one.
+// SaveTaskState writes the task's row unless it holds a later projection. If another run wrote last, only the run that
+// Temporal names as the current one writes.
 func (a *Activities) SaveTaskState(ctx context.Context, in contract.Projection) (contract.Projected, error) {
 	own := runID(ctx)
 	current := func(ctx context.Context) (bool, error) {
@@ -42,20 +42,20 @@ func (a *Activities) SaveTaskState(ctx context.Context, in contract.Projection) 
 		a.deps.Wake(in.TaskID)
 	}
 	if err == nil && !out.Fenced && in.Status.Final() && in.Ended == nil {
-		a.tryCleanAfter(ctx, in.TaskID) // of a run that was reset the workflow knows nothing
+		a.tryCleanAfter(ctx, in.TaskID) // the workflow knows nothing of the sandboxes of a run that was reset
 	}
 	return out, err
 }
 
-// tryCleanAfter hands over what a task has left. What it cannot the reaper does later.
+// tryCleanAfter starts the cleanup of the sandboxes that a task left. The reaper repeats what fails.
 func (a *Activities) tryCleanAfter(ctx context.Context, taskID string) {
 	if err := a.cleanAfter(ctx, taskID); err != nil {
 		a.log.WarnContext(ctx, "start cleanup of earlier attempts failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
-// BeginAttempt answers the attempt of this run and ordinal, new or known. While that has to wait, what earlier attempts have left
-// is cleaned up.
+// BeginAttempt returns the attempt of this run and ordinal, new or existing. If it has to wait for sandboxes of earlier
+// attempts, BeginAttempt starts their cleanup.
 func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptInput) (contract.BeginAttemptResult, error) {
 	out, err := a.deps.Tasks.BeginAttempt(ctx, in, runID(ctx))
 	if err == nil && out.Wait > 0 {
@@ -64,15 +64,14 @@ func (a *Activities) BeginAttempt(ctx context.Context, in contract.BeginAttemptI
 	return out, err
 }
 
-// LoadCommand reads a command's row, and makes one for a command that came from the
-// temporal CLI.
+// LoadCommand returns a command's row. For a command from the temporal CLI it creates the row.
 func (a *Activities) LoadCommand(ctx context.Context, in contract.LoadCommandInput) (contract.LoadedCommand, error) {
 	out, err := a.deps.Tasks.LoadCommand(ctx, in, runID(ctx))
 	out.Reason = a.brief(out.Reason)
 	return out, err
 }
 
-// LoadEvents answers the digest of the events after a sequence, as the relay would send it.
+// LoadEvents returns the digest of the events after a sequence, in the form of the relay's signal.
 func (a *Activities) LoadEvents(ctx context.Context, in contract.LoadEventsInput) (contract.Digest, error) {
 	out, err := a.deps.Tasks.LoadEvents(ctx, in)
 	for i := range out.Milestones {
@@ -81,7 +80,7 @@ func (a *Activities) LoadEvents(ctx context.Context, in contract.LoadEventsInput
 	return out, err
 }
 
-// runID is the caller's Temporal run.
+// runID returns the Temporal run of the caller.
 func runID(ctx context.Context) string {
 	return activity.GetInfo(ctx).WorkflowExecution.RunID
 }

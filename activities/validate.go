@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// asGiven is the task as the agent of its newest attempt is given it: one that validates gets a
-// mode, a program and a script of its own, and is done after one run.
+// asGiven returns the task as the agent of its newest attempt gets it. A validator has a mode, a program and a script
+// of its own, and runs once.
 func asGiven(work task.Work) task.Work {
 	if !work.Validates {
 		return work
@@ -24,7 +24,7 @@ func asGiven(work task.Work) task.Work {
 	return work
 }
 
-// validation tells the agent that it validates, and in which round; nil: it does not.
+// validation returns the validation round for the agent; nil if the attempt does not validate.
 func validation(work task.Work) *agentconfig.Validation {
 	if !work.Validates {
 		return nil
@@ -32,7 +32,7 @@ func validation(work task.Work) *agentconfig.Validation {
 	return &agentconfig.Validation{Round: work.Round, Rounds: max(work.Rounds, work.Round)}
 }
 
-// validatorEnv is what workers of the replaced system are told where they validate.
+// validatorEnv returns the environment variables with which a legacy worker validates.
 func validatorEnv(work task.Work) map[string]string {
 	if !work.Validates {
 		return nil
@@ -52,7 +52,7 @@ const (
 	typeImplementer = "implementer"
 )
 
-// phaseEnv is what the agent reads of its phase. Only who validates a task is a validator.
+// phaseEnv returns the variables of the ticket phase. Only the validator of a task is told to validate.
 func phaseEnv(phase Phase) map[string]string {
 	env := map[string]string{"AGENT_TYPE": cmp.Or(phase.AgentType, typeImplementer)}
 	if phase.Tools != "" {
@@ -64,16 +64,15 @@ func phaseEnv(phase Phase) map[string]string {
 	return env
 }
 
-// strict reports whether the work has to be committed and pushed: words are all that is asked for
-// where an agent explores or validates.
+// strict reports whether the work must be committed and pushed. Exploration and validation produce text only.
 func strict(work task.Work) bool {
 	return work.Mode != task.ModeExploration && work.Mode != task.ModeValidation && work.Repo != ""
 }
 
-// maxReviewWords bounds what a pull request quotes of a round.
+// maxReviewWords limits the text of a validation round in a pull request.
 const maxReviewWords = 1000
 
-// reviewLines say who validated the work, and what became of each round.
+// reviewLines returns who validated the work, and the result of each round.
 func reviewLines(t task.Task) string {
 	var lines []string
 	share := min(maxReviewWords, maxPullReviews/max(len(t.Reviews), 1))
