@@ -55,7 +55,7 @@ func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	})
 }
 
-// beat sends heartbeats until the activity ends, and one at the end: the next try needs the progress of a failed one.
+// beat sends heartbeats until the activity ends, and a last one then: the next try needs the progress of a failed one.
 func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery(activity.GetInfo(ctx).HeartbeatTimeout))
 	defer ticker.Stop()

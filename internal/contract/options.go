@@ -18,8 +18,8 @@ type Policy struct {
 func PolicyOf(activity string) Policy {
 	switch activity {
 	case EnsureBranch, OpenPullRequest:
-		// A git host that is down for ten minutes is told to the person, not waited for. One
-		// try is short, since a killed worker goes unnoticed for as long.
+		// A Git host that is down for ten minutes ends the wait with a failure that the user sees. One try is short,
+		// since the death of a worker stays undetected for that long.
 		return Policy{StartToClose: 20 * time.Second, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
 	case EnsureSandbox, StartAgent:
 		// Bounded by the task's spawn timeout; the next attempt may find a better host.
@@ -59,9 +59,9 @@ func PolicyOf(activity string) Policy {
 	return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 10 * time.Second}
 }
 
-// beat is how long a killed worker goes unnoticed in an activity that heartbeats. It outlasts [HeartbeatCall], so that an activity
-// ends before the next try of it begins.
+// beat is the heartbeat timeout of activities: the time after which Temporal detects a dead worker. It is longer than
+// [HeartbeatCall], so that an activity ends before its next try starts.
 const beat = 20 * time.Second
 
-// HeartbeatCall is how long an activity waits for the answer to one heartbeat before it gives up.
+// HeartbeatCall is how long an activity waits for the answer to one heartbeat.
 const HeartbeatCall = 15 * time.Second

@@ -69,7 +69,7 @@ type TaskRef struct {
 	TaskID     string `json:"task_id"`
 	FirstRunID string `json:"first_run_id"` // of the chain; a continue-as-new and a reset keep it
 	CommandID  string `json:"command_id"`
-	// Continues is the run whose state the caller goes on with; empty if it has none.
+	// Continues is the run whose state the caller has; empty if it has none.
 	Continues string `json:"continues,omitempty"`
 }
 
@@ -79,8 +79,8 @@ type LoadedTask struct {
 	Settled task.Status `json:"settled,omitempty"`
 	// Lost is true if another chain of runs has claimed the command.
 	Lost bool `json:"lost,omitempty"`
-	// Continues is true if nobody has written the task since the run that the caller goes on
-	// with: its state stands, and only Live and Left are answered besides.
+	// Continues is true if the task was not written since the run that the caller continues. Its state is current, and
+	// of the other fields only Live and Left are set.
 	Continues bool `json:"continues,omitempty"`
 	// Reset is true if another run of the same chain wrote the task last: signals and
 	// a cancel that are already there were re-applied and are dropped.
@@ -175,11 +175,11 @@ type AttemptEnd struct {
 	Class   task.FailureClass `json:"class,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
 	Idle    string            `json:"idle,omitempty"` // [IdleStuck] or [IdleTimeout] if the agent did nothing
-	// EndReason is the condition behind Reason, for programs. Zero: Reason is text of somebody else.
+	// EndReason is the condition behind Reason, for programs. Zero: Reason is text from outside omoi.
 	EndReason task.Reason `json:"end_reason,omitzero"`
 }
 
-// Why an attempt was ended whose agent did nothing, in the words of the wire contract.
+// Values of [AttemptEnd].Idle, from the legacy contract.
 const (
 	IdleStuck   = "stuck_running" // it sent heartbeats and did no work
 	IdleTimeout = "idle_timeout"  // it waited for a message that did not come
@@ -454,7 +454,7 @@ type Orphan struct {
 // Orphans is the answer of [FindOrphans].
 type Orphans struct {
 	Orphans []Orphan `json:"orphans,omitempty"`
-	// Alarm is set when most of what lives looks orphaned; nothing is cleaned then.
+	// Alarm is set if most existing sandboxes look like orphans. The reaper then cleans up none.
 	Alarm string `json:"alarm,omitempty"`
 	Alive int    `json:"alive"`
 }

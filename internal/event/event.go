@@ -1,4 +1,4 @@
-// Package event knows the events that sandboxes report: their types, what each means, and what is read of their data.
+// Package event defines the events that sandboxes report: their types, their meaning, and the fields that omoi reads.
 package event
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Event is a stored fact of a sandbox.
+// Event is a stored event of a sandbox.
 type Event struct {
 	ID        string          `json:"id" doc:"Event ID: sandbox ID, colon, sequence."`
 	SandboxID string          `json:"sandbox_id" doc:"Sandbox that reported the event."`
@@ -20,49 +20,49 @@ type Event struct {
 	Omitted   []string        `json:"omitted,omitempty" nullable:"false" doc:"Large fields that event_data lacks, * for all: GET .../events/{event_id} returns them. Absent: none."`
 }
 
-// Class says what an event means to the workflow and to the idle clock.
+// Class is the meaning of an event to the workflow and the idle timers.
 type Class string
 
 // The classes of events.
 const (
 	// ClassMilestone changes what the workflow does next and is relayed at once.
 	ClassMilestone Class = "milestone"
-	// ClassWork is progress: it resets the no-work clock.
+	// ClassWork is progress. It resets the no-work timer.
 	ClassWork Class = "work"
-	// ClassHeartbeat is a sign of life and nothing more.
+	// ClassHeartbeat is a sign of life without progress.
 	ClassHeartbeat Class = "heartbeat"
-	// ClassOther is neither work nor life: trouble.
+	// ClassOther is neither progress nor a sign of life, for example an error.
 	ClassOther Class = "other"
 )
 
-// Trait is a property of event types. Every list of types is one of those that have a trait.
+// Trait is a property of event types. Each list of event types is made from traits.
 type Trait uint32
 
 // The traits of event types.
 const (
-	// Work resets the no-work clock.
+	// Work resets the no-work timer.
 	Work Trait = 1 << iota
-	// Beat marks heartbeats.
-	Beat
-	// MustArrive is of events that are kept even when the spool is full.
+	// Liveness marks heartbeats.
+	Liveness
+	// MustArrive marks events that are kept even if the spool is full.
 	MustArrive
-	// Outcome ends an attempt; see [Ends].
+	// Outcome marks events that end an attempt; see [Ends].
 	Outcome
-	// Usage is of events that report tokens or cost.
+	// Usage marks events that report tokens or cost.
 	Usage
-	// Answered shows that a model answered.
+	// Answered marks events which show that a model answered.
 	Answered
-	// Changes is of events after which files may have changed.
+	// Changes marks events after which files may have changed.
 	Changes
-	// Spec moves the progress of a run by phases.
+	// Spec marks events about the progress of a run by phases.
 	Spec
-	// ByAgent is sent by omoi-agent.
+	// ByAgent marks events of omoi-agent.
 	ByAgent
-	// ByProgram may be an event line of a program that omoi-agent runs.
+	// ByProgram marks event lines that a program under omoi-agent may write.
 	ByProgram
-	// ByWorker is sent by agents that connect themselves, legacy workers among them.
+	// ByWorker marks events of external agents, for example legacy workers.
 	ByWorker
-	// ByServer is sent by the server.
+	// ByServer marks events of the server.
 	ByServer
 
 	milestone
@@ -70,17 +70,17 @@ const (
 	failure
 	worker // has the source worker
 
-	// Milestone is of events that the workflow acts on.
+	// Milestone marks events on which the workflow acts.
 	Milestone = milestone | MustArrive
-	// Completion is of an agent that says it has ended its work.
+	// Completion marks events of an agent that ended its work.
 	Completion = Milestone | Outcome | Work | Usage | Answered | Changes | completion
-	// Failure is of an agent that cannot continue.
+	// Failure marks events of an agent that cannot continue.
 	Failure = Milestone | Outcome | Usage | Changes | failure
 	anyone  = ByAgent | ByProgram | ByWorker
 )
 
-// Is reports whether an event type has all of the given traits. An unknown type is work, so that a new kind of progress
-// never looks like silence.
+// Is reports whether an event type has all of the given traits. An unknown type counts as work, so that a new kind of
+// progress never looks like silence.
 func Is(eventType string, traits Trait) bool { return traitsOf(eventType)&traits == traits }
 
 // Types returns the event types that have all of the given traits.
@@ -99,7 +99,7 @@ func ClassOf(eventType string) Class {
 	switch traits := traitsOf(eventType); {
 	case traits&milestone != 0:
 		return ClassMilestone
-	case traits&Beat != 0:
+	case traits&Liveness != 0:
 		return ClassHeartbeat
 	case traits&Work != 0:
 		return ClassWork
@@ -107,7 +107,8 @@ func ClassOf(eventType string) Class {
 	return ClassOther
 }
 
-// SourceOf returns the source of an event of omoi-agent. As in OmoiOS it speaks of itself as worker, of the model as agent.
+// SourceOf returns the source of an event of omoi-agent. As in OmoiOS, events about omoi-agent itself have the source
+// worker, and events about the model the source agent.
 func SourceOf(eventType string) string {
 	if Is(eventType, worker) {
 		return "worker"

@@ -38,7 +38,7 @@ func TestTypes_ThatTheWorkflowActsOn(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"agent.started", "agent.completed", "continuous.completed", "agent.error", "agent.failed", "agent.waiting", "agent.interrupted", "agent.shutdown",
 	}, event.Types(event.Milestone))
-	require.ElementsMatch(t, []string{"agent.heartbeat", "heartbeat", "spec.heartbeat"}, event.Types(event.Beat))
+	require.ElementsMatch(t, []string{"agent.heartbeat", "heartbeat", "spec.heartbeat"}, event.Types(event.Liveness))
 	require.ElementsMatch(t, []string{"agent.completed", "continuous.completed"}, event.Types(event.Completion))
 	require.ElementsMatch(t, []string{"agent.error", "agent.failed"}, event.Types(event.Failure))
 	require.True(t, event.Ends("agent.completed", false))

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Read reads what it can of an event's data, also where that is stored in parts: a field of another form than expected
-// says nothing and hides no other field.
+// Read decodes an event's data, which may be stored in parts. A field of an unexpected type stays zero and does not
+// affect other fields.
 func Read[T any](parts ...json.RawMessage) (payload T) {
 	for _, part := range parts {
 		_ = json.Unmarshal(part, &payload)
@@ -16,7 +16,7 @@ func Read[T any](parts ...json.RawMessage) (payload T) {
 	return payload
 }
 
-// End is what is read of an event that ends an attempt or an iteration.
+// End holds the fields of an event that ends an attempt or an iteration.
 type End struct {
 	Success          *Flag  `json:"success"`
 	AgentType        string `json:"agent_type"`
@@ -25,24 +25,24 @@ type End struct {
 	StopReason       string `json:"stop_reason"`
 	FailureClass     string `json:"failure_class"`
 	ReasonCode       string `json:"reason_code"`
-	Credential       string `json:"credential"` // that is missing
+	Credential       string `json:"credential"` // missing credential
 	Class            string `json:"class"`
 	Error            Text   `json:"error"`
 	Output           Text   `json:"final_output"`
 	ResetAt          Time   `json:"reset_at"`
 }
 
-// Delivery is what is read of an event that speaks of messages.
+// Delivery holds the fields of an event about messages.
 type Delivery struct {
 	MessageID string   `json:"message_id"`
 	Kind      string   `json:"message_type"`
 	Content   string   `json:"content"`
 	Reason    string   `json:"reason"`
 	InReplyTo string   `json:"in_reply_to"`
-	Answered  []string `json:"message_ids"` // nil: legacy workers name none
+	Answered  []string `json:"message_ids"` // nil: a legacy worker does not name them
 }
 
-// Sign is what is read of a heartbeat.
+// Sign holds the fields of a heartbeat.
 type Sign struct {
 	Status string  `json:"status"`
 	Tool   string  `json:"current_tool"`
@@ -59,7 +59,7 @@ func (f *Flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Text is a string; of any other value it is the JSON.
+// Text is a string, or the JSON of any other value.
 type Text string
 
 // UnmarshalJSON never fails.
@@ -72,10 +72,10 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Time is sent as RFC 3339 or as seconds since 1970; zero if it is neither.
+// Time is RFC 3339 or seconds since 1970; zero for anything else.
 type Time struct{ time.Time }
 
-// UnmarshalJSON never fails. A year that JSON cannot hold is none.
+// UnmarshalJSON never fails. A year that JSON cannot express is zero.
 func (t *Time) UnmarshalJSON(raw []byte) error {
 	var at time.Time
 	var seconds float64
@@ -88,8 +88,8 @@ func (t *Time) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Millis is a number of milliseconds that an agent tells, as a duration: never below zero, and at most a year, so that
-// neither it nor a sum with it overflows.
+// Millis converts milliseconds reported by an agent: never below zero, and at most a year, so that sums cannot
+// overflow.
 func Millis(n float64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	return time.Duration(min(max(n, 0), float64(year.Milliseconds())) * float64(time.Millisecond))

@@ -56,16 +56,15 @@ type Entry struct {
 	Traits Trait
 }
 
-// Table returns what is known of each event type. What a type means to a task, and its fields, stand in the package
-// catalog beside it.
+// Table returns the table of event types. Package catalog holds their descriptions and fields.
 func Table() []Entry { return table[:] }
 
 //nolint:gochecknoglobals // a constant table
 var table = [...]Entry{
 	{AgentStarted, Milestone | ByAgent | ByWorker | worker},
-	{AgentHeartbeat, Beat | ByAgent | ByWorker | worker},
-	{Heartbeat, Beat | ByWorker},
-	{SpecHeartbeat, Beat | ByWorker},
+	{AgentHeartbeat, Liveness | ByAgent | ByWorker | worker},
+	{Heartbeat, Liveness | ByWorker},
+	{SpecHeartbeat, Liveness | ByWorker},
 	{AgentAssistantMessage, Work | Usage | anyone},
 	{AgentMessage, Work | anyone},
 	{AgentThinking, Work | anyone},

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Metered is what the agent of a sandbox has reported of its use of models.
+// Metered is the model usage that the agent of a sandbox reported.
 type Metered struct {
 	CostUSD                   float64
 	InputTokens, OutputTokens float64
-	CostUnknown               bool // CostUSD lacks a model without a known price
+	CostUnknown               bool // CostUSD leaves out a model without a known price
 }
 
-// UsageReport is what one event reports. A value that is not a JSON number counts as absent.
+// UsageReport holds the usage fields of one event. A value that is not a JSON number counts as absent.
 type UsageReport struct {
 	Total       json.RawMessage `json:"total_cost_usd"`
 	Cost        json.RawMessage `json:"cost_usd"`
@@ -24,9 +24,9 @@ type UsageReport struct {
 	Unknown     bool            `json:"cost_unknown"`
 }
 
-// Add counts the report of the next event. An agent reports sums since its start, so that the largest counts. The sum at
-// an end is the bill and replaces earlier estimates. A model without a known price costs nothing and makes the cost
-// unknown; so do tokens without a price at an end.
+// Add counts the report of the next event. An agent reports sums since its start, so the largest value counts. The sum
+// of a final event is the bill and replaces earlier estimates. A model without a known price adds no cost and makes the
+// cost unknown, as do tokens without a price in a final event.
 func (m *Metered) Add(eventType string, r UsageReport) {
 	total, priced := number(r.Total)
 	cost, alsoPriced := number(r.Cost)
@@ -46,7 +46,7 @@ func (m *Metered) Add(eventType string, r UsageReport) {
 	bill(&m.OutputTokens, output)
 }
 
-// bill replaces a sum by that of an end, if the end reports one.
+// bill replaces a sum by that of a final event, if reported.
 func bill(sum *float64, last float64) {
 	if last > 0 {
 		*sum = last

@@ -6,7 +6,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Evidence is an event that shows something, in short.
+// Evidence is a short form of an event that supports an explanation.
 type Evidence struct {
 	TaskID    string    `json:"task_id" doc:"Task in whose sandbox the event was reported."`
 	Attempt   int       `json:"attempt" doc:"Number of the attempt that reported the event."`
@@ -20,20 +20,20 @@ type Evidence struct {
 
 // Kinds of diagnoses.
 const (
-	DiagnosisRepeated = "repeated" // attempts have failed again and again, and the task goes on
+	DiagnosisRepeated = "repeated" // attempts failed repeatedly, and the task continues
 	DiagnosisEnded    = "ended"    // the task has failed
-	DiagnosisTicket   = "ticket"   // tasks of one ticket have failed one after the other
+	DiagnosisTicket   = "ticket"   // several tasks of one ticket failed in a row
 )
 
-// States of what is said to agents about a diagnosis.
+// Delivery states of a diagnosis to the next attempt's agent.
 const (
-	NoticeNone    = "none"    // no agent is told: it could do nothing about it, or the task is over
-	NoticePending = "pending" // the next attempt's agent is told
-	NoticeSent    = "sent"    // it was; the message has a receipt of its own
+	NoticeNone    = "none"    // no agent gets the diagnosis: the task has ended, or the agent could not act on it
+	NoticePending = "pending" // the next attempt's agent will get the diagnosis
+	NoticeSent    = "sent"    // the diagnosis was sent; the message has its own delivery receipt
 )
 
-// Diagnosis says what failed again and again in a task or a ticket, and what to do about it. That of a ticket names
-// its newest task that failed.
+// Diagnosis is the root cause of repeated failures of a task or ticket, with advice. The diagnosis of a ticket names
+// its newest failed task.
 type Diagnosis struct {
 	ID             string            `json:"id" doc:"UUID of the diagnosis."`
 	OrganizationID string            `json:"organization_id" doc:"Organization that owns the task."`
@@ -63,14 +63,14 @@ type Diagnosis struct {
 	CreatedAt      time.Time         `json:"created_at" doc:"When the diagnosis was stored."`
 }
 
-// States of a delivery.
+// States of a webhook delivery.
 const (
-	DeliveryPending   = "pending"   // sent again later
+	DeliveryPending   = "pending"   // not sent yet, or waiting for a retry
 	DeliveryDelivered = "delivered" // the receiver answered with a 2xx
-	DeliveryFailed    = "failed"    // sent in vain for three days
+	DeliveryFailed    = "failed"    // given up after three days
 )
 
-// Delivery is what became of a webhook.
+// Delivery is the delivery of one webhook.
 type Delivery struct {
 	ID          string     `json:"id" doc:"UUID of the delivery, the same in every attempt: a receiver detects duplicates by it."`
 	State       string     `json:"state" enum:"pending,delivered,failed" doc:"pending: to be sent again. delivered: accepted by the receiver. failed: given up after three days. More values may be added."`
@@ -79,7 +79,7 @@ type Delivery struct {
 	DeliveredAt *time.Time `json:"delivered_at" doc:"When the receiver accepted the webhook; null: not accepted."`
 }
 
-// ToAgent is what the next attempt's agent is told.
+// ToAgent returns the text for the next attempt's agent.
 func (d Diagnosis) ToAgent() string {
 	text := "omoi has looked at the attempts before this one. " + d.Summary
 	if d.Cause != "" {

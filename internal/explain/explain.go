@@ -1,4 +1,5 @@
-// Package explain renders reasons as sentences: why a task is where it is, what shows it, and which command comes next.
+// Package explain renders reasons as sentences: why a task is in its state, which events support that, and which
+// command is next.
 package explain
 
 import (
@@ -12,20 +13,20 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// How a task stands, in one word.
+// States of an explained task.
 const (
-	StandsWaiting   = "waiting"   // for its turn, for other tasks, or for somebody to speak to its agent
-	StandsSuspended = "suspended" // its work is saved, and something has to change first
+	StandsWaiting   = "waiting"   // for admission, for other tasks, or for a message to its agent
+	StandsSuspended = "suspended" // its work is saved, and it waits for a condition to change
 	StandsStarting  = "starting"  // an attempt is being prepared
-	StandsRunning   = "running"   // its agent, or a validator, is at work
-	StandsStuck     = "stuck"     // it is alive, and does not get on
-	StandsUnknown   = "unknown"   // nobody can say whether it still works
-	StandsCompleted = "completed" // done
+	StandsRunning   = "running"   // its agent or a validator works
+	StandsStuck     = "stuck"     // its agent runs without progress
+	StandsUnknown   = "unknown"   // omoi cannot determine whether its agent works
+	StandsCompleted = "completed"
 	StandsFailed    = "failed"
 	StandsCancelled = "cancelled"
 )
 
-// Explanation says why a task stands where it stands, what shows it, and what to do next.
+// Explanation says why a task is in its state, which events support that, and what to do next.
 type Explanation struct {
 	TaskID    string      `json:"task_id" doc:"UUID of the explained task."`
 	Status    task.Status `json:"status" doc:"Status of the task at that moment."`
@@ -36,29 +37,29 @@ type Explanation struct {
 	Diagnosis *Diagnosis  `json:"diagnosis" doc:"Newest diagnosis of the task. Null: none."`
 }
 
-// WhyFacts are all that an explanation looks at. What is not known is nil or empty.
+// WhyFacts holds the inputs of an explanation. Unknown values are nil or empty.
 type WhyFacts struct {
 	Task      task.Task
-	At        time.Time // by the database's clock
+	At        time.Time // the database's time
 	DependsOn []Dependency
-	Pulse     *task.Pulse   // of the live sandbox
-	Events    []event.Event // the newest events of the newest attempt; package supervise finds evidence in them
-	Signs     []Evidence    // newest first, of the newest attempt
+	Pulse     *task.Pulse   // of the running attempt's sandbox
+	Events    []event.Event // newest events of the newest attempt, in which package supervise finds evidence
+	Signs     []Evidence    // evidence of the newest attempt, newest first
 	Opinion   *Opinion
 	Diagnosis *Diagnosis
-	Same      bool // its newest attempts failed one after the other, and said the same
+	Same      bool // the newest attempts failed in a row with the same error
 	Down      Outage
-	Silent    time.Duration // from which age of the newest sign of life on nobody can say whether it lives
-	NoWork    time.Duration // from which age of the newest work on an agent that does nothing is stuck
+	Silent    time.Duration // age of the newest sign of life from which the state is unknown
+	NoWork    time.Duration // age of the newest work from which an idle agent counts as stuck
 }
 
-// Dependency is a task that another one waits for.
+// Dependency is a task that another task waits for.
 type Dependency struct {
 	ID     string
 	Status task.Status
 }
 
-// Opinion is what the guardian thinks of an attempt.
+// Opinion is the guardian's analysis of an attempt.
 type Opinion struct {
 	SpokenBy   string
 	Steer      bool
@@ -67,7 +68,7 @@ type Opinion struct {
 	Evidence   []int64
 }
 
-// Explain says why a task stands where it stands. Each task gets an answer, and a command.
+// Explain returns the explanation of a task. Each has a sentence and a command.
 func Explain(f WhyFacts) Explanation {
 	e := f.explain()
 	t := f.Task
@@ -85,7 +86,7 @@ func Explain(f WhyFacts) Explanation {
 	return e
 }
 
-// whileAsked is what helps while a command is under way: nobody speaks to an agent that is about to end.
+// whileAsked returns the next step while a command is pending. It replaces a message to an agent that is about to end.
 func (f WhyFacts) whileAsked(c *task.Command, next string) string {
 	switch {
 	case c.Kind == "cancel" && f.age(c.CreatedAt) > forgotten:
@@ -96,7 +97,7 @@ func (f WhyFacts) whileAsked(c *task.Command, next string) string {
 	return next
 }
 
-// begunAgain says that a task which is over has been asked to go on.
+// begunAgain reports whether an ended task has a pending request to continue.
 func (f WhyFacts) begunAgain() bool {
 	c := f.Task.PendingCommand
 	return c != nil && c.Kind == "retry" && f.Task.Status.Final()
@@ -121,7 +122,7 @@ func (f WhyFacts) explain() Explanation {
 	case task.StatusFailed:
 		return f.failed()
 	case task.StatusCancelled:
-		why := task.Sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "") // the message names who did it
+		why := task.Sentence(strings.TrimRight(cmp.Or(shown(t), "Cancelled"), "."), "") // the reason names the user
 		return Explanation{State: StandsCancelled, Why: why, Next: "omoi retry " + t.ID}
 	}
 	return Explanation{State: StandsUnknown, Why: whyStatus(t), Next: "omoi show " + t.ID}
@@ -152,7 +153,7 @@ func (f WhyFacts) pending() Explanation {
 	return Explanation{State: StandsStarting, Why: whyPending(t), Next: "omoi logs -f " + t.ID}
 }
 
-// forgotten is from when on a task that was accepted and not taken up is a sign of trouble.
+// forgotten is the time after which an accepted task that has not started is a sign of trouble.
 const forgotten = 2 * time.Minute
 
 func (f WhyFacts) blocked() Explanation {
@@ -182,7 +183,7 @@ func (f WhyFacts) blocked() Explanation {
 	return f.parked("The task is blocked", string(t.Blocked), "omoi show "+t.ID)
 }
 
-// paused is by a person for a project, and by a setting for all organizations.
+// paused explains a project that a user paused, or organizations that a setting paused.
 func (f WhyFacts) paused() Explanation {
 	next := "omoi project resume " + f.Task.ProjectID
 	if allPaused(f.Task) {
@@ -192,7 +193,7 @@ func (f WhyFacts) paused() Explanation {
 	return Explanation{State: StandsSuspended, Why: withEvents(whyPaused(f.Task), shows), Next: next, Evidence: shows}
 }
 
-// parked prefers what the gate has said.
+// parked explains a suspended task. The reason of the admission controller overrides why and reason.
 func (f WhyFacts) parked(why, reason, next string) Explanation {
 	if f.Task.QueueReason.Code != "" {
 		why, reason = "The task is "+Reason(f.Task.QueueReason), ""
@@ -213,7 +214,7 @@ func (f WhyFacts) dependency(why string) Explanation {
 	return Explanation{State: StandsWaiting, Why: task.Sentence(why, strings.Join(names, ", ")), Next: next}
 }
 
-// broken is the first task that it depends on and that will not be completed by itself.
+// broken returns the first dependency that will not complete by itself.
 func (f WhyFacts) broken() string {
 	for _, d := range f.DependsOn {
 		if d.Status == task.StatusFailed || d.Status == task.StatusCancelled {
@@ -240,7 +241,7 @@ func (f WhyFacts) failed() Explanation {
 
 func (f WhyFacts) age(t time.Time) time.Duration { return f.At.Sub(t) }
 
-// newest is the newest sign, if there is one. That a program is over says less than what it said before.
+// newest returns the newest evidence, if any. The exit of a program counts only if there is no other event.
 func (f WhyFacts) newest() []Evidence {
 	for _, s := range f.Signs {
 		if s.Type != event.AgentShutdown {
@@ -250,7 +251,7 @@ func (f WhyFacts) newest() []Evidence {
 	return f.Signs[:min(1, len(f.Signs))]
 }
 
-// completion is the sign with which an agent has ended its work; where there is none, the newest sign.
+// completion returns the event with which the agent ended its work, or else the newest evidence.
 func (f WhyFacts) completion() []Evidence {
 	for _, s := range f.Signs {
 		if event.Is(s.Type, event.Completion) && !s.Failure {
@@ -260,10 +261,10 @@ func (f WhyFacts) completion() []Evidence {
 	return f.newest()
 }
 
-// mostShown is how many events an explanation names.
+// mostShown is the maximum number of events that an explanation names.
 const mostShown = 3
 
-// failures are the newest signs of failure; where there is none, the newest sign.
+// failures returns the newest events that report a failure, or else the newest evidence.
 func (f WhyFacts) failures() []Evidence {
 	var out []Evidence
 	for _, s := range f.Signs {
@@ -277,7 +278,7 @@ func (f WhyFacts) failures() []Evidence {
 	return out
 }
 
-// withEvents adds the numbers of events to a sentence.
+// withEvents adds event numbers to a sentence.
 func withEvents(why string, shows []Evidence) string {
 	if len(shows) == 0 {
 		return why
@@ -293,7 +294,7 @@ func withEvents(why string, shows []Evidence) string {
 	return fmt.Sprintf("%s (%s%s of attempt %d).", strings.TrimRight(why, "."), word, strings.Join(numbers, ", "), shows[0].Attempt)
 }
 
-// rough is a duration for people.
+// rough returns a duration in a short form for users.
 func rough(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()

@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// live explains a task whose attempt is under way.
+// live explains a task with a running attempt.
 func (f WhyFacts) live() Explanation {
 	t, p := f.Task, f.Pulse
 	begun := strings.TrimRight(whyStatus(t), ".")
@@ -41,7 +41,7 @@ func (f WhyFacts) live() Explanation {
 	return e
 }
 
-// unheard explains an attempt whose agent has not reported.
+// unheard explains an attempt whose agent has not reported yet.
 func (f WhyFacts) unheard(begun string) Explanation {
 	e := Explanation{State: StandsStarting, Why: begun + "; its agent has not reported yet.", Next: f.printed()}
 	if f.Pulse.Assigned >= 0 {
@@ -49,12 +49,12 @@ func (f WhyFacts) unheard(begun string) Explanation {
 	}
 	if f.Task.SelfConnecting() {
 		e.Why = strings.TrimSuffix(e.Why, ".") + ", and connects itself."
-		e.Next = "omoi show " + f.Task.ID // it names the sandbox to report under
+		e.Next = "omoi show " + f.Task.ID // omoi show names the sandbox under which an external agent reports
 	}
 	return e
 }
 
-// printed shows what the agent prints; of one that runs elsewhere there is only what it reports.
+// printed returns the command that shows the agent's output. An external agent has only its events.
 func (f WhyFacts) printed() string {
 	if f.Task.SelfConnecting() {
 		return "omoi logs -f " + f.Task.ID
@@ -62,7 +62,7 @@ func (f WhyFacts) printed() string {
 	return "omoi logs --raw " + f.Task.ID
 }
 
-// silent explains an attempt of which nobody can say whether it lives.
+// silent explains an attempt whose state is unknown.
 func (f WhyFacts) silent(begun string) Explanation {
 	p, cause := f.Pulse, ", and that alone does not end it"
 	if p.IntakeOut > 0 {
@@ -73,7 +73,7 @@ func (f WhyFacts) silent(begun string) Explanation {
 	return e
 }
 
-// steered explains an attempt that the guardian thinks has gone wrong.
+// steered explains an attempt with a finding of the guardian.
 func (f WhyFacts) steered(begun string) Explanation {
 	o, last := f.Opinion, f.Task.Last()
 	e := Explanation{State: StandsStuck, Next: "omoi guardian interventions " + f.Task.ID}

@@ -8,7 +8,7 @@ import (
 
 func send(taskID string) string { return "omoi send " + taskID + ` "<text>"` }
 
-// queueNext is what to do about a task that waits for admission.
+// queueNext returns the next step for a task that waits for admission.
 func queueNext(t task.Task) string {
 	switch {
 	case OutOfBudget(t):
@@ -23,7 +23,7 @@ func queueNext(t task.Task) string {
 	return "omoi ps"
 }
 
-// troubleNext is what to do about an admitted task that gets no sandbox.
+// troubleNext returns the next step for an admitted task without a sandbox.
 func troubleNext(r task.Reason) string {
 	if r.Code == task.ReasonEarlierSandbox || r.Code == task.ReasonUnverifiedLimit {
 		return "omoi sandbox list"
@@ -34,8 +34,8 @@ func troubleNext(r task.Reason) string {
 	return "omoi doctor"
 }
 
-// FailureNext is what to type after a task, or its newest attempts, failed in a class for a reason; same: several
-// attempts in a row said the same.
+// FailureNext returns the next command after a failure of a class and reason. same reports that several attempts in a
+// row failed with the same error.
 func FailureNext(t task.Task, class task.FailureClass, reason task.Reason, same bool) string {
 	if reason.OfSetup() {
 		return setupNext(t, reason)
@@ -64,7 +64,7 @@ func FailureNext(t task.Task, class task.FailureClass, reason task.Reason, same 
 	return "omoi retry " + t.ID
 }
 
-// credentialsNext sets the one that is not there: a test would find nothing to ask about.
+// credentialsNext returns the command that sets a missing credential, or that tests a refused one.
 func credentialsNext(reason task.Reason) string {
 	if reason.Credential != "" {
 		return "omoi credentials set " + reason.Credential
@@ -72,12 +72,12 @@ func credentialsNext(reason task.Reason) string {
 	return "omoi credentials test"
 }
 
-// setupNext names the setting. A task that brought a setup step of its own is made anew.
+// setupNext returns the command that changes the setup step. The setup command of a single task cannot be changed.
 func setupNext(t task.Task, reason task.Reason) string {
 	var own struct {
 		Setup *string `json:"setup"`
 	}
-	_ = json.Unmarshal(t.Execution, &own) // checked when the task was accepted
+	_ = json.Unmarshal(t.Execution, &own) // validated when the task was accepted
 	switch {
 	case reason.Code == task.ReasonSetupTimeout:
 		return "omoi project update " + t.ProjectID + " --setup-timeout <time>"
@@ -87,13 +87,13 @@ func setupNext(t task.Task, reason task.Reason) string {
 	return "omoi project update " + t.ProjectID + ` --setup "<command>"`
 }
 
-// OutOfBudget reports whether a task waits until a budget is raised: it is parked for it, or is not let in.
+// OutOfBudget reports whether a task waits for a higher budget, suspended or before its admission.
 func OutOfBudget(t task.Task) bool {
 	queued := t.QueueReason.Code == task.ReasonTaskBudget || t.QueueReason.Code == task.ReasonProjectBudget
 	return t.Status == task.StatusPending && (t.Blocked == task.BlockedBudget || t.Blocked == task.BlockedNone && queued)
 }
 
-// RaiseBudget is the command that raises the budget, of a task or of its project, for which the task waits.
+// RaiseBudget returns the command that raises the spent budget of a task or its project.
 func RaiseBudget(t task.Task) string {
 	of := t.ID
 	if spent(t).Code == task.ReasonProjectBudget {
@@ -102,7 +102,7 @@ func RaiseBudget(t task.Task) string {
 	return "omoi budget " + of + " " + spentFlag(t) + " <more>"
 }
 
-// spent is the condition of the budget that is used up.
+// spent returns the reason that names the spent budget.
 func spent(t task.Task) task.Reason {
 	for _, r := range []task.Reason{t.QueueReason, t.EndReason, t.Last().EndReason} {
 		if r.Code == task.ReasonTaskBudget || r.Code == task.ReasonProjectBudget {
@@ -112,7 +112,7 @@ func spent(t task.Task) task.Reason {
 	return task.Reason{}
 }
 
-// spentFlag names the limit that is reached.
+// spentFlag returns the flag of the spent limit.
 func spentFlag(t task.Task) string {
 	switch spent(t).Unit {
 	case task.UnitTokens:

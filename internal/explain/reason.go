@@ -11,8 +11,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Reason returns a condition for users: why a task waits as the end of a sentence that begins with "The task is" or "The task waits",
-// anything else as a sentence. An empty code gives an empty text; a code of a newer server stands for itself.
+// Reason returns a reason as text for users. The reason of a waiting task is the end of a sentence that starts with
+// "The task is" or "The task waits"; any other is a sentence. The text of an empty code is empty, and of an unknown
+// code of a newer server the code itself.
 func Reason(r task.Reason) string {
 	if text, ok := sentences()[r.Code]; ok && !codesOnly {
 		return text(r)
@@ -23,7 +24,7 @@ func Reason(r task.Reason) string {
 // ReasonCodes returns all codes in alphabetical order.
 func ReasonCodes() []task.ReasonCode { return slices.Sorted(maps.Keys(sentences())) }
 
-// sentences is the one place where a code becomes text.
+// sentences maps each code to its text. No other place does.
 func sentences() map[task.ReasonCode]func(task.Reason) string {
 	return map[task.ReasonCode]func(task.Reason) string{
 		task.ReasonSlot:               always("waiting for a slot"),
@@ -164,12 +165,12 @@ func until(r task.Reason) string {
 
 func seconds(r task.Reason) string { return time.Duration(r.Seconds * float64(time.Second)).String() }
 
-// because joins what happened and the detail, if there is one.
+// because returns a rendering of what happened, followed by the detail if there is one.
 func because(what string) func(task.Reason) string {
 	return func(r task.Reason) string { return task.Sentence(what, r.Detail) }
 }
 
-// detailOr returns the text of the agent's program, which knows more.
+// detailOr returns a rendering that prefers the detail, which the agent's program wrote.
 func detailOr(text string) func(task.Reason) string {
 	return func(r task.Reason) string {
 		if r.Detail != "" {
@@ -198,7 +199,7 @@ func maxDuration(r task.Reason) string {
 	return text + "."
 }
 
-// InShort is a reason with the last line alone of the output that it quotes, for where not all of it has room.
+// InShort shortens a reason to the last line of the output that it quotes.
 func InShort(reason string) string {
 	how, output, quotes := strings.Cut(reason, task.EndOfOutput)
 	if !quotes {
@@ -208,7 +209,7 @@ func InShort(reason string) string {
 	return strings.TrimRight(how, ". ") + ": " + strings.TrimSpace(output[strings.LastIndex(output, "\n")+1:])
 }
 
-// ByWhom says who sent a message, by the kind of its sender; empty where nobody knows.
+// ByWhom returns who sent a message by the kind of its sender; empty if unknown.
 func ByWhom(sender string) string {
 	switch sender {
 	case task.FromPerson:

@@ -8,27 +8,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Why returns what a task is doing or waits for, in one sentence, from its row and what is missing now. [Explain] looks at
-// more and names the next command.
+// Why returns in one sentence what a task does or waits for, from its row and the outage. [Explain] uses more inputs
+// and names the next command.
 func Why(t task.Task, down Outage) string {
 	return Explain(WhyFacts{Task: t, At: t.CreatedAt, Down: down}).Why
 }
 
-// whyAgain says when a task that is over goes on.
+// whyAgain returns when an ended task continues.
 func whyAgain(t task.Task) string {
 	return fmt.Sprintf("The next attempt starts when the sandboxes of earlier attempts are deleted, or task.cleanup_timeout after their end; the task was %s before", t.Status)
 }
 
-// Outage is what is missing so that no task can start, and the command to type; empty: nothing is.
+// Outage is a missing component without which no task can start, and the command that helps. The zero value means none.
 type Outage struct{ What, Next string }
 
-// AboutToStart reports whether a task waits for nothing but those who make its branch and its first sandbox.
+// AboutToStart reports whether a task waits only for the creation of its branch and first sandbox.
 func AboutToStart(t task.Task) bool {
 	return t.Status == task.StatusPending && t.Blocked == task.BlockedNone && t.WaitingFor.Code == "" && len(t.Attempts) == 0 && t.PendingCommand == nil &&
 		(t.QueueReason.Code == "" || t.HoldsSlot)
 }
 
-// whyStatus says what an attempt does.
+// whyStatus returns what the running attempt does.
 func whyStatus(t task.Task) string {
 	switch t.Status { //nolint:exhaustive // the others are no attempt's
 	case task.StatusAssigned:
@@ -59,21 +59,21 @@ func whyPending(t task.Task) string {
 	return "Task accepted; waiting for admission."
 }
 
-// whyEnded says why the last attempt ended.
+// whyEnded returns why the last attempt ended.
 func whyEnded(t task.Task) string {
 	return task.Sentence(fmt.Sprintf("Attempt %d ended", t.AttemptCount), lastReason(t))
 }
 
-// starting announces the next attempt.
+// starting returns that the next attempt starts.
 func starting(t task.Task) string { return fmt.Sprintf(" Starting attempt %d.", t.AttemptCount+1) }
 
-// needsReview introduces why a validator gave no verdict.
+// needsReview is the beginning of the reason of a validator without a verdict.
 const needsReview = "The work is on its branch and waits for a user's review: the validator gave no verdict"
 
-// whyLimit says until when, where that is known.
+// whyLimit returns that a rate limit was reached, and until when if known.
 func whyLimit(t task.Task) string {
 	switch {
-	case t.QueuedAt != nil && t.QueueReason.Code != "": // another task may have met the limit
+	case t.QueuedAt != nil && t.QueueReason.Code != "": // another task may have reached the limit
 		return "The task is " + Reason(t.QueueReason) + "."
 	case t.QueueReason.Code != "":
 		return task.Sentence("A provider's rate limit is reached; the task is "+Reason(t.QueueReason), shown(t))
@@ -88,7 +88,7 @@ func whyPaused(t task.Task) string {
 	return "The project is paused; the task resumes with the project."
 }
 
-// allPaused reports whether the setting orchestrator.enabled holds a task, and no person.
+// allPaused reports whether the setting orchestrator.enabled, and no user, holds the task.
 func allPaused(t task.Task) bool { return t.QueueReason.Code == task.ReasonOrganizationPaused }
 
 func whyCompleted(t task.Task) string {
@@ -101,7 +101,7 @@ func whyCompleted(t task.Task) string {
 	return fmt.Sprintf("Completed after %s.", counted(t.AttemptCount, "attempt"))
 }
 
-// shown is the reason of the end; what follows its first paragraph is for those who look into omoi.
+// shown returns the first paragraph of the reason of the end. The rest is for developers of omoi.
 func shown(t task.Task) string {
 	reason, _, _ := strings.Cut(task.Deref(t.ErrorMessage), "\n\n")
 	if reason == "" {
@@ -110,8 +110,8 @@ func shown(t task.Task) string {
 	return reason
 }
 
-// whyPublish says what a retry will do: the work is there or saved, or an attempt does it again. Work that nobody
-// has found good is not published.
+// whyPublish returns what a retry does: publish work that is on its branch or saved, or start a new attempt. omoi does
+// not publish work that failed its validation.
 func whyPublish(t task.Task) string {
 	last, outside := t.Last(), t.SelfConnecting()
 	there, saved := last.HeadCommit != nil, last.Unpublished().Head != ""
@@ -142,7 +142,7 @@ func counted(n int, noun string) string {
 
 func lastReason(t task.Task) string { return t.Last().Reason }
 
-// endReason is the condition behind [shown].
+// endReason returns the condition behind [shown].
 func endReason(t task.Task) task.Reason {
 	if t.EndReason.Code != "" || task.Deref(t.ErrorMessage) != "" {
 		return t.EndReason
@@ -150,12 +150,12 @@ func endReason(t task.Task) task.Reason {
 	return t.Last().EndReason
 }
 
-// round counts the round that a task is in; lists know the verdicts so far by the result only.
+// round returns the current validation round. Lists know earlier verdicts from the result only.
 func round(t task.Task) string {
 	var result struct {
 		Iteration int `json:"validation_iteration"`
 	}
-	_ = json.Unmarshal(t.Result, &result) // none yet
+	_ = json.Unmarshal(t.Result, &result) // no result yet
 	return task.RoundWords(max(result.Iteration, len(t.Reviews))+1, t.Rounds)
 }
 

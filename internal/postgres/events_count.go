@@ -36,7 +36,7 @@ func (c typeCount) with(more typeCount) typeCount {
 
 // heartbeats are those of all their types.
 func (c eventCounts) heartbeats() (all typeCount) {
-	for _, name := range event.Types(event.Beat) {
+	for _, name := range event.Types(event.Liveness) {
 		switch n := c.types[name]; {
 		case n.Events == 0:
 		case all.Events == 0:

@@ -103,7 +103,7 @@ func watched(row db.WatchedSandboxesRow) (guardian.Watched, error) {
 // WatchedEvents answers of each sandbox at most newest events, oldest first, and its newest
 // heartbeat among them, if one came lately. All of them are read in one go, each once.
 func (s *Store) WatchedEvents(ctx context.Context, of []guardian.Watched, newest int) (map[string][]event.Event, error) {
-	in := db.WatchedEventsParams{Newest: newest, Heartbeats: event.Types(event.Beat)}
+	in := db.WatchedEventsParams{Newest: newest, Heartbeats: event.Types(event.Liveness)}
 	for _, w := range of {
 		in.Ids, in.PartitionMonths, in.LastSequences = append(in.Ids, w.SandboxID), append(in.PartitionMonths, w.PartitionMonth), append(in.LastSequences, w.Head)
 	}

@@ -58,7 +58,7 @@ func (s *Store) NoteTrouble(ctx context.Context, taskID string, reason task.Reas
 
 // readSigns looks at the events that tell more than that they came.
 func (s *Store) readSigns(ctx context.Context, sandboxID string, month time.Time, out *task.Pulse) error {
-	beats := event.Types(event.Beat)
+	beats := event.Types(event.Liveness)
 	last, err := s.q.NewestSign(ctx, db.NewestSignParams{PartitionMonth: month, SandboxID: sandboxID, Heartbeats: beats})
 	if err != nil {
 		return err

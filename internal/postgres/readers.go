@@ -46,13 +46,13 @@ func (s *Store) Trajectory(ctx context.Context, q ingest.TrajectoryQuery) (inges
 func (s *Store) trajectoryRows(ctx context.Context, q ingest.TrajectoryQuery, counts eventCounts) (*eventPage, error) {
 	found := &eventPage{limit: q.Limit}
 	if q.Newer {
-		return found, s.rowsAfter(ctx, db.EventsAfterParams{SandboxID: q.SandboxID, After: q.Cursor, But: event.Types(event.Beat)}, found)
+		return found, s.rowsAfter(ctx, db.EventsAfterParams{SandboxID: q.SandboxID, After: q.Cursor, But: event.Types(event.Liveness)}, found)
 	}
 	newest := counts.head
 	if q.Cursor > 0 {
 		newest = min(newest, q.Cursor-1)
 	}
-	return found, s.rowsBefore(ctx, db.EventPageParams{SandboxID: q.SandboxID, Newest: newest, But: event.Types(event.Beat)}, found)
+	return found, s.rowsBefore(ctx, db.EventPageParams{SandboxID: q.SandboxID, Newest: newest, But: event.Types(event.Liveness)}, found)
 }
 
 func (s *Store) heartbeatTimes(ctx context.Context, sandboxID string, beats typeCount, h *ingest.Heartbeats) error {

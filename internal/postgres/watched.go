@@ -12,7 +12,7 @@ import (
 // ActiveLife answers what is known of the life in each active sandbox of an organization, oldest first.
 func (s *Store) ActiveLife(ctx context.Context, organizationID string) ([]client.Life, error) {
 	rows, err := s.q.ActiveLife(ctx, db.ActiveLifeParams{
-		OrganizationID: organizationID, Heartbeats: event.Types(event.Beat), Completed: event.AgentCompleted,
+		OrganizationID: organizationID, Heartbeats: event.Types(event.Liveness), Completed: event.AgentCompleted,
 	})
 	if err != nil {
 		return nil, translate("read the life in active sandboxes", err)

@@ -4,48 +4,49 @@ import (
 	"encoding/json"
 )
 
-// Kinds of [CommandRequest]. The facts that they lead to and the commands of package contract have the same names.
+// Kinds of [CommandRequest]. The resulting facts and the commands of package contract have the same names.
 const (
 	CommandCancel   = "cancel"
 	CommandFail     = "fail"
 	CommandComplete = "complete"
 	CommandVerdict  = "verdict"
 	CommandRetry    = "retry"
-	CommandReplace  = "replace" // with the sandbox of the attempt that is to be replaced
+	CommandReplace  = "replace" // for the sandbox of the attempt to replace
 )
 
-// CommandRequest asks to change a task. It becomes a command.
+// CommandRequest requests a change of a task. If it is accepted, it becomes a command.
 type CommandRequest struct {
 	OrganizationID string
 	TaskID         string
 	Kind           string
 	OK             bool // success of a completion, passed of a verdict
 	Reason         string
-	// SandboxID speaks, if it is not a person. A completion counts only from the task's own sandbox.
+	// SandboxID is the sandbox that sent the request; empty for a user. A completion counts only from the task's
+	// current sandbox.
 	SandboxID string
-	Own       bool // the sandbox has proven itself by its token, so even a verdict must be on its own task
-	Attempt   bool // a verdict comes from the sandbox of an attempt of the task: it counts while that attempt is the current one
+	Own       bool // the sandbox authenticated with its token, so that even a verdict must be about its own task
+	Attempt   bool // a verdict from the sandbox of an attempt of the task: it counts only while that attempt runs
 	Sender    string
-	Args      json.RawMessage // an object: all that was said; reason and ok stand in it too
-	// Wire marks a request of the legacy API, where too late is an answer and not an error.
+	Args      json.RawMessage // JSON object with the whole request; it includes reason and ok
+	// Wire marks a request of the legacy API: a late request is then a normal answer, not an error.
 	Wire bool
 }
 
-// CommandResult is what a [CommandRequest] led to.
+// CommandResult is the result of a [CommandRequest].
 type CommandResult struct {
 	Command   Command
-	Status    Status   // of the task if nothing else happens
-	Unblocked []string // pending tasks that wait for nothing else, if that is completed
+	Status    Status   // status of the task if nothing else happens
+	Unblocked []string // pending tasks that wait only for this completion
 }
 
-// Judge returns what a request leads to in state s, or a [CodeConflict] error with the reason. A late request of the
-// legacy API leads to [ReceiptTooLate]; one that is refused is a conflict there too.
+// Judge returns the effects of a request in state s, or a [CodeConflict] error with the reason. A late request of the
+// legacy API returns [ReceiptTooLate]. A rejected request is a conflict there too.
 func Judge(s State, a CommandRequest) (Effects, error) {
 	if a.Kind == CommandRetry {
 		return judgeRetry(s)
 	}
 	fact := Fact{Kind: FactKind(a.Kind), OK: a.OK}
-	if a.Kind == CommandComplete || a.Kind == CommandReplace || a.Attempt { // other verdicts come from another sandbox than the one they judge
+	if a.Kind == CommandComplete || a.Kind == CommandReplace || a.Attempt { // other verdicts come from another sandbox than the judged one
 		fact.SandboxID = a.SandboxID
 	}
 	_, effects := Decide(s, fact)

@@ -1,71 +1,71 @@
 package task
 
-// FactKind names something that has happened to a task.
+// FactKind names an event in the life of a task.
 type FactKind string
 
-// The facts that a task is judged by. Those in the first group speak of a sandbox
-// and count only while that sandbox is the task's current one.
+// The kinds of facts. The first group is about a sandbox; a fact of it counts only while that sandbox is the task's
+// current one.
 const (
-	FactStarted             FactKind = "started"              // the agent reported in
+	FactStarted             FactKind = "started"              // the agent reported its start
 	FactCompleted           FactKind = "completed"            // agent.completed; OK is its success
 	FactContinuousCompleted FactKind = "continuous_completed" // OK is validation_passed
 	FactAgentFailed         FactKind = "agent_failed"         // agent.error or agent.failed
-	FactObserved            FactKind = "observed"             // Observe found the attempt dead; Class says how
-	FactTooLong             FactKind = "too_long"             // the longest duration has passed; OK if it was last seen alive
+	FactObserved            FactKind = "observed"             // CheckAgent found that the attempt is over; Class says how
+	FactTooLong             FactKind = "too_long"             // the attempt reached its maximum duration; OK if its agent worked at the last check
 	FactValidatorLimit      FactKind = "validator_limit"      // the validator reached its own limit, or a permanent error, before a verdict
 
-	FactStepFailed    FactKind = "step_failed"    // a step of ours failed for good
-	FactPublished     FactKind = "published"      // branch and pull request stand
-	FactPublishFailed FactKind = "publish_failed" // they do not
-	FactHandedIn      FactKind = "handed_in"      // work that is to be validated is on its branch
+	FactStepFailed    FactKind = "step_failed"    // a step of omoi failed for good
+	FactPublished     FactKind = "published"      // branch and pull request are done
+	FactPublishFailed FactKind = "publish_failed" // publish failed
+	FactHandedIn      FactKind = "handed_in"      // work that needs a validation is on its branch
 
-	FactCancel   FactKind = "cancel"   // a person stops the task
-	FactFail     FactKind = "fail"     // a person or the guardian declares it failed
+	FactCancel   FactKind = "cancel"   // a user cancels the task
+	FactFail     FactKind = "fail"     // a user or the guardian declares the task failed
 	FactComplete FactKind = "complete" // task-complete; OK is its success
 	FactVerdict  FactKind = "verdict"  // validation-result; OK is passed
 	FactRetry    FactKind = "retry"    // a user resumes a suspended task
-	FactReplace  FactKind = "replace"  // the guardian or a person wants another attempt in the place of this one
+	FactReplace  FactKind = "replace"  // the guardian or a user requests another attempt instead of the running one
 )
 
-// Fact is one thing that has happened, in words short enough for a history.
+// Fact is one thing that happened to a task, small enough for a history.
 type Fact struct {
 	Kind      FactKind
-	SandboxID string // the sandbox that it speaks of; empty if of none
+	SandboxID string // sandbox that the fact is about; empty: none
 	OK        bool
 	Class     FailureClass
 }
 
-// State is what [Decide] needs to know of a task. It travels in histories: fields are only added.
+// State is the input of [Decide]. It is stored in histories: fields are only added.
 type State struct {
 	Status       Status        `json:"status"`
-	SandboxID    string        `json:"sandbox_id,omitempty"` // of the live attempt; empty between attempts
+	SandboxID    string        `json:"sandbox_id,omitempty"` // sandbox of the running attempt; empty between attempts
 	Continuous   bool          `json:"continuous,omitempty"` // only a passed validation completes the task
-	Stage        Stage         `json:"stage,omitempty"`      // how far the work is on its way to the pull request
+	Stage        Stage         `json:"stage,omitempty"`      // progress of the work towards the pull request
 	Blocked      BlockedReason `json:"blocked,omitempty"`
-	Attempts     int           `json:"attempts,omitempty"` // begun so far, of every kind
-	Retries      int           `json:"retries,omitempty"`  // begun because one failed
+	Attempts     int           `json:"attempts,omitempty"` // number of attempts of every kind
+	Retries      int           `json:"retries,omitempty"`  // attempts after a failed one
 	MaxRetries   int           `json:"max_retries,omitempty"`
-	Revisions    int           `json:"revisions,omitempty"`    // begun because a verdict asked for it
-	Replacements int           `json:"replacements,omitempty"` // begun because the guardian asked for it
-	Rounds       int           `json:"rounds,omitempty"`       // of validation, at most; 0: nobody validates
-	Round        int           `json:"round,omitempty"`        // verdicts so far
+	Revisions    int           `json:"revisions,omitempty"`    // attempts that a verdict requested
+	Replacements int           `json:"replacements,omitempty"` // attempts that the guardian requested
+	Rounds       int           `json:"rounds,omitempty"`       // maximum number of validation rounds; 0: no validator
+	Round        int           `json:"round,omitempty"`        // number of verdicts
 }
 
-// Stage is how far the work of a task is on its way to the pull request.
+// Stage is the progress of a task's work towards the pull request.
 type Stage string
 
-// The stages, in their order. A task goes from [StageWork] to [StagePublish] directly if nobody validates its work.
+// The stages, in order. Without a validator a task goes from [StageWork] to [StagePublish] directly.
 const (
-	StageWork     Stage = ""           // an agent does the work, or is about to
+	StageWork     Stage = ""           // an agent works, or will start
 	StageSubmit   Stage = "submitting" // the work is done; omoi pushes it to the branch for a validator
-	StageValidate Stage = "validating" // the work is on the branch; the live attempt, or the next one, validates it
+	StageValidate Stage = "validating" // the work is on the branch; the running or the next attempt validates it
 	StagePublish  Stage = "publishing" // the outcome is accepted; omoi pushes the branch and opens the pull request
 )
 
-// leaving reports whether the work is done and on its way to the branch: it no longer depends on the sandbox.
+// leaving reports whether the work is done and being pushed, so that it no longer depends on the sandbox.
 func (s State) leaving() bool { return s.Stage == StageSubmit || s.Stage == StagePublish }
 
-// Limits on attempts, from WIRE.md: retries are the task's own setting, these are not.
+// Limits on attempts, from WIRE.md. The limit of retries is a setting of the task.
 const (
 	MaxRevisions    = 3
 	MaxReplacements = 2
@@ -78,10 +78,10 @@ type Action string
 // The actions.
 const (
 	ActionIgnore   Action = "ignore"   // the fact changes nothing
-	ActionStay     Action = "stay"     // project the status, go on watching
+	ActionStay     Action = "stay"     // save the status, keep watching
 	ActionBegin    Action = "begin"    // end this attempt, begin the next
 	ActionPublish  Action = "publish"  // end this attempt, publish its work
-	ActionValidate Action = "validate" // end this attempt, bring its work to the branch, have it validated
+	ActionValidate Action = "validate" // end this attempt, push its work to the branch, validate it
 	ActionPark     Action = "park"     // end this attempt, wait without a slot
 	ActionFinish   Action = "finish"   // the task ends
 )
@@ -97,17 +97,17 @@ const (
 	ReceiptRefused    Receipt = "refused"
 )
 
-// Effects is what a fact leads to.
+// Effects are the consequences of a fact.
 type Effects struct {
 	Action  Action
-	Status  Status // to be projected now
-	Leads   Status // where the task stands if nothing else happens; what a wire answer tells
+	Status  Status // to save now
+	Leads   Status // status if nothing else happens, as API answers show it
 	Class   FailureClass
-	Receipt Receipt // for facts that came as a command
+	Receipt Receipt // for facts from commands
 }
 
-// Decide judges one fact: the state that follows and what the workflow does. It is
-// pure; the workflow and the API's answers both come from here.
+// Decide returns the state that follows from a fact, and what the workflow does next. It is a pure function, used by
+// the workflow and by the API.
 func Decide(s State, f Fact) (State, Effects) {
 	if s.Status.Final() {
 		return s, ignore(s, ReceiptTooLate)
@@ -168,7 +168,7 @@ func decideCompleted(s State, f Fact) (State, Effects) {
 	switch {
 	case s.leaving():
 		return s, ignore(s, ReceiptTooLate)
-	case s.Stage == StageValidate: // a validator's end is no verdict
+	case s.Stage == StageValidate: // the end of a validator is not a verdict
 		return s, ignore(s, ReceiptAccepted)
 	case !f.OK:
 		return decideFailure(s, ClassAgentError)
@@ -192,8 +192,8 @@ func decideContinuous(s State, f Fact) (State, Effects) {
 	return decideFailure(s, f.Class)
 }
 
-// decideObserved is a failure that is no word of the agent on its work. Who interrupts a validator stops no work, since that is done
-// and on its branch: another validator begins, and it costs no retry.
+// decideObserved handles a failure that the agent did not report. An interrupt of a validator does not stop the task,
+// whose work is done: another validator starts, without counting as a retry.
 func decideObserved(s State, f Fact) (State, Effects) {
 	if s.Stage == StageValidate && f.Class == ClassStopped && s.Attempts < MaxAttempts {
 		return begin(s, s.waits(), f.Class)
@@ -201,10 +201,10 @@ func decideObserved(s State, f Fact) (State, Effects) {
 	return decideFailure(s, f.Class)
 }
 
-// decideFailure ends the attempt; the class decides whether another one follows. A
-// task whose outcome is accepted no longer depends on its sandbox.
+// decideFailure ends the attempt. The class decides whether another one follows. A task whose outcome is accepted no
+// longer depends on its sandbox.
 func decideFailure(s State, class FailureClass) (State, Effects) {
-	if s.Stage == StageValidate && class == ClassAgentError { // a validator that gives up has judged nothing
+	if s.Stage == StageValidate && class == ClassAgentError { // a validator that gives up gave no verdict
 		class = ClassInfrastructure
 	}
 	switch {
@@ -221,8 +221,8 @@ func decideFailure(s State, class FailureClass) (State, Effects) {
 	return begin(s, s.waits(), class)
 }
 
-// decidePublishFailed ends the task with its work kept. A git host that takes no requests for a while is waited for: the
-// outcome stays accepted.
+// decidePublishFailed ends the task and keeps its work. If the Git host limits requests for a while, the task waits
+// with its outcome accepted.
 func decidePublishFailed(s State, f Fact) (State, Effects) {
 	if f.Class == ClassProviderLimit {
 		return park(s, BlockedProviderLimit, ClassPublish)
@@ -258,7 +258,7 @@ func decideRetry(s State) (State, Effects) {
 	return begin(s, s.waits(), ClassNone)
 }
 
-// decideReplace ends an attempt that is under way; it counts apart from failures.
+// decideReplace ends the running attempt. Replacements do not count as failures.
 func decideReplace(s State) (State, Effects) {
 	switch {
 	case s.leaving():
@@ -274,7 +274,7 @@ func ignore(s State, r Receipt) Effects {
 	return Effects{Action: ActionIgnore, Status: s.Status, Leads: leads(s), Receipt: r}
 }
 
-// leads returns the final state of a task to which nothing more happens.
+// leads returns the final status of a task if nothing else happens.
 func leads(s State) Status {
 	switch s.Stage {
 	case StagePublish:
@@ -291,7 +291,7 @@ func begin(s State, status Status, class FailureClass) (State, Effects) {
 	return s, Effects{Action: ActionBegin, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }
 
-// park ends the attempt. Work that was not on its branch yet is no more on its way there.
+// park ends the attempt. Work that is not on its branch yet is no longer being pushed.
 func park(s State, why BlockedReason, class FailureClass) (State, Effects) {
 	s.Status, s.SandboxID, s.Blocked = StatusPending, "", why
 	if s.Stage == StageSubmit {
@@ -310,13 +310,13 @@ func finish(s State, status Status, class FailureClass) (State, Effects) {
 	return s, Effects{Action: ActionFinish, Status: status, Leads: status, Class: class, Receipt: ReceiptCarriedOut}
 }
 
-// Facts that park a task which holds a slot, with its work saved.
+// Facts that suspend a task with a slot and save its work.
 const (
 	FactPause  FactKind = "pause"  // a user pauses a project and suspends its running tasks
 	FactBudget FactKind = "budget" // a budget is spent
 )
 
-// decidePark ends the attempt and waits for a person. What is being published is past that.
+// decidePark ends the attempt and suspends the task. It is too late for a task that is being published.
 func decidePark(s State, why BlockedReason, class FailureClass) (State, Effects) {
 	switch {
 	case s.Stage == StagePublish:

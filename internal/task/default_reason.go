@@ -14,7 +14,7 @@ var defaultReasons = map[FactKind]struct{ reason, success string }{
 	FactStarted:             {reason: "The agent started."},
 	FactCompleted:           {"The agent ended without success and did not say why.", "The agent reported success."},
 	FactContinuousCompleted: {"The agent ended without a passed validation and did not say why.", "The agent reported success."},
-	FactAgentFailed:         {reason: "Task execution failed"}, // as the legacy system says it
+	FactAgentFailed:         {reason: "Task execution failed"}, // the text of OmoiOS
 	FactObserved:            {reason: "The agent no longer runs."},
 	FactTooLong:             {reason: "The attempt exceeded its maximum duration."},
 	FactValidatorLimit:      {reason: "The validator ended before it gave a verdict."},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Task is the row of a task as the API shows it. Pointers are null where nothing is known yet.
+// Task is the row of a task as the API returns it. Unknown values are null.
 type Task struct {
 	ID             string `json:"id" doc:"UUID of the task."`
 	Key            string `json:"key" doc:"Short name: the key of the project and a number, for example APP-12. Accepted wherever a task ID is."`
@@ -75,12 +75,12 @@ type Budget struct {
 	SandboxSeconds int64   `json:"sandbox_s,omitempty" minimum:"0" doc:"Lifetime of all sandboxes together, in seconds. 0: no limit."`
 }
 
-// DependsOn lists the tasks that must be completed before a task may begin.
+// DependsOn lists the tasks that must complete before a task may start.
 type DependsOn struct {
 	TaskIDs []string `json:"depends_on" nullable:"false" maxItems:"100" doc:"IDs of the tasks that must be completed first; requests accept keys too."`
 }
 
-// Attempt is one try of a task in one sandbox.
+// Attempt is one execution of a task in one sandbox.
 type Attempt struct {
 	Number       int          `json:"number" doc:"Number in the task, from 1."`
 	SandboxID    string       `json:"sandbox_id" doc:"Sandbox in which the attempt runs; each attempt has its own."`
@@ -104,7 +104,7 @@ type Attempt struct {
 	VerifiedAt   *time.Time   `json:"verified_at" doc:"When a second check confirmed that the sandbox is deleted. Null: not verified."`
 }
 
-// Command is something that was asked of a task, with its receipt.
+// Command is a recorded request to change a task, with its receipt.
 type Command struct {
 	ID        string     `json:"id" doc:"UUID of the command."`
 	TaskID    string     `json:"task_id" doc:"Task that the command changes."`
@@ -117,7 +117,7 @@ type Command struct {
 	SettledAt *time.Time `json:"settled_at" doc:"When state became final. Null: still accepted."`
 }
 
-// Last returns the newest attempt; its zero value if there is none.
+// Last returns the newest attempt, or the zero value.
 func (t Task) Last() Attempt {
 	if n := len(t.Attempts); n > 0 {
 		return t.Attempts[n-1]
@@ -125,7 +125,7 @@ func (t Task) Last() Attempt {
 	return Attempt{}
 }
 
-// SelfConnecting reports whether the agent connects itself: omoi starts no agent program and knows only what the agent reports.
+// SelfConnecting reports whether the agent is external: omoi starts no program and knows only what the agent reports.
 func (t Task) SelfConnecting() bool {
 	return RuntimeOf(t.Agent).SelfConnecting
 }

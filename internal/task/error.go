@@ -10,29 +10,28 @@ import (
 // and whether an activity is retried.
 type Code string
 
-// The error codes. Anything without a code is [CodeInternal].
+// The error codes. An error without a code counts as [CodeInternal].
 const (
 	CodeInvalid      Code = "invalid"      // the request is wrong; 422
-	CodeUnauthorized Code = "unauthorized" // no or a bad credential; 401
-	CodeForbidden    Code = "forbidden"    // a good credential for something else; 403
+	CodeUnauthorized Code = "unauthorized" // missing or invalid credential; 401
+	CodeForbidden    Code = "forbidden"    // valid credential without access; 403
 	CodeNotFound     Code = "not_found"    // 404
-	CodeConflict     Code = "conflict"     // the state does not allow it; 409
-	CodeGone         Code = "gone"         // it was here and is over; 410
+	CodeConflict     Code = "conflict"     // the current state does not allow it; 409
+	CodeGone         Code = "gone"         // it existed and was removed; 410
 	CodeExhausted    Code = "exhausted"    // a limit is reached; 429
 	CodeUnavailable  Code = "unavailable"  // try again later; 503
-	CodeInternal     Code = "internal"     // our fault; 500
+	CodeInternal     Code = "internal"     // a fault of omoi; 500
 )
 
-// Error is what omoi tells a caller: a code, a sentence fit for the public, and a
-// private cause that is logged and never serialised.
+// Error is an error for a caller: a code, a public message, and a private cause, which is logged and never serialized.
 type Error struct {
 	Code    Code
-	Kind    Kind // what failed more exactly; empty: that of the code
+	Kind    Kind // more exact than the code; empty: the kind of the code
 	Message string
-	Field   string // the field of the request that is at fault; empty if none is
-	// After is how long trying again is of no use; zero: nobody said.
+	Field   string // invalid field of the request; empty: none
+	// After is the time before which a retry cannot succeed; zero: unknown.
 	After time.Duration
-	// Reason is the condition that a task which ends for this error shows to programs; zero: none.
+	// Reason is the end reason of a task that fails with this error; zero: none.
 	Reason Reason
 	cause  error
 }
@@ -42,7 +41,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid makes a [CodeInvalid] error that names the field at fault.
+// Invalid makes a [CodeInvalid] error that names the invalid field.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
@@ -60,14 +59,14 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// WithKind returns a copy of e that names what failed more exactly.
+// WithKind returns a copy of e with a more exact kind.
 func (e *Error) WithKind(kind Kind) *Error {
 	c := *e
 	c.Kind = kind
 	return &c
 }
 
-// WithReason returns a copy of e that carries a condition for programs.
+// WithReason returns a copy of e with an end reason.
 func (e *Error) WithReason(reason Reason) *Error {
 	c := *e
 	c.Reason = reason
@@ -97,7 +96,7 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// AfterOf returns how long trying again is of no use; zero if nobody said.
+// AfterOf returns the time before which a retry cannot succeed; zero if unknown.
 func AfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.After
@@ -105,7 +104,7 @@ func AfterOf(err error) time.Duration {
 	return 0
 }
 
-// ReasonOf returns the condition of the first [Error] in err's chain, zero if there is none.
+// ReasonOf returns the reason of the first [Error] in err's chain; zero if there is none.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -113,7 +112,7 @@ func ReasonOf(err error) Reason {
 	return Reason{}
 }
 
-// MessageOf returns the public sentence of err: bland for everything without a code.
+// MessageOf returns the public message of err. It is generic for an error without a code.
 func MessageOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code != CodeInternal {
 		return e.Message

@@ -6,20 +6,20 @@ import "time"
 // application error with which a failed task's workflow closes.
 type FailureClass string
 
-// The failure classes, from DESIGN: what failed decides what comes next.
+// The failure classes. The class decides what happens next.
 const (
 	ClassNone           FailureClass = ""
-	ClassInfrastructure FailureClass = "infrastructure" // sandbox or provider died; next attempt after a backoff
-	ClassProviderLimit  FailureClass = "provider_limit" // a rate or usage limit; sleep until it resets
+	ClassInfrastructure FailureClass = "infrastructure" // sandbox or provider failed; next attempt after a backoff
+	ClassProviderLimit  FailureClass = "provider_limit" // rate or usage limit; wait until it resets
 	ClassAgentError     FailureClass = "agent_error"    // the agent gave up; next attempt with feedback
 	ClassResources      FailureClass = "resources"      // out of memory or disk; next attempt
-	ClassStopped        FailureClass = "stopped"        // ended at a limit that a person set; final
-	ClassInvalidInput   FailureClass = "invalid_input"  // the task cannot work as it was given; final
+	ClassStopped        FailureClass = "stopped"        // ended at a limit that a user set; final
+	ClassInvalidInput   FailureClass = "invalid_input"  // the task cannot succeed as it was created; final
 	ClassCredentials    FailureClass = "credentials"    // missing or refused credentials; final
-	ClassPublish        FailureClass = "publish"        // work is done, branch or pull request refused; final, retry starts at publish
-	ClassBudget         FailureClass = "budget"         // a budget is spent
+	ClassPublish        FailureClass = "publish"        // the work is done, branch or pull request refused; final, a retry starts at publish
+	ClassBudget         FailureClass = "budget"         // budget spent
 	ClassTerminated     FailureClass = "terminated"     // an operator terminated the workflow
-	ClassReported       FailureClass = "reported"       // a person or the agent declared the task failed; final
+	ClassReported       FailureClass = "reported"       // a user or the agent declared the task failed; final
 )
 
 // Retryable reports whether another attempt can succeed after a failure of this class.
@@ -33,9 +33,9 @@ func (c FailureClass) Retryable() bool {
 	return false
 }
 
-// RetryDelay is the pause before retry n (from 1) after a failure of class c:
-// base, doubled each time, at most 32 times base, for infrastructure; none for the rest, whose
-// next attempt differs from the last (feedback, size).
+// RetryDelay returns the pause before retry n, from 1, after a failure of class c. For infrastructure it is base,
+// doubled each time, at most 32 times base. For other classes it is zero: their next attempt differs, by feedback or
+// size.
 func RetryDelay(c FailureClass, n int, base time.Duration) time.Duration {
 	if c != ClassInfrastructure {
 		return 0

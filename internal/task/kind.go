@@ -2,11 +2,11 @@ package task
 
 import "errors"
 
-// Kind names what failed more exactly than a [Code]: the API sends it as the code of an error document.
-// Programs decide by it, never by a message.
+// Kind is more exact than a [Code]. The API sends it as the code of an error document. Programs decide by it, never by
+// a message.
 type Kind string
 
-// Kinds of errors that a caller may want to tell from others with the same [Code]. An error without a kind has that of its code.
+// Kinds of errors that share a [Code]. The kind of any other error is its code.
 const (
 	KindMalformedBody   Kind = "malformed_body"
 	KindBodyTooLarge    Kind = "body_too_large"
@@ -38,13 +38,13 @@ const (
 	KindUpstream        Kind = "upstream_failed"
 )
 
-// KindInfo describes a kind of error for callers of the API.
+// KindInfo documents a kind of error for callers of the API.
 type KindInfo struct {
 	Kind   Kind
 	Code   Code
-	Status int    // of HTTP
-	Cause  string // when it is sent
-	Next   string // what the caller does
+	Status int    // HTTP status
+	Cause  string // condition under which it is sent
+	Next   string // what the caller can do
 }
 
 // Kinds returns the description of each kind, by status.
@@ -90,7 +90,7 @@ func Kinds() []KindInfo {
 	}
 }
 
-// KindOf returns the kind of the first [Error] in err's chain: that of its code where it has none of its own.
+// KindOf returns the kind of the first [Error] in err's chain, by default the kind of its code.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind != "" {
 		return e.Kind

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// NewTask is a task as it is accepted: complete, checked, and not yet stored.
+// NewTask is an accepted task: complete, validated, and not yet stored.
 type NewTask struct {
 	OrganizationID string
-	UserID         string // whose task it is; empty: nobody's
-	// One of the three says where the task belongs; the first that is not empty counts.
+	UserID         string // user of the task; empty: none
+	// At least one of the three says where the task belongs. The first that is not empty counts.
 	TicketID  string
 	ProjectID string
 	Repo      string
-	// Ticket is made when TicketID is empty.
+	// Ticket is created if TicketID is empty.
 	Ticket NewTicket
 
 	Title       string
@@ -30,39 +30,39 @@ type NewTask struct {
 	Validation  NewValidation
 	DependsOn   []string
 	Budget      Budget
-	Execution   json.RawMessage // an object
+	Execution   json.RawMessage // JSON object
 
-	Sender string // who asks, for the receipt
-	Trace  string // W3C traceparent of the request; empty: it is not traced
-	// IdempotencyKey with the same BodyHash answers the same task; empty: every time a new one.
+	Sender string // creator of the task, for the receipt
+	Trace  string // W3C traceparent of the request; empty: not traced
+	// IdempotencyKey with the same BodyHash returns the existing task; empty: creates a new task each time.
 	IdempotencyKey string
 	BodyHash       []byte
-	ProjectSlots   int // limit of a project that has to be made
-	// NoAgent refuses a draft without an agent, unless its IdempotencyKey names a task already.
+	ProjectSlots   int // concurrency limit of a project that has to be created
+	// NoAgent is the error for a draft without an agent, unless its IdempotencyKey names an existing task.
 	NoAgent error
 }
 
-// NewValidation says whether the work of a task is to be validated.
+// NewValidation says whether the work of a task is validated.
 type NewValidation struct {
-	Asked  *bool // by the task itself; nil: type and project say
+	Asked  *bool // setting of the task itself; nil: decided by type and project
 	ByType bool
-	Able   bool // the validator has all that it needs: a default may count
-	Rounds int  // at most
+	Able   bool // the validator has what it needs, so a default may apply
+	Rounds int  // maximum number
 }
 
-// NewTicket is a ticket as it is accepted.
+// NewTicket is an accepted ticket.
 type NewTicket struct {
 	Title       string
 	Description string
 	TicketType  string
 	PhaseID     string
 	Priority    string
-	Context     json.RawMessage // an object
+	Context     json.RawMessage // JSON object
 }
 
-// Accepted names what a [NewTask] became.
+// Accepted is the result of a [NewTask].
 type Accepted struct {
 	TaskID   string
 	TicketID string
-	Repeated bool // the idempotency key was known: this is the task of the first time
+	Repeated bool // the idempotency key was known; this is the existing task
 }

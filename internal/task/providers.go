@@ -11,21 +11,21 @@ const (
 	ProviderBare     = "bare" // of an unmanaged sandbox; it is not in [Providers]
 )
 
-// Capabilities are what differs between sandbox providers.
+// Capabilities are the differences between sandbox providers.
 type Capabilities struct {
 	HostBound     bool          // a sandbox lives on one host: its activities run on the task queue of that host
 	Machine       bool          // omoi creates, deletes and verifies its sandboxes; false: their agents run elsewhere
 	Exec          bool          // commands, files and logs work
-	LongestCreate time.Duration // how late a create request without an answer may still produce a sandbox; zero: fenced
+	LongestCreate time.Duration // time after which an unanswered create request can no longer produce a sandbox; zero: creates are fenced
 }
 
-// ProviderSpec is what every process knows of a sandbox provider, also one that does not open it.
+// ProviderSpec describes a sandbox provider, also to a process that does not use it.
 type ProviderSpec struct {
 	Name string // value of the field provider
 	Capabilities
 }
 
-// Providers is the table of sandbox providers. Names in the API, the configuration and the help come from it.
+// Providers is the table of sandbox providers. API, configuration and help take the names from it.
 //
 //nolint:gochecknoglobals // a table; a test adds a row
 var Providers = []ProviderSpec{
@@ -35,8 +35,8 @@ var Providers = []ProviderSpec{
 	{ProviderExternal, Capabilities{}},
 }
 
-// ProviderOf returns the row of a provider. One that only a newer binary knows counts as a machine, so that no sandbox of it is left
-// unverified. Unmanaged sandboxes have no capabilities.
+// ProviderOf returns the row of a provider. A provider that only a newer program knows has sandboxes to verify, so that
+// none is left unverified. Unmanaged sandboxes have no capabilities.
 func ProviderOf(name string) ProviderSpec {
 	for _, p := range Providers {
 		if p.Name == name {

@@ -22,11 +22,11 @@ const (
 	ReasonProjectPaused      ReasonCode = "project_paused"           // by a user
 	ReasonOrganizationPaused ReasonCode = "organization_paused"      // by the setting orchestrator.enabled
 	ReasonAutonomousOff      ReasonCode = "autonomous_execution_off" // and no user created the task
-	ReasonCooldown           ReasonCode = "credential_cooldown"      // Until then
-	ReasonCooldownProbe      ReasonCode = "credential_probe"         // another task tries the credential
+	ReasonCooldown           ReasonCode = "credential_cooldown"      // resets at Until
+	ReasonCooldownProbe      ReasonCode = "credential_probe"         // another task tests the credential
 	ReasonCooldownOver       ReasonCode = "credential_available"     // tasks resume one after the other
 	ReasonLimitReset         ReasonCode = "limit_reset"              // the task itself reached the limit, which resets at Until
-	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // the provider named no time: omoi tries again at Until
+	ReasonLimitUnknown       ReasonCode = "limit_reset_unknown"      // the model provider named no time: omoi retries at Until
 )
 
 // What an admitted task waits for.
@@ -44,34 +44,34 @@ const (
 	ReasonSetupTimeout   ReasonCode = "setup_timeout"   // the setup step exceeded its limit
 	ReasonNoCredential   ReasonCode = "no_credential"   //nolint:gosec // G101: a code; Credential is missing or unusable
 	ReasonInterrupted    ReasonCode = "interrupted"     // the agent was interrupted by By and did not continue
-	ReasonOutOfMemory    ReasonCode = "out_of_memory"   // the agent
+	ReasonOutOfMemory    ReasonCode = "out_of_memory"   // agent out of memory
 	ReasonDiskFull       ReasonCode = "disk_full"       // the agent filled the disk of its sandbox
-	ReasonKilled         ReasonCode = "killed"          // the agent, from outside
-	ReasonStopped        ReasonCode = "stopped"         // the agent, by a request to end
-	ReasonExited         ReasonCode = "exited"          // the agent, with ExitCode and without a report
+	ReasonKilled         ReasonCode = "killed"          // agent killed from outside
+	ReasonStopped        ReasonCode = "stopped"         // agent stopped on request
+	ReasonExited         ReasonCode = "exited"          // agent exited with ExitCode and without a report
 	ReasonNotStarted     ReasonCode = "not_started"     // the agent did not report its start
 	ReasonNoWork         ReasonCode = "no_work"         // the agent sends heartbeats and does no work
 	ReasonIdle           ReasonCode = "idle"            // the agent waited for a message
 	ReasonSilent         ReasonCode = "silent"          // the agent sends no heartbeats
-	ReasonSandboxGone    ReasonCode = "sandbox_gone"    // as its provider says
-	ReasonSandboxStopped ReasonCode = "sandbox_stopped" // for Detail
-	ReasonMaxDuration    ReasonCode = "max_duration"    // the attempt reached it; Detail: what the last check found
-	ReasonNoVerdict      ReasonCode = "no_verdict"      // the validator ended without one
+	ReasonSandboxGone    ReasonCode = "sandbox_gone"    // the provider no longer has the sandbox
+	ReasonSandboxStopped ReasonCode = "sandbox_stopped" // the sandbox is stopped, for Detail
+	ReasonMaxDuration    ReasonCode = "max_duration"    // the attempt reached its maximum duration; Detail: result of the last check
+	ReasonNoVerdict      ReasonCode = "no_verdict"      // the validator ended without a verdict
 	ReasonReset          ReasonCode = "reset"           // the workflow was reset to a point before the attempt
 	ReasonTaskEnded      ReasonCode = "task_ended"      // the workflow was reset, and the task ended without the attempt
 	ReasonSandboxLeft    ReasonCode = "sandbox_left"    // the sandbox was gone when a workflow run loaded the task
-	ReasonTerminated     ReasonCode = "terminated"      // the workflow was ended from outside
+	ReasonTerminated     ReasonCode = "terminated"      // the workflow was terminated
 )
 
-// Why a check did not find out how a running attempt stands. That alone does not end the attempt.
+// Why a check could not determine the state of a running attempt. Such a check never ends the attempt.
 const (
 	ReasonStoreUnreachable    ReasonCode = "store_unreachable"
-	ReasonSandboxUnreachable  ReasonCode = "sandbox_unreachable"  // from the worker that checked
+	ReasonSandboxUnreachable  ReasonCode = "sandbox_unreachable"  // for the worker that checked
 	ReasonProviderUnreachable ReasonCode = "provider_unreachable" // for Detail
 	ReasonAgentUnknown        ReasonCode = "agent_unknown"        // the provider does not know whether the agent runs, for Detail
 	ReasonIntakeDown          ReasonCode = "intake_down"          // events were not accepted for a while
 	ReasonRelayDown           ReasonCode = "relay_down"           // events and commands were not relayed for a while
-	ReasonSpoolUnreadable     ReasonCode = "spool_unreadable"     // the agent's
+	ReasonSpoolUnreadable     ReasonCode = "spool_unreadable"     // the agent's spool
 	ReasonEndUnsent           ReasonCode = "end_unsent"           // the agent ended and cannot reach the API; Detail: what to do
 	ReasonEventsUnsent        ReasonCode = "events_unsent"        // the agent works and cannot reach the API; Detail: what to do
 	ReasonEventsPending       ReasonCode = "events_pending"       // the agent sends heartbeats that are not stored yet
@@ -86,7 +86,7 @@ const (
 	UnitWallClock      = "wall_clock_s"
 )
 
-// Reason is a condition as a code with its numbers. The zero value: no condition.
+// Reason is a condition: a code with its parameters. The zero value means no condition.
 type Reason struct {
 	Code    ReasonCode `json:"code" doc:"Condition, for programs. Empty: none."`
 	Message string     `json:"message" doc:"Sentence or part of a sentence for users, written from the other fields."`
@@ -108,7 +108,7 @@ type Reason struct {
 	ExitCode   int    `json:"exit_code,omitempty" doc:"Exit code of the program of the agent."`
 }
 
-// NoCredential is the condition that no usable credential of a kind is there.
+// NoCredential returns the reason that no usable credential of a kind exists.
 func NoCredential(kind string) Reason { return Reason{Code: ReasonNoCredential, Credential: kind} }
 
 // OfSetup reports whether the setup step of the project failed, other than for lack of memory or disk.
@@ -130,7 +130,7 @@ func ParseReason(text string) Reason {
 	return r
 }
 
-// Stored returns the JSON form that [ParseReason] reads, without the message.
+// Stored returns the JSON form that [ParseReason] reads. It leaves out the message.
 func (r Reason) Stored() string {
 	if r.Code == "" {
 		return ""
@@ -138,21 +138,21 @@ func (r Reason) Stored() string {
 	r.Message = ""
 	stored, err := json.Marshal(r)
 	if err != nil {
-		return "" // a number that JSON cannot express, which no limit is
+		return "" // a number that JSON cannot express; no limit is one
 	}
 	return string(stored)
 }
 
-// EndOfOutput begins what the reason of a failure quotes of an output.
+// EndOfOutput introduces the output that the reason of a failure quotes.
 const EndOfOutput = "The end of its output:\n"
 
 var blankLines = regexp.MustCompile(`\n(\s*\n)+`)
 
-// Squeezed is a text without blank lines: what follows the first one of a reason is not for everybody.
+// Squeezed removes blank lines: readers show a reason up to its first one.
 func Squeezed(text string) string { return blankLines.ReplaceAllString(text, "\n") }
 
-// WasInterrupted begins the reason of an agent that was interrupted and that nobody spoke to again.
+// WasInterrupted starts the reason of an agent that was interrupted and got no further message.
 const WasInterrupted = "The agent was interrupted"
 
-// FromPerson is the kind of sender that a person is.
+// FromPerson is the sender kind of a user.
 const FromPerson = "person"

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Work is what an agent and a git host need to know of a task.
+// Work is a task as an agent and a Git host need it.
 type Work struct {
 	TaskID         string
 	Key            string // for example APP-12
 	TicketID       string
 	ProjectID      string
 	OrganizationID string
-	UserID         string // the owner; empty: nobody
+	UserID         string // user of the task; empty: none
 
 	Title       string
 	Description string
@@ -30,33 +30,33 @@ type Work struct {
 	TicketType        string
 
 	Repo          string // owner/name, or an absolute path; empty: none
-	DefaultBranch string // empty: ask the repository
-	Branch        string // empty until made
+	DefaultBranch string // empty: the repository's own
+	Branch        string // empty until created
 	Base          string
 	PullURL       string
 
 	Execution Execution
-	// Unreadable says that variables of the env are left out which cannot be decrypted here; nil: none.
+	// Unreadable reports that variables of env cannot be decrypted by this process and are left out; nil: none.
 	Unreadable error
-	// Setup is the project's step before the agent, and its limit; zero: the default.
+	// Setup is the project's setup command with its limit; zero: the default.
 	Setup        string
 	SetupTimeout time.Duration
-	// ModelPrices are those of the project, which go before the configured ones; see [ParseModelPrices].
+	// ModelPrices are those of the project, which override the configured ones; see [ParseModelPrices].
 	ModelPrices string
-	// Feedback is the text that the attempt that begins now is given; empty for the first.
+	// Feedback is the text for the attempt that starts now; empty for the first.
 	Feedback string
-	// Attempt is the number of the newest attempt that has begun; 0 before the first. Only
-	// that one's sandbox may move the branch, and none of a validator.
+	// Attempt is the number of the newest attempt; 0 before the first. Only its sandbox may move the branch, unless it
+	// validates.
 	Attempt int
-	// Validates says that the newest attempt judges the work of WorkSandbox, in this round.
+	// Validates reports that the newest attempt validates the work of WorkSandbox in this round.
 	Validates   bool
 	Round       int
-	Rounds      int // at most; 0: nobody validates
+	Rounds      int // maximum number of rounds; 0: no validator
 	WorkSandbox string
-	WorkHead    string // commit at which its work was collected; empty: not known
+	WorkHead    string // commit at which its work was collected; empty: unknown
 }
 
-// Execution is a task's execution_config. Unknown keys are kept in the store and ignored.
+// Execution is a task's execution_config. Unknown keys are stored and ignored.
 type Execution struct {
 	Script          json.RawMessage   `json:"script,omitempty" doc:"Steps of the scripted agent, an object {\"steps\": [...]}; docs/TASKS.md lists the steps. Default: none."`
 	Command         []string          `json:"command,omitempty" doc:"Program and arguments of the agent runtime command. Default: none."`
@@ -71,21 +71,21 @@ type Execution struct {
 	Validator       Validator         `json:"validator,omitzero" doc:"Agent that validates the work of a task with validate. Default: the agent of the task."`
 }
 
-// Waits reports whether the agent is meant to wait for messages: the task says so, or its script has a step that waits.
+// Waits reports whether the agent waits for messages: by a setting of the task, or by a step of its script.
 func (e Execution) Waits() bool {
 	var script struct {
 		Steps []map[string]json.RawMessage `json:"steps"`
 	}
-	_ = json.Unmarshal(e.Script, &script) // checked when the task was made
+	_ = json.Unmarshal(e.Script, &script) // validated when the task was created
 	return e.WaitForMessages || slices.ContainsFunc(script.Steps, func(step map[string]json.RawMessage) bool {
 		return step["wait_message"] != nil
 	})
 }
 
-// SandboxState is a sandbox's place in the ledger.
+// SandboxState is the state of a ledger row.
 type SandboxState string
 
-// The states of the ledger, in their order.
+// The states of a ledger row, in order.
 const (
 	SandboxIntended SandboxState = "intended"
 	SandboxCreating SandboxState = "creating"
@@ -95,7 +95,7 @@ const (
 	SandboxLost     SandboxState = "lost"
 )
 
-// Sandbox is a row of the ledger, as `omoi sandbox list --json` and the API show it.
+// Sandbox is a ledger row, as `omoi sandbox list --json` and the API return it.
 type Sandbox struct {
 	ID                string       `json:"id" doc:"ID of the sandbox in all routes. omoi chooses the ID, except for an unmanaged sandbox."`
 	Provider          string       `json:"provider" doc:"Sandbox provider: one of sandboxes of GET /api/v1/info, or bare: unmanaged."`
