@@ -168,7 +168,7 @@ func do[Out any](b *bench, fn any, in ...any) (Out, error) {
 	return execute[Out](b.env(), fn, in...)
 }
 
-// act runs one activity that answers nothing but an error.
+// act runs an activity that returns only an error.
 func act(b *bench, fn any, in ...any) error {
 	b.Helper()
 	_, err := do[any](b, fn, in...)

@@ -33,7 +33,7 @@ func TestBranchKeepsTheCommitThatItBeganFrom(t *testing.T) {
 	require.Equal(t, "older", out.Base)
 }
 
-// What the tasks before it have committed is not the work of a task that goes on with their branch.
+// The commits of earlier tasks on the same branch are not the work of a follow-up task.
 func TestATaskAfterFeedbackBeginsAtTheHeadOfItsBranch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -110,7 +110,7 @@ func TestPullHoldsNoSecret(t *testing.T) {
 	require.NotContains(t, b.git.pulls[0].Body, "sk-")
 }
 
-// A credential that the git host refuses is told as such also when the work is done.
+// A credential that the Git host refuses has its own failure class, also at publish.
 func TestARefusedCredentialIsNoFaultOfTheWork(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

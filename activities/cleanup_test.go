@@ -117,7 +117,7 @@ func TestNobodyWaitsToDeleteForWhatIsNotTold(t *testing.T) {
 	require.Empty(t, b.provider.boxes)
 }
 
-// logs keeps what it is told to, or cannot.
+// logs stores sandbox logs, or fails.
 type logs struct {
 	kept []string
 	err  error

@@ -35,7 +35,7 @@ func TestASandboxIsGivenItsOwnersCredentials(t *testing.T) {
 	env := b.agentConfig().Env
 	require.Equal(t, "sk-alice", env["ANTHROPIC_API_KEY"])
 	require.Equal(t, "of-the-task", env["OPENAI_API_KEY"], "what the task sets wins")
-	require.Equal(t, "alice", env["USER_ID"], "for whom it works cannot be changed")
+	require.Equal(t, "alice", env["USER_ID"], "the user of a task cannot be changed")
 	require.Equal(t, taskID, env["TASK_ID"])
 	require.Equal(t, 1, own.given)
 }

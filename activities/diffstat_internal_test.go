@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A link has no files: a reviewer is told so, and what only looks like one is a file.
+// A submodule has no files, and the description says so. A file with similar content stays a file.
 func TestALinkInADiff(t *testing.T) {
 	t.Parallel()
 	commit := strings.Repeat("d8", 20)

@@ -109,11 +109,11 @@ type fakeStore struct {
 	ranOut   int   // attempts
 	ranOutIs error // the answer instead
 	overdue  int
-	alarms   map[string]string
+	alerts   map[string]string
 	strays   int
 	foreign  bool     // another run wrote the task last
 	back     []string // were there again
-	alarmErr error
+	alertErr error
 }
 
 func (s *fakeStore) LoadTask(_ context.Context, _ contract.TaskRef, runID string) (contract.LoadedTask, error) {
@@ -310,11 +310,11 @@ func (s *fakeStore) Overdue(context.Context, time.Duration) (int, time.Duration,
 }
 
 func (s *fakeStore) SetAlert(_ context.Context, source, text string) error {
-	if s.alarms == nil {
-		s.alarms = map[string]string{}
+	if s.alerts == nil {
+		s.alerts = map[string]string{}
 	}
-	s.alarms[source] = text
-	return s.alarmErr
+	s.alerts[source] = text
+	return s.alertErr
 }
 
 func (s *fakeStore) Unowned(context.Context, []sandbox.Sandbox, time.Duration) ([]contract.Orphan, error) {
@@ -370,7 +370,7 @@ type fakeRuns struct {
 	newest string
 	open   map[string]bool // absent: not found
 	down   map[string]bool
-	asked  func() // is told of each question for a run; nil: nobody is
+	asked  func() // called for each query of a run; may be nil
 }
 
 func (r *fakeRuns) CurrentRun(_ context.Context, taskID string) (string, bool, error) {

@@ -47,7 +47,7 @@ func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		p.beat(ctx, done)
+		p.run(ctx, done)
 	}()
 	return p, sync.OnceFunc(func() {
 		close(done)
@@ -55,8 +55,8 @@ func beating[T any](ctx context.Context) (p *progress[T], stop func()) {
 	})
 }
 
-// beat sends heartbeats until the activity ends, and a last one then: the next try needs the progress of a failed one.
-func (p *progress[T]) beat(ctx context.Context, done <-chan struct{}) {
+// run sends heartbeats until the activity ends, and a last one then: the next try needs the progress of a failed one.
+func (p *progress[T]) run(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(beatEvery(activity.GetInfo(ctx).HeartbeatTimeout))
 	defer ticker.Stop()
 	for {

@@ -12,8 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// An agent that waits for a message goes on beating, and its spool shows that. It has waited too long all the same, unless
-// something that it said is still on its way.
+// A waiting agent sends heartbeats, as its spool shows. Its wait ends all the same, unless events of it are still on their way.
 func TestAnAgentThatBeatsMayHaveWaitedTooLong(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Minute

@@ -65,16 +65,16 @@ func TestJudge(t *testing.T) {
 		next  time.Duration
 	}{
 		// The store shows life: nobody else is asked.
-		"started meanwhile":       {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Started = 0 }), gone), contract.ObservedWorking, "", 10 * minute},
-		"assigned later":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = 4 * minute }), gone), contract.ObservedWorking, "", 6 * minute},
-		"never assigned":          {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = never }), unknown), contract.ObservedWorking, "", 10 * minute},
-		"beat stored":             {ask(contract.AskHeartbeat, beats, unknown), contract.ObservedWorking, "", 9 * minute},
-		"beat stored, relay down": {ask(contract.AskHeartbeat, with(beats, func(p *task.Pulse) { p.RelayOut = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
-		"work stored":             {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Work = 3 * minute }), alive()), contract.ObservedWorking, "", 7 * minute},
-		"tool within its limit":   {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 20*minute }), alive()), contract.ObservedWorking, "", 10 * minute},
-		"waits not too long":      {ask(contract.AskIdle, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
-		"waits no more":           {ask(contract.AskIdle, beats, alive()), contract.ObservedWorking, "", 10 * minute},
-		"waits instead of works":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
+		"started meanwhile":            {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Started = 0 }), gone), contract.ObservedWorking, "", 10 * minute},
+		"assigned later":               {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = 4 * minute }), gone), contract.ObservedWorking, "", 6 * minute},
+		"never assigned":               {ask(contract.AskStartup, with(unreported, func(p *task.Pulse) { p.Assigned = never }), unknown), contract.ObservedWorking, "", 10 * minute},
+		"heartbeat stored":             {ask(contract.AskHeartbeat, beats, unknown), contract.ObservedWorking, "", 9 * minute},
+		"heartbeat stored, relay down": {ask(contract.AskHeartbeat, with(beats, func(p *task.Pulse) { p.RelayOut = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
+		"work stored":                  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Work = 3 * minute }), alive()), contract.ObservedWorking, "", 7 * minute},
+		"tool within its limit":        {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 20*minute }), alive()), contract.ObservedWorking, "", 10 * minute},
+		"waits not too long":           {ask(contract.AskIdle, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
+		"waits no more":                {ask(contract.AskIdle, beats, alive()), contract.ObservedWorking, "", 10 * minute},
+		"waits instead of works":       {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Waiting = minute }), alive()), contract.ObservedWorking, "", 9 * minute},
 
 		// The provider is sure.
 		"gone":                       {ask(contract.AskHeartbeat, silence(), gone), contract.ObservedGone, task.ClassInfrastructure, 0},
@@ -104,26 +104,26 @@ func TestJudge(t *testing.T) {
 		"cannot reach us, starts":  {probed(ask(contract.AskStartup, unreported, alive()), &spool.Probe{Unsent: 1, AgentAlive: true}), contract.ObservedUnknown, "", 0},
 
 		// Nothing speaks for it.
-		"never reported":            {ask(contract.AskStartup, unreported, alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"never started":             {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"silent":                    {ask(contract.AskHeartbeat, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"silent, nothing unsent":    {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"beats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedUnknown, task.ClassNone, 0},
-		"beats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"stopped with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3, AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"silent, dead with a spool": {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3}), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"stuck":                     {ask(contract.AskNoWork, beats, alive()), contract.ObservedStuck, task.ClassAgentError, 0},
-		"stuck in a tool too long":  {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.ObservedStuck, task.ClassAgentError, 0},
-		"tool named long ago":       {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"no work and no beat":       {ask(contract.AskNoWork, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"waits too long":            {ask(contract.AskIdle, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
-		"waits, asked about work":   {ask(contract.AskNoWork, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
-		"waits, but beats":          {ask(contract.AskHeartbeat, waits, alive()), contract.ObservedWorking, "", 9 * minute},
-		"outside, silent":           {outside(contract.AskHeartbeat, silence()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"outside, never came":       {outside(contract.AskStartup, unreported), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"outside, stuck":            {outside(contract.AskNoWork, beats), contract.ObservedStuck, task.ClassAgentError, 0},
-		"at the threshold":          {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.Beat = 10 * minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
-		"unknown question":          {ask("?", silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"never reported":                 {ask(contract.AskStartup, unreported, alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"never started":                  {ask(contract.AskStartup, unreported, sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent":                         {ask(contract.AskHeartbeat, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, nothing unsent":         {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"heartbeats inside":              {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedUnknown, task.ClassNone, 0},
+		"heartbeats inside without work": {probed(ask(contract.AskNoWork, silence(), alive()), &spool.Probe{AgentAlive: true, NewestAgeMS: 10}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"stopped with a spool":           {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3, AgentAlive: true, NewestAgeMS: 3_600_000}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"silent, dead with a spool":      {probed(ask(contract.AskHeartbeat, silence(), alive()), &spool.Probe{Unsent: 3}), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"stuck":                          {ask(contract.AskNoWork, beats, alive()), contract.ObservedStuck, task.ClassAgentError, 0},
+		"stuck in a tool too long":       {ask(contract.AskNoWork, with(beats, func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", 31*minute }), alive()), contract.ObservedStuck, task.ClassAgentError, 0},
+		"tool named long ago":            {ask(contract.AskNoWork, with(silence(), func(p *task.Pulse) { p.Tool, p.ToolAge = "bash", minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"no work, no heartbeat":          {ask(contract.AskNoWork, silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"waits too long":                 {ask(contract.AskIdle, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
+		"waits, asked about work":        {ask(contract.AskNoWork, waits, alive()), contract.ObservedIdle, task.ClassAgentError, 0},
+		"waits with heartbeats":          {ask(contract.AskHeartbeat, waits, alive()), contract.ObservedWorking, "", 9 * minute},
+		"outside, silent":                {outside(contract.AskHeartbeat, silence()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"outside, never came":            {outside(contract.AskStartup, unreported), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"outside, stuck":                 {outside(contract.AskNoWork, beats), contract.ObservedStuck, task.ClassAgentError, 0},
+		"at the threshold":               {ask(contract.AskHeartbeat, with(silence(), func(p *task.Pulse) { p.Beat = 10 * minute }), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
+		"unknown question":               {ask("?", silence(), alive()), contract.ObservedSilent, task.ClassInfrastructure, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,12 +167,12 @@ func TestMassOfOrphansIsAnAlarm(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		alive, orphans int
-		alarm          bool
+		alert          bool
 	}{{10, 0, false}, {4, 4, false}, {5, 5, true}, {10, 5, false}, {10, 6, true}, {100, 50, false}, {100, 51, true}} {
 		out := guarded("local", c.alive, make([]contract.Orphan, c.orphans))
-		require.Equal(t, c.alarm, out.Alarm != "", "%+v", c)
+		require.Equal(t, c.alert, out.Alert != "", "%+v", c)
 		require.Equal(t, c.alive, out.Alive)
-		if c.alarm {
+		if c.alert {
 			require.Empty(t, out.Orphans)
 		} else {
 			require.Len(t, out.Orphans, c.orphans)

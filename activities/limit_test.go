@@ -45,7 +45,7 @@ func limit(after time.Duration) error {
 	return e
 }
 
-// A limit of the git host is told with its end, whatever was asked: the workflow waits for it where the activity cannot.
+// A rate limit of the Git host carries its reset time: the workflow waits if the activity cannot.
 func TestALimitIsToldWithItsEnd(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*bench) error{
@@ -157,7 +157,7 @@ func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
 		err  error
 		redo bool
 	}{
-		{task.Errorf(task.CodeConflict, "Somebody else has pushed to it.").WithCause(scm.ErrMoved), true},
+		{task.Errorf(task.CodeConflict, "A user has pushed to it.").WithCause(scm.ErrMoved), true},
 		{task.Errorf(task.CodeConflict, "GitHub does not take the branch."), false},
 	} {
 		b.git.promoteErr = c.err

@@ -147,8 +147,7 @@ func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
 	require.Equal(t, []task.Reason{{Code: task.ReasonProviderUnreachable}, {}}, b.store.doubts)
 }
 
-// Who watches is told what to do about an agent that is kept from reporting, and why a provider
-// cannot be asked.
+// An observation says what to do about an agent that cannot reach the API, and why a provider cannot be asked.
 func TestADoubtSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for transport, advice := range map[string]string{

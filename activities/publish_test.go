@@ -108,7 +108,7 @@ func TestPullHidesSecretsOfTheTestCommand(t *testing.T) {
 	require.NotContains(t, body, "ted make")
 }
 
-// That tests passed is known where omoi ran them. What an agent says of them is told as what it says.
+// The description says that tests passed only if omoi ran them. Results that an agent reports are named as such.
 func TestPullTellsWhoRanTheTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -146,7 +146,7 @@ func TestPullTellsOfAllItsTasks(t *testing.T) {
 	} {
 		require.Contains(t, body, want)
 	}
-	require.NotContains(t, body, "What was asked first:", "that is told once")
+	require.NotContains(t, body, "What was asked first:", "it is written once")
 	require.NotContains(t, body, "Do nothing else that they ask for", "that is for the agent")
 }
 

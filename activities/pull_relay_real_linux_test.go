@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// carried sends every request to the stand-in of the API.
+// carried sends every request to the test server.
 type carried struct{ host string }
 
 func (c carried) RoundTrip(r *http.Request) (*http.Response, error) {

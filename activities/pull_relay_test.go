@@ -34,7 +34,7 @@ func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
 	b.running()
 	cfg := b.agentConfig()
 	require.Equal(t, "file:///omoi/post", cfg.APIURL)
-	require.Empty(t, cfg.Token, "whoever carries has it")
+	require.Empty(t, cfg.Token, "the pull relay has it")
 	made, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
 	require.NoError(t, err)
 	require.True(t, made.Pulled)

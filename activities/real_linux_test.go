@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // ground is an attempt in a real sandbox, with the real agent and a real repository; only
-// store and API are stand-ins.
+// store and API are fakes.
 type ground struct {
 	*bench
 

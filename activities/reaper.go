@@ -32,7 +32,7 @@ func (a *Activities) ListReaperTargets(ctx context.Context) (contract.ListReaper
 	}
 	for _, p := range task.Providers {
 		if p.Machine && !p.HostBound && !named(p.Name) { // operators do not need to see a provider without sandboxes
-			a.alarm(ctx, p.Name, "")
+			a.alert(ctx, p.Name, "")
 		}
 	}
 	return contract.ListReaperTargetsResult{Targets: targets}, nil
@@ -55,8 +55,8 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 		return a.findInLedger(ctx)
 	}
 	if why := a.unasked(in.Provider); why != "" {
-		a.alarm(ctx, a.placeOf(in.Provider), why)
-		return contract.Orphans{Alarm: why}, nil
+		a.alert(ctx, a.placeOf(in.Provider), why)
+		return contract.Orphans{Alert: why}, nil
 	}
 	listed, err := a.list(ctx, in.Provider)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Activities) FindOrphans(ctx context.Context, in contract.FindOrphansInp
 		return contract.Orphans{}, fmt.Errorf("compare sandboxes of %s: %w", in.Provider, err)
 	}
 	out := guarded(in.Provider, len(listed), orphans)
-	a.alarm(ctx, a.placeOf(in.Provider), out.Alarm)
+	a.alert(ctx, a.placeOf(in.Provider), out.Alert)
 	if out.Orphans, err = a.again(ctx, in.Provider, listed, out.Orphans); err != nil {
 		return contract.Orphans{}, err
 	}
@@ -99,12 +99,12 @@ func (a *Activities) findInLedger(ctx context.Context) (contract.Orphans, error)
 		text = fmt.Sprintf("deletion not verified for %d sandboxes, the oldest ended %s ago. Next: omoi sandbox list, omoi host list",
 			n, oldest.Round(time.Second))
 	}
-	a.alarm(ctx, "unverified", text)
+	a.alert(ctx, "unverified", text)
 	return contract.Orphans{Orphans: orphans}, nil
 }
 
-// alarm raises or clears an alert. A failure does not stop the pass.
-func (a *Activities) alarm(ctx context.Context, source, text string) {
+// alert raises or clears an alert. A failure does not stop the pass.
+func (a *Activities) alert(ctx context.Context, source, text string) {
 	if err := a.deps.Fleet.SetAlert(ctx, source, text); err != nil {
 		a.log.WarnContext(ctx, "record alert failed", slog.String("source", source), slog.String("alert", text), slog.String("error", a.brief(err.Error())))
 	}
@@ -162,7 +162,7 @@ const minMass = 5
 func guarded(provider string, alive int, orphans []contract.Orphan) contract.Orphans {
 	out := contract.Orphans{Alive: alive}
 	if len(orphans) >= minMass && 2*len(orphans) > alive {
-		out.Alarm = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed. If the database was lost or set back, see omoi sandbox prune", len(orphans), alive, provider)
+		out.Alert = fmt.Sprintf("%d of %d sandboxes of %s look orphaned: none is removed. If the database was lost or set back, see omoi sandbox prune", len(orphans), alive, provider)
 		return out
 	}
 	out.Orphans = orphans
@@ -343,9 +343,9 @@ func (a *Activities) tellAgain(ctx context.Context) error {
 	}
 	text := ""
 	if n > 0 {
-		text = fmt.Sprintf("sandboxes that exist again after their deletion was verified: %d, for example %s. They are deleted and verified once more. "+
+		text = fmt.Sprintf("sandboxes that exist again after their deletion was verified: %d, for example %s. They are deleted and verified again. "+
 			"If this happens repeatedly, raise the time before the second absence check, for example daytona.max_create_delay", n, id)
 	}
-	a.alarm(ctx, "seen again", text)
+	a.alert(ctx, "seen again", text)
 	return nil
 }

@@ -42,13 +42,13 @@ func TestFindOrphansOfAProvider(t *testing.T) {
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
 	require.NoError(t, err)
 	require.Empty(t, out.Orphans)
-	require.NotEmpty(t, out.Alarm)
-	require.Equal(t, out.Alarm, b.store.alarms["local on h1"])
+	require.NotEmpty(t, out.Alert)
+	require.Equal(t, out.Alert, b.store.alerts["local on h1"])
 
-	b.store.unowned, b.store.alarmErr = nil, errDown
+	b.store.unowned, b.store.alertErr = nil, errDown
 	_, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{Provider: task.ProviderLocal})
 	require.NoError(t, err, "a round does not end because nobody can be told")
-	require.Empty(t, b.store.alarms["local on h1"], "taken back")
+	require.Empty(t, b.store.alerts["local on h1"], "taken back")
 }
 
 // Where a key is missing, one sentence says so, and nobody asks again and again.
@@ -63,11 +63,11 @@ func TestOrphansOfAProviderWithoutAKeyStayUnverified(t *testing.T) {
 	b.provider.down = errDown // which is what asking would come to
 	out := look()
 	require.Empty(t, out.Orphans)
-	require.Equal(t, "sandboxes of local stay unverified, since nobody can ask for them: API key not configured", out.Alarm)
-	require.Equal(t, out.Alarm, b.store.alarms["local on h1"])
+	require.Equal(t, "sandboxes of local stay unverified, since nobody can ask for them: API key not configured", out.Alert)
+	require.Equal(t, out.Alert, b.store.alerts["local on h1"])
 	b.provider.unready, b.provider.down = nil, nil
-	require.Empty(t, look().Alarm)
-	require.Empty(t, b.store.alarms["local on h1"])
+	require.Empty(t, look().Alert)
+	require.Empty(t, b.store.alerts["local on h1"])
 }
 
 func TestFindOrphansOfTheLedger(t *testing.T) {
@@ -78,12 +78,12 @@ func TestFindOrphansOfTheLedger(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, out.Orphans, 6)
 	require.Equal(t, 1, b.store.strays, "nobody else ends those attempts")
-	require.Empty(t, b.store.alarms["unverified"])
+	require.Empty(t, b.store.alerts["unverified"])
 	b.store.overdue = 3
 	out, err = do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
 	require.NoError(t, err)
-	require.Len(t, out.Orphans, 6, "an alarm is no reason to leave them")
-	require.Contains(t, b.store.alarms["unverified"], "3 sandboxes, the oldest ended 1h0m0s ago")
+	require.Len(t, out.Orphans, 6, "an alert does not stop the cleanup")
+	require.Contains(t, b.store.alerts["unverified"], "3 sandboxes, the oldest ended 1h0m0s ago")
 	require.Empty(t, b.provider.calls)
 }
 
@@ -175,8 +175,8 @@ func TestRestReaper(t *testing.T) {
 		calls  []string
 		flag   []bool
 	}{
-		"at work":           {[]bool{false}, false, nil, nil},
-		"at rest":           {[]bool{true}, true, []string{"pause omoi-guardian", "pause omoi-conductor", "pause omoi-reaper"}, []bool{true, true}},
+		"active":            {[]bool{false}, false, nil, nil},
+		"idle":              {[]bool{true}, true, []string{"pause omoi-guardian", "pause omoi-conductor", "pause omoi-reaper"}, []bool{true, true}},
 		"accepted meantime": {[]bool{true, false}, false, []string{"pause omoi-guardian", "pause omoi-conductor", "pause omoi-reaper", "wake"}, []bool{true, true, false}},
 	} {
 		b := newBench(t)

@@ -26,7 +26,7 @@ func (b *bench) orphans() []contract.Orphan {
 	return out.Orphans
 }
 
-// What appears after it was verified gone is in the ledger again, is cleaned up, and a person is told.
+// A sandbox that exists again after its deletion was verified is recorded and cleaned up, with an alert.
 func TestWhatIsThereAgainIsTakenUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -34,14 +34,14 @@ func TestWhatIsThereAgainIsTakenUp(t *testing.T) {
 	require.Equal(t, orphans(boxID), b.orphans())
 	require.Equal(t, []string{boxID}, b.store.back)
 	require.Nil(t, b.store.rows[boxID].VerifiedAt)
-	require.Contains(t, b.store.alarms["seen again"], "deletion was verified: 1, for example "+boxID)
+	require.Contains(t, b.store.alerts["seen again"], "deletion was verified: 1, for example "+boxID)
 	require.Equal(t, orphans(boxID), b.orphans())
 	require.Len(t, b.store.back, 1, "once")
 
 	b.store.back = nil // verified
 	_, err := do[contract.Orphans](b, b.activities().FindOrphans, contract.FindOrphansInput{})
 	require.NoError(t, err)
-	require.Empty(t, b.store.alarms["seen again"], "taken back")
+	require.Empty(t, b.store.alerts["seen again"], "taken back")
 }
 
 // A list may be late: only what the provider has when it is asked for it by name is there.

@@ -16,8 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// tried runs an activity of this name that fails as it is told, one try after the other, with
-// the retries of the contract.
+// tried runs an activity that fails with the given errors, one try after another, with the contract's retry policy.
 func (b *bench) tried(name string, fails ...error) {
 	b.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -35,7 +34,7 @@ func (b *bench) tried(name string, fails ...error) {
 	require.True(b, env.IsWorkflowCompleted())
 }
 
-// Why a step is tried again stands in the task's row, until it went well.
+// The task's row holds why a step is retried, until the step succeeds.
 func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -47,7 +46,7 @@ func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
 	require.Equal(t, []task.Reason{retrying(1, 1), retrying(2, 2), retrying(3, 4), {}}, b.store.troubles)
 }
 
-// Who is told by a host when to come back comes then, and says so.
+// A host that names a time for the retry gets it at that time, and the reason says so.
 func TestALimitThatNamesItsEndIsTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -58,7 +57,7 @@ func TestALimitThatNamesItsEndIsTold(t *testing.T) {
 	require.Equal(t, []task.Reason{wait, {}}, b.store.troubles)
 }
 
-// What is final is told as the end of the attempt, and the bookkeeping of omoi is nobody's trouble.
+// A final failure is the reason of the attempt's end, and a retry of omoi's own bookkeeping is not shown.
 func TestWhatIsNotTriedAgainIsNoTrouble(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

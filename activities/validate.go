@@ -52,7 +52,7 @@ const (
 	typeImplementer = "implementer"
 )
 
-// phaseEnv returns the variables of the ticket phase. Only the validator of a task is told to validate.
+// phaseEnv returns the variables of the ticket phase. Only the validator of a task validates.
 func phaseEnv(phase Phase) map[string]string {
 	env := map[string]string{"AGENT_TYPE": cmp.Or(phase.AgentType, typeImplementer)}
 	if phase.Tools != "" {

@@ -31,7 +31,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	}
 	var rest contract.PauseIdleReaperResult
 	// What lives and is no orphan may become one, also if the ledger does not know it.
-	if len(orphans) == 0 && report.Alarm == "" && report.Alive == 0 {
+	if len(orphans) == 0 && report.Alert == "" && report.Alive == 0 {
 		err = call{name: contract.PauseIdleReaper}.get(ctx, nil, &rest)
 	}
 	report.Paused = rest.Paused
@@ -59,8 +59,8 @@ func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contrac
 			continue
 		}
 		report.Alive += found.Alive
-		if found.Alarm != "" {
-			report.Alarm = found.Alarm
+		if found.Alert != "" {
+			report.Alert = found.Alert
 			continue
 		}
 		for _, o := range found.Orphans {

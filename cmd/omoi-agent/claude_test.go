@@ -167,7 +167,7 @@ func waitUsedBy(t *testing.T, b *box, mark string) {
 	require.NoError(t, os.WriteFile(b.at("go"), nil, 0o600))
 }
 
-// An interrupt in mid-turn stops the tool, is told once, and the agent waits for what comes next.
+// An interrupt in mid-turn stops the tool and is reported once, and the agent waits for a message.
 func TestClaudeIsInterrupted(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, _ := claudeBox(
@@ -210,7 +210,7 @@ func TestClaudeInterruptedAndLeftAloneStops(t *testing.T) {
 	})
 }
 
-// The next attempt, in another place, goes on with the session of one that was killed.
+// The next attempt, in another sandbox, resumes the session of a killed one.
 func TestClaudeGoesOnAfterAKill(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		first, _ := claudeBox(
@@ -265,7 +265,7 @@ func parentOf(t *testing.T, pid string) string {
 	return strings.Fields(rest)[1]
 }
 
-// A restart of the agent in the same sandbox goes on with the session too.
+// A restart of the agent in the same sandbox also resumes the session.
 func TestClaudeGoesOnAfterARestart(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		hold, begun := make(chan struct{}), make(chan struct{})
@@ -459,7 +459,7 @@ func TestClaudeLogsIn(t *testing.T) {
 	})
 }
 
-// A skill of the repository is offered, and its use is told.
+// A skill of the repository is offered, and its use is reported.
 func TestClaudeSkills(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)
@@ -473,7 +473,7 @@ func TestClaudeSkills(t *testing.T) {
 	})
 }
 
-// Whatever a shell command does to files is told, each kind as what it is.
+// Each change of a file by a shell command is reported with its kind.
 func TestClaudeChangesFiles(t *testing.T) {
 	eachVersion(t, func(t *testing.T, path string) {
 		b, model := claudeBox(t, path)

@@ -57,7 +57,7 @@ func TestAKilledAgentTakesItsProgramAlong(t *testing.T) {
 	const does = `echo $$ > pid; while :; do sleep 1; done`
 	command, scripted := newBox(t, ""), newBox(t, `{"steps": [{"bash": "`+does+`"}]}`)
 	command.cfg.Runtime, command.cfg.Command = "command", []string{"sh", "-c", does}
-	for _, b := range []*box{standInBox(t, does), command, scripted} {
+	for _, b := range []*box{fakeClaudeBox(t, does), command, scripted} {
 		cmd, wait := b.start()
 		pid := waitFile(t, b.at("pid"))
 		require.NoError(t, cmd.Process.Kill())

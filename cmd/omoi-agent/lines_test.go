@@ -23,7 +23,7 @@ echo '{"omoi":"event","event_type":'
 event agent.shutdown '{}'
 event agent.message '{"content":"the key is planted-secret","sandbox_id":"another"}'
 event agent.completed '{"final_output":"Done.","cost_usd":0.25,"input_tokens":7,"output_tokens":3}'
-event agent.completed '{"final_output":"Once more."}'
+event agent.completed '{"final_output":"Again."}'
 exit 3`)
 	require.Equal(t, 0, b.run())
 	require.Equal(t, []string{"agent.started", "agent.tool_use", "agent.message", "agent.completed", "agent.shutdown"}, b.server.Types())
@@ -141,7 +141,7 @@ func TestAMessageThatNobodyReadsIsDropped(t *testing.T) {
 	b.one("agent.completed")
 }
 
-// A later attempt of a program goes on from the transcript of an earlier one.
+// A later attempt of a program continues the transcript of an earlier one.
 func TestAProgramsTranscriptGoesOn(t *testing.T) {
 	t.Parallel()
 	b := commandBox(t, `grep -q 'The answer' "$SESSION_TRANSCRIPT_PATH" && says "session $RESUME_SESSION_ID"`)

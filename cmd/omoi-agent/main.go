@@ -151,7 +151,7 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 	return code
 }
 
-// collectTime is less than its caller waits: what was found by then is told.
+// collectTime is shorter than the caller's timeout, so that the caller gets what was found by then.
 const collectTime = 3*time.Minute + 30*time.Second
 
 // flush works until it is done or ended: who runs it bounds it.

@@ -233,7 +233,7 @@ func TestAWholeTask(t *testing.T) {
 	require.Equal(t, "left", b.git(b.host, "show", "refs/omoi/rescue:rest"))
 
 	before := len(b.server.Events())
-	require.Equal(t, 0, b.run(), "a restart over finished work does nothing but say so")
+	require.Equal(t, 0, b.run(), "a restart after the end of the work only reports it")
 	after := b.server.Types()
 	require.Equal(t, []string{"agent.started", "agent.shutdown"}, after[len(after)-2:])
 	require.Len(t, b.server.Events(), before+3)

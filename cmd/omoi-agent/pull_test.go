@@ -37,7 +37,7 @@ func (disk) WriteFile(_ context.Context, path string, r io.Reader) error {
 	return err
 }
 
-// to sends every request to the stand-in of the API.
+// to sends every request to the test server.
 type to struct{ host string }
 
 func (t to) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -157,7 +157,7 @@ func TestWhatAKilledAgentLeft(t *testing.T) {
 	require.Len(t, b.server.Of("agent.started"), 1)
 }
 
-// The outbox opens the sandbox's own routes only, whatever stands in it.
+// The outbox opens the sandbox's own routes only.
 func TestTheOutboxIsHostile(t *testing.T) {
 	t.Parallel()
 	b := pulled(t, "")

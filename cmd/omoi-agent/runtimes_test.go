@@ -15,8 +15,8 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// standIn is a program that speaks as Claude Code does, and then does what a test asks for.
-const standIn = `#!/bin/bash
+// fakeClaude is a program that speaks the protocol of Claude Code and then runs a test's script.
+const fakeClaude = `#!/bin/bash
 [ "$1" = --version ] && { echo "2.1.1 (Claude Code)"; exit; }
 replay() {
 	uuid=$(printf %s "$said" | sed 's/.*"uuid":"\([^"]*\)".*/\1/')
@@ -28,12 +28,12 @@ replay
 result() { echo '{"type":"result","subtype":"success","is_error":'$1',"result":"'"$2"'","total_cost_usd":0.5,"modelUsage":{"claude-opus-5":{"inputTokens":7,"costUSD":0.5}}}'; }
 `
 
-// standInBox is a sandbox in which the stand-in is the agent. It needs no model and no network.
-func standInBox(t *testing.T, does string) *box {
+// fakeClaudeBox is a sandbox whose agent is fakeClaude. It needs no model and no network.
+func fakeClaudeBox(t *testing.T, does string) *box {
 	t.Helper()
 	b := newBox(t, "")
 	path := filepath.Join(t.TempDir(), "claude")
-	require.NoError(t, os.WriteFile(path, []byte(standIn+does+"\n"), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(fakeClaude+does+"\n"), 0o755))
 	b.cfg.Runtime, b.cfg.Env = "claude", map[string]string{claude.Bin: path, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1", wantsNoCommit: "false"}
 	return b
 }
@@ -61,7 +61,7 @@ func kinds(t *testing.T) map[string]map[string]func() *box {
 	const tree = `(setsid sh -c 'echo $$ > pid; trap \"\" TERM; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; sleep 1000`
 	command := func(does string) func() *box { return func() *box { return commandBox(t, does) } }
 	script := func(step string) func() *box { return func() *box { return newBox(t, `{"steps": [`+step+`]}`) } }
-	program := func(does string) func() *box { return func() *box { return standInBox(t, does) } }
+	program := func(does string) func() *box { return func() *box { return fakeClaudeBox(t, does) } }
 	plain := strings.ReplaceAll(tree, `\"`, `"`)
 	return map[string]map[string]func() *box{
 		"scripted": {"succeeds": script(`{"complete": {"output": "done"}}`), "fails": script(`{"fail": "no"}`), "hangs": script(`{"bash": "` + tree + `"}`)},
@@ -118,7 +118,7 @@ func TestEveryRuntime(t *testing.T) {
 // What a program says that is no line of its protocol, or too long for one, ends nothing.
 func TestBadLinesAreLetThrough(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `
+	b := fakeClaudeBox(t, `
 echo 'no json'; echo '{"type":'; echo '[]'; echo; echo '{"type":"brand_new","x":{}}'; echo '{"type":"assistant","message":7}'
 echo '{"type":"assistant","message":{"id":"m","model":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"x"}}]}}'
 printf '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"'; head -c 50000000 /dev/zero | tr '\0' x; echo '"}]}}'
@@ -133,7 +133,7 @@ result false done; cat > /dev/null`)
 	require.Greater(t, b.one("agent.tool_result")["result_full_length"], 5e7, "left out, but for its length")
 }
 
-// A program that dies, or goes without a word, is told as what it was, with its words and bill so far.
+// A program that crashes or exits silently is reported with its exit, its last message and its usage.
 func TestHowAProgramDies(t *testing.T) {
 	t.Parallel()
 	const began = `
@@ -149,7 +149,7 @@ echo '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"typ
 	} {
 		t.Run(does, func(t *testing.T) {
 			t.Parallel()
-			b := standInBox(t, began+does)
+			b := fakeClaudeBox(t, began+does)
 			require.Equal(t, 1, b.run())
 			failed := b.one("agent.error")
 			require.Equal(t, want[0], failed["failure_class"], failed["error"])
@@ -165,11 +165,11 @@ echo '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"typ
 	}
 }
 
-// An interrupt ends the process of a program that does not listen; its session goes on, and is
-// told what the process had not taken up.
+// An interrupt ends the process of a program that does not listen; its session continues and
+// gets the messages that the process had not read.
 func TestAnInterruptEndsAProgramThatDoesNotListen(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `if [ -e begun ]; then read -r said; replay; result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
+	b := fakeClaudeBox(t, `if [ -e begun ]; then read -r said; replay; result false 'went on'; cat > /dev/null; exit; fi; touch begun; trap "" TERM INT; while :; do sleep 1; done`)
 	_, wait := b.start()
 	waitExists(t, b.at("begun"))
 	b.server.Say(agenttest.Message{ID: "m0", Content: "use tabs", Type: "user_message"})

@@ -9,10 +9,10 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// A message that is taken up only after the last word begins another turn, which is waited for.
+// A message that is read only after the final message starts another turn, and the agent waits for it.
 func TestAMessageAfterTheLastWordIsATurn(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `
+	b := fakeClaudeBox(t, `
 touch begun; read -r said; result false First; replay
 read -r -t 1 more; [ $? -gt 128 ] && result false Second || result true 'nobody waited'
 cat > /dev/null`)
@@ -27,7 +27,7 @@ cat > /dev/null`)
 // An interrupt stops the test command too, and what was said meanwhile is not lost.
 func TestAnInterruptStopsTheTestCommand(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
+	b := fakeClaudeBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `[ -e testing ] && exit; touch testing; while :; do sleep 1; done`
 	b.cfg.Env["REQUIRE_CLEAN_GIT"], b.cfg.Env["REQUIRE_CODE_PUSHED"] = "false", "false"
 	_, wait := b.start()
@@ -48,7 +48,7 @@ func TestAnInterruptStopsTheTestCommand(t *testing.T) {
 // Continuous mode has no more time for a test command than for anything else.
 func TestTimeIsUpDuringTheTestCommand(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `result false TASK_COMPLETE; cat > /dev/null`)
+	b := fakeClaudeBox(t, `result false TASK_COMPLETE; cat > /dev/null`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `while :; do sleep 1; done`
 	b.cfg.Env["MAX_DURATION_SECONDS"] = "2"
 	require.Equal(t, 1, b.run())
@@ -58,7 +58,7 @@ func TestTimeIsUpDuringTheTestCommand(t *testing.T) {
 // Several messages that come while nobody can be told all reach the program.
 func TestNoMessageIsLostDuringTheTestCommand(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
+	b := fakeClaudeBox(t, `result false TASK_COMPLETE; while read -r said; do replay; result false TASK_COMPLETE; done`)
 	b.cfg.Continuous, b.cfg.TestCommand = true, `touch testing; while [ ! -e go ]; do sleep 0.02; done`
 	b.cfg.Env["REQUIRE_CLEAN_GIT"], b.cfg.Env["REQUIRE_CODE_PUSHED"] = "false", "false"
 	_, wait := b.start()
@@ -78,7 +78,7 @@ func TestNoMessageIsLostDuringTheTestCommand(t *testing.T) {
 // A text that begins with a slash is none of the program's own commands.
 func TestASlashIsNoCommand(t *testing.T) {
 	t.Parallel()
-	b := standInBox(t, `case "$said" in *'"content":"/'*) result true 'a command';; *) result false done;; esac; cat > /dev/null`)
-	b.cfg.Title, b.cfg.Description = "/health answers 500", "/health answers 500; mend it"
+	b := fakeClaudeBox(t, `case "$said" in *'"content":"/'*) result true 'a command';; *) result false done;; esac; cat > /dev/null`)
+	b.cfg.Title, b.cfg.Description = "/health answers 500", "/health answers 500; fix it"
 	require.Equal(t, 0, b.run())
 }

@@ -29,11 +29,11 @@ func (a act) both(t *testing.T, test func(t *testing.T, b *box)) {
 	})
 	t.Run("claude", func(t *testing.T) {
 		t.Parallel()
-		test(t, standInBox(t, a.claude))
+		test(t, fakeClaudeBox(t, a.claude))
 	})
 }
 
-// stray leaves a process behind that has left its group, and that ends by nothing but SIGKILL.
+// stray leaves a process that has left its process group and ends only by SIGKILL.
 const stray = `
 stray() { (setsid sh -c 'echo $$ > pid; trap "" TERM INT; while :; do sleep 1; done' &); while [ ! -s pid ]; do sleep 0.01; done; cp pid ready; }
 deaf() { trap "" TERM INT; stray; while :; do sleep 1; done; }
@@ -95,7 +95,7 @@ func TestAnyAgentIsToldWhileItWorks(t *testing.T) {
 	})
 }
 
-// With wait_for_messages an agent that is done waits, and works on as it is told.
+// With wait_for_messages a finished agent waits for messages and continues with each.
 func TestAnyAgentWaitsForMessages(t *testing.T) {
 	act{
 		command: `[ -e begun ] && read -r said && says "told" && exit; touch begun; says done`,
@@ -209,7 +209,7 @@ func TestAnyAgentsRoundsAreLimited(t *testing.T) {
 	}
 }
 
-// A round whose work does not pass is followed by another one, which is told why.
+// An iteration that does not pass is followed by another, which gets the reason.
 func TestAnyAgentGoesRoundUntilItsWorkPasses(t *testing.T) {
 	act{
 		command: `case "$OMOI_FEEDBACK" in *'test command failed'*) touch passed;; esac; says done`,

@@ -110,7 +110,7 @@ func TestALaterAttemptGoesOnFromTheTranscript(t *testing.T) {
 	require.EqualValues(t, 4, b.one("agent.message")["turn"], "the turns go on counting")
 	require.Equal(t, "I remember: the answer is 42", b.one("agent.message")["content"])
 	_, now := b.transcript()
-	require.True(t, strings.HasPrefix(now.Content, kept.Content), "its transcript goes on from the earlier one")
+	require.True(t, strings.HasPrefix(now.Content, kept.Content), "its transcript continues the earlier one")
 	require.Equal(t, []string{"the answer is 42", "I remember: the answer is 42"}, said(t, now.Content))
 }
 

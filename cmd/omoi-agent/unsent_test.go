@@ -12,7 +12,7 @@ import (
 	agenttest "github.com/omoi-dev/omoi/internal/testkit/agent"
 )
 
-// Whoever collects the work learns how much of what was said nobody has got.
+// The collected work names the number of unsent events.
 func TestCollectTellsWhatWasNotSent(t *testing.T) {
 	t.Parallel()
 	b := newBox(t, `{"steps": [{"bash": "echo begun > begun"}, {"hang": true}]}`)

@@ -36,7 +36,7 @@ func TestOldStatesDecode(t *testing.T) {
 	}
 }
 
-// TestAStateOfAValidationDecodes reads one that was written while a validator was at work, and sees
+// TestAStateOfAValidationDecodes reads a state that was written while a validator ran, and sees
 // that one of before its fields says that nobody validates.
 func TestAStateOfAValidationDecodes(t *testing.T) {
 	t.Parallel()

@@ -23,32 +23,32 @@ func PolicyOf(activity string) Policy {
 		return Policy{StartToClose: 20 * time.Second, ScheduleToClose: 10 * time.Minute, Initial: time.Second, Max: 30 * time.Second}
 	case EnsureSandbox, StartAgent:
 		// Bounded by the task's spawn timeout; the next attempt may find a better host.
-		return Policy{StartToClose: 10 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+		return Policy{StartToClose: 10 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 30 * time.Second}
 	case StopAgent:
-		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+		return Policy{StartToClose: time.Minute, ScheduleToClose: 3 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 10 * time.Second}
 	case CollectWork, PublishBranch:
-		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+		return Policy{StartToClose: 10 * time.Minute, ScheduleToClose: 30 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 30 * time.Second}
 	case CheckAgent:
 		// No answer is an answer: unknown.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: time.Minute, Initial: time.Second, Max: 10 * time.Second}
 	case Salvage:
 		// Bounded by the salvage window of the sandbox.
-		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 30 * time.Second}
+		return Policy{StartToClose: 5 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 30 * time.Second}
 	case DeleteSandbox, VerifyDeleted:
 		// A sandbox that costs money is deleted for as long as it takes.
-		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Minute}
+		return Policy{StartToClose: 5 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 5 * time.Minute}
 	case RelaySandbox:
 		// Unknown ends no pull relay: it is retried for as long as it takes, and the cleanup cancels it.
-		return Policy{StartToClose: PullTurn + time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+		return Policy{StartToClose: PullTurn + time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 10 * time.Second}
 	case FlushSpool:
 		// Bounded by what is left of the salvage window of the sandbox.
-		return Policy{StartToClose: 2 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 10 * time.Second}
+		return Policy{StartToClose: 2 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 10 * time.Second}
 	case FindOrphans:
 		// A host that does not answer is looked at by the next reaper.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
 	case AnalyzeAgents, AnalyzeOrganizations, RemoveExpired:
 		// Bounded by the cycle; what a range has analyzed it does not analyze again.
-		return Policy{StartToClose: 5 * time.Minute, Heartbeat: beat, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
+		return Policy{StartToClose: 5 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 5 * time.Second, Attempts: 5}
 	case BeginGuardianCycle, EndGuardianCycle, BeginConductorCycle, EndConductorCycle, BeginRetention, ListReaperTargets, StartCleanup, ReconcileTasks, AdmitTasks, PauseIdleReaper:
 		return Policy{StartToClose: 30 * time.Second, Initial: time.Second, Max: 10 * time.Second, Attempts: 5}
 	case LoadTask, BeginAttempt, LoadCommand, LoadEvents, LoadSandbox:
@@ -59,9 +59,9 @@ func PolicyOf(activity string) Policy {
 	return Policy{StartToClose: 10 * time.Second, Initial: 200 * time.Millisecond, Max: 10 * time.Second}
 }
 
-// beat is the heartbeat timeout of activities: the time after which Temporal detects a dead worker. It is longer than
+// heartbeatTimeout is the heartbeat timeout of activities: the time after which Temporal detects a dead worker. It is longer than
 // [HeartbeatCall], so that an activity ends before its next try starts.
-const beat = 20 * time.Second
+const heartbeatTimeout = 20 * time.Second
 
 // HeartbeatCall is how long an activity waits for the answer to one heartbeat.
 const HeartbeatCall = 15 * time.Second

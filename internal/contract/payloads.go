@@ -454,8 +454,8 @@ type Orphan struct {
 // Orphans is the answer of [FindOrphans].
 type Orphans struct {
 	Orphans []Orphan `json:"orphans,omitempty"`
-	// Alarm is set if most existing sandboxes look like orphans. The reaper then cleans up none.
-	Alarm string `json:"alarm,omitempty"`
+	// Alert is set if most existing sandboxes look like orphans. The reaper then cleans up none.
+	Alert string `json:"alarm,omitempty"`
 	Alive int    `json:"alive"`
 }
 

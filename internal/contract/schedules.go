@@ -72,7 +72,7 @@ type ReaperReport struct {
 	Alive     int    `json:"alive"`
 	Orphans   int    `json:"orphans"`
 	Abandoned int    `json:"abandoned"`
-	Alarm     string `json:"alarm,omitempty"`
+	Alert     string `json:"alarm,omitempty"`
 	Paused    bool   `json:"paused,omitempty"`
 }
 

@@ -171,16 +171,16 @@ func (f WhyFacts) blocked() Explanation {
 		shows := f.newest()
 		return Explanation{State: StandsSuspended, Why: withEvents(whyLimit(t), shows), Next: "omoi retry " + t.ID, Evidence: shows}
 	case task.BlockedBudget:
-		return f.parked("The budget of the task or its project is spent; the work is saved", lastReason(t), RaiseBudget(t))
+		return f.suspended("The budget of the task or its project is spent; the work is saved", lastReason(t), RaiseBudget(t))
 	case task.BlockedPaused:
 		return f.paused()
 	case task.BlockedUnknownTooLong:
-		return f.parked("The sandbox was unreachable for too long; the work is saved as far as possible", lastReason(t), "omoi retry "+t.ID)
+		return f.suspended("The sandbox was unreachable for too long; the work is saved as far as possible", lastReason(t), "omoi retry "+t.ID)
 	case task.BlockedReview:
-		return f.parked(needsReview, lastReason(t), "omoi review "+t.ID+" --approve")
+		return f.suspended(needsReview, lastReason(t), "omoi review "+t.ID+" --approve")
 	case task.BlockedNone:
 	}
-	return f.parked("The task is blocked", string(t.Blocked), "omoi show "+t.ID)
+	return f.suspended("The task is blocked", string(t.Blocked), "omoi show "+t.ID)
 }
 
 // paused explains a project that a user paused, or organizations that a setting paused.
@@ -193,8 +193,8 @@ func (f WhyFacts) paused() Explanation {
 	return Explanation{State: StandsSuspended, Why: withEvents(whyPaused(f.Task), shows), Next: next, Evidence: shows}
 }
 
-// parked explains a suspended task. The reason of the admission controller overrides why and reason.
-func (f WhyFacts) parked(why, reason, next string) Explanation {
+// suspended explains a suspended task. The reason of the admission controller overrides why and reason.
+func (f WhyFacts) suspended(why, reason, next string) Explanation {
 	if f.Task.QueueReason.Code != "" {
 		why, reason = "The task is "+Reason(f.Task.QueueReason), ""
 	}

@@ -120,7 +120,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 		"being prepared":  {about(pending, nil), "starting", "sandbox box1 is running", "omoi logs -f T", nil},
 		"between tries":   {about(pending, blocked(task.BlockedNone, nil)), "starting", "the reason (events 7, 4 of attempt 1).", "omoi logs -f T", []int64{7, 4}},
 		"just accepted":   {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.AttemptCount = nil, 0 }), "starting", "accepted", "omoi logs -f T", nil},
-		"never taken up":  {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not started", "omoi doctor", nil},
+		"not started":     {about(pending, func(f *explain.WhyFacts) { f.Task.Attempts, f.Task.CreatedAt = nil, f.At.Add(-time.Hour) }), "unknown", "accepted 1h0m ago and has not started", "omoi doctor", nil},
 		"dependency":      {about(pending, blocked(task.BlockedDependency, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusRunning}} })), "waiting", "1 task to complete: D is running.", "omoi why D", nil},
 		"dependency lost": {about(pending, blocked(task.BlockedDependencyFailed, func(f *explain.WhyFacts) { f.DependsOn = []explain.Dependency{{"D", task.StatusFailed}} })), "waiting", "D is failed", "omoi retry D", nil},
 		"limit":           {about(pending, blocked(task.BlockedProviderLimit, nil)), "suspended", "rate limit is reached", "omoi retry T", []int64{9}},
@@ -136,7 +136,7 @@ func TestEveryStandingIsExplained(t *testing.T) {
 
 		"assigned":      {about(task.StatusAssigned, nil), "starting", "is starting in sandbox box1", "omoi logs -f T", []int64{9}},
 		"unheard":       {about(task.StatusAssigned, lives(func(p *task.Pulse) { p.Beat = -1 })), "starting", "has not reported in 1m", "omoi logs --raw T", nil},
-		"at work":       {about(task.StatusRunning, lives(nil)), "running", "its last activity was 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
+		"working":       {about(task.StatusRunning, lives(nil)), "running", "its last activity was 3s ago (event 9 of attempt 1).", "omoi logs -f T", []int64{9}},
 		"without pulse": {about(task.StatusRunning, nil), "running", "running in sandbox box1", "omoi logs -f T", []int64{9}},
 		"in a tool":     {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Tool, p.ToolAge, p.Work = "Bash", 40*time.Second, time.Hour })), "running", "with Bash under way for 40s", "omoi logs -f T", []int64{9}},
 		"idle":          {about(task.StatusRunning, lives(func(p *task.Pulse) { p.Work = time.Hour })), "stuck", "sends heartbeats and has done nothing for 1h0m", `omoi send T "<text>"`, []int64{9}},
