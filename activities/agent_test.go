@@ -24,7 +24,7 @@ func (b *bench) agentConfig() agentconfig.Config {
 	return cfg
 }
 
-func TestStartAgentFurnishesAndStarts(t *testing.T) {
+func TestStartAgent_PreparesAndStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Setup, b.store.work.SetupTimeout = "make deps", time.Minute
@@ -57,7 +57,7 @@ func TestStartAgentFurnishesAndStarts(t *testing.T) {
 	require.Equal(t, taskID, cfg.Env["TASK_ID"], "who it is cannot be changed")
 }
 
-func TestStartAgentOnceWhateverGetsLost(t *testing.T) {
+func TestStartAgent_OnceDespiteLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"write " + sandbox.AgentPath, "write " + agentconfig.InBundle, "write " + agentconfig.ConfigPath, "start", "agent_started"} {
 		b := newBench(t)
@@ -72,7 +72,7 @@ func TestStartAgentOnceWhateverGetsLost(t *testing.T) {
 	}
 }
 
-func TestStartAgentResumesWhereItWasKilled(t *testing.T) {
+func TestStartAgent_ResumesAfterAKill(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
@@ -87,7 +87,7 @@ func TestStartAgentResumesWhereItWasKilled(t *testing.T) {
 	require.Len(t, at.started, 1)
 }
 
-func TestStartAgentTellsHowFarItCame(t *testing.T) {
+func TestStartAgent_HeartbeatsItsProgress(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
@@ -99,7 +99,7 @@ func TestStartAgentTellsHowFarItCame(t *testing.T) {
 	require.IsIncreasing(t, append([]int{-1}, slices.Compact(told)...), "never back")
 }
 
-func TestStartAgentInASandboxThatIsGone(t *testing.T) {
+func TestStartAgent_InADeletedSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	app, details := refused(t, act(b, b.activities().StartAgent, b.start()))
@@ -109,7 +109,7 @@ func TestStartAgentInASandboxThatIsGone(t *testing.T) {
 	require.Empty(t, b.provider.boxes, "it is not made again behind the ledger's back")
 }
 
-func TestOutsideAgentIsNotStarted(t *testing.T) {
+func TestStartAgent_DoesNotStartAnExternalAgent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Agent = task.AgentExternal
@@ -119,7 +119,7 @@ func TestOutsideAgentIsNotStarted(t *testing.T) {
 	require.NotNil(t, b.store.rows[boxID].StartedAt)
 }
 
-func TestBundleThatFails(t *testing.T) {
+func TestStartAgent_FailingBundle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
@@ -139,7 +139,7 @@ func TestBundleThatFails(t *testing.T) {
 	require.Contains(t, app.Message(), "the disk is full")
 }
 
-func TestCallbackOfAnOldWorker(t *testing.T) {
+func TestLegacyWorker_CallbackURL(t *testing.T) {
 	t.Parallel()
 	token := tokens{}.Mint(boxID)
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestCallbackOfAnOldWorker(t *testing.T) {
 	}
 }
 
-func TestNoNetworkMeansTheSocket(t *testing.T) {
+func TestAPIURL_WithoutNetworkIsTheSocket(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.Network = sandbox.NetworkNone
@@ -172,7 +172,7 @@ func TestNoNetworkMeansTheSocket(t *testing.T) {
 	require.Equal(t, "unix:///run/omoi/api.sock", b.agentConfig().APIURL)
 }
 
-func TestPlacesWithoutAFileSystemOfItsOwn(t *testing.T) {
+func TestPaths_WithoutAnOwnFileSystem(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.bare = true
@@ -218,7 +218,7 @@ func TestWorkerEnvironment(t *testing.T) {
 	require.Contains(t, doc["_markdown_context"], "C(50,25)")
 }
 
-func TestALaterAttemptIsToldOfTheEarlierTranscript(t *testing.T) {
+func TestStartAgent_NamesTheEarlierTranscript(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestEnsureBranchTwiceIsOneBranch(t *testing.T) {
+func TestEnsureBranch_TwiceCreatesOneBranch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Branch, b.store.work.Base, b.git.branches = "", "", map[string]string{}
@@ -24,7 +24,7 @@ func TestEnsureBranchTwiceIsOneBranch(t *testing.T) {
 	require.Len(t, b.git.branches, 1)
 }
 
-func TestBranchKeepsTheCommitThatItBeganFrom(t *testing.T) {
+func TestEnsureBranch_KeepsItsBaseCommit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Base = "older"
@@ -34,7 +34,7 @@ func TestBranchKeepsTheCommitThatItBeganFrom(t *testing.T) {
 }
 
 // The commits of earlier tasks on the same branch are not the work of a follow-up task.
-func TestATaskAfterFeedbackBeginsAtTheHeadOfItsBranch(t *testing.T) {
+func TestEnsureBranch_FollowUpTaskStartsAtTheHead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Base = ""
@@ -43,7 +43,7 @@ func TestATaskAfterFeedbackBeginsAtTheHeadOfItsBranch(t *testing.T) {
 	require.Equal(t, contract.BranchResult{Branch: b.store.work.Branch, Base: "head0"}, out)
 }
 
-func TestNoRepositoryNoBranchNoPull(t *testing.T) {
+func TestTaskWithoutRepository_HasNoBranchAndNoPullRequest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Repo = ""
@@ -56,7 +56,7 @@ func TestNoRepositoryNoBranchNoPull(t *testing.T) {
 	require.Empty(t, b.git.calls)
 }
 
-func TestRepositoryThatCannotBeWorkedOn(t *testing.T) {
+func TestEnsureBranch_OfAnUnusableRepository(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.git.checkErr = task.Invalid("repo", "The repository is empty: commit something first.")
@@ -68,7 +68,7 @@ func TestRepositoryThatCannotBeWorkedOn(t *testing.T) {
 	require.Empty(t, b.git.calls, "nothing half-made")
 }
 
-func TestOpenPullTwiceIsOnePull(t *testing.T) {
+func TestOpenPullRequest_TwiceOpensOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.git.loseAnswerOf("pull")
@@ -90,7 +90,7 @@ func TestOpenPullTwiceIsOnePull(t *testing.T) {
 	require.Contains(t, pull.Body, taskID)
 }
 
-func TestNothingAheadNothingToOpen(t *testing.T) {
+func TestOpenPullRequest_WithoutCommitsOpensNone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.git.ahead = 0
@@ -100,7 +100,7 @@ func TestNothingAheadNothingToOpen(t *testing.T) {
 	require.Empty(t, b.git.pulls)
 }
 
-func TestPullHoldsNoSecret(t *testing.T) {
+func TestPullRequest_HoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Title, b.store.work.Description = "use ghp_0123456789abcdef\nnow", "with sk-0123456789"
@@ -111,7 +111,7 @@ func TestPullHoldsNoSecret(t *testing.T) {
 }
 
 // A credential that the Git host refuses has its own failure class, also at publish.
-func TestARefusedCredentialIsNoFaultOfTheWork(t *testing.T) {
+func TestPublish_RefusedCredentialHasItsOwnClass(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.git.aheadErr = task.Errorf(task.CodeForbidden, "GitHub refused the token.")

@@ -59,7 +59,7 @@ func TestLoadSandboxNamesTheQueue(t *testing.T) {
 	}
 }
 
-func TestDeleteTwiceAndVerify(t *testing.T) {
+func TestDeleteSandbox_TwiceAndVerify(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -78,7 +78,7 @@ func TestDeleteTwiceAndVerify(t *testing.T) {
 
 // A sandbox whose making nobody waited for has cost since its provider made it; one that appears
 // behind the first look is there again.
-func TestWhatNobodySawBeingMadeIsAccountedFor(t *testing.T) {
+func TestDeleteSandbox_RecordsAnUnconfirmedCreate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	since := time.Now().Add(-time.Minute)
@@ -108,7 +108,7 @@ func TestWhatNobodySawBeingMadeIsAccountedFor(t *testing.T) {
 }
 
 // What the provider cannot be asked about holds up no deletion.
-func TestNobodyWaitsToDeleteForWhatIsNotTold(t *testing.T) {
+func TestDeleteSandbox_DoesNotWaitForUnknownState(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))
@@ -129,7 +129,7 @@ func (l *logs) Keep(_ context.Context, _ sandbox.Provider, labels sandbox.Labels
 }
 
 // The log is kept while the sandbox is there, and holds up nothing.
-func TestDeleteKeepsTheLogFirst(t *testing.T) {
+func TestDeleteSandbox_StoresTheLogFirst(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errDown} {
 		b := newBench(t)
@@ -141,7 +141,7 @@ func TestDeleteKeepsTheLogFirst(t *testing.T) {
 	}
 }
 
-func TestDeleteLeavesForeignOnes(t *testing.T) {
+func TestDeleteSandbox_LeavesForeignSandboxes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "another", SandboxID: boxID}}
@@ -149,7 +149,7 @@ func TestDeleteLeavesForeignOnes(t *testing.T) {
 	require.Len(t, b.provider.boxes, 1)
 }
 
-func TestUnknownIsNeverGone(t *testing.T) {
+func TestVerifyDeleted_UnknownIsNeverGone(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*bench){
 		"provider down": func(b *bench) { b.provider.down = errDown },
@@ -170,7 +170,7 @@ func TestUnknownIsNeverGone(t *testing.T) {
 	}
 }
 
-func TestNoMachineNothingToDelete(t *testing.T) {
+func TestDeleteSandbox_OfAnExternalAgentDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	row := b.store.rows[boxID]
@@ -183,7 +183,7 @@ func TestNoMachineNothingToDelete(t *testing.T) {
 	require.Empty(t, b.provider.calls)
 }
 
-func TestSettleSandbox(t *testing.T) {
+func TestRecordSandboxState(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, event := range []string{"deleting", "gone", "verified"} {
@@ -193,7 +193,7 @@ func TestSettleSandbox(t *testing.T) {
 	require.Nil(t, b.store.rows[boxID].Salvage)
 }
 
-func TestLostWorkIsWrittenOffWithItsTime(t *testing.T) {
+func TestRecordSandboxState_LostWorkHasItsTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -208,7 +208,7 @@ func TestLostWorkIsWrittenOffWithItsTime(t *testing.T) {
 	require.Empty(t, b.store.settled)
 }
 
-func TestSavedWorkIsNotWrittenOff(t *testing.T) {
+func TestRecordSandboxState_SavedWorkIsNotLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	row := b.store.rows[boxID]
@@ -232,7 +232,7 @@ func (p *mute) Inspect(ctx context.Context, _ sandbox.Labels) (sandbox.Inspectio
 }
 
 // What is only to be known for the account holds up no deletion.
-func TestADeletionWaitsForNoLook(t *testing.T) {
+func TestDeleteSandbox_DoesNotWaitForTheLog(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))

@@ -40,7 +40,7 @@ func TestCollectWorkBringsCommitsToTheBranch(t *testing.T) {
 	}
 }
 
-func TestCollectWorkResumesAfterTheGathering(t *testing.T) {
+func TestCollectWork_ResumesAfterGathering(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -58,7 +58,7 @@ func TestCollectWorkResumesAfterTheGathering(t *testing.T) {
 	require.Equal(t, 1, b.provider.count("exec collect"))
 }
 
-func TestDivergedBranchIsAFailedPublish(t *testing.T) {
+func TestCollectWork_DivergedBranchFailsPublish(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -70,7 +70,7 @@ func TestDivergedBranchIsAFailedPublish(t *testing.T) {
 	require.Equal(t, task.CodeConflict, details.Code)
 }
 
-func TestWorkBeyondTheLimitIsRefused(t *testing.T) {
+func TestCollectWork_RefusesABundleAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.MaxBundleBytes = 3
@@ -82,7 +82,7 @@ func TestWorkBeyondTheLimitIsRefused(t *testing.T) {
 	require.Empty(t, b.git.heads, "nothing half-made")
 }
 
-func TestWorkOfExactlyTheLimitIsTaken(t *testing.T) {
+func TestCollectWork_AcceptsABundleOfTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.MaxBundleBytes = int64(len("work"))
@@ -92,7 +92,7 @@ func TestWorkOfExactlyTheLimitIsTaken(t *testing.T) {
 	require.Equal(t, "work", b.git.heads["feature/tick-1"])
 }
 
-func TestNothingToCollect(t *testing.T) {
+func TestCollectWork_WithoutCommits(t *testing.T) {
 	t.Parallel()
 	for name, arrange := range map[string]func(*bench){
 		"no repository":     func(b *bench) { b.store.work.Repo = "" },
@@ -158,8 +158,8 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 	}
 }
 
-// TestCollectWork_GitHostDownJudgesNothing keeps the work of an agent whose branch cannot be read.
-func TestCollectWork_GitHostDownJudgesNothing(t *testing.T) {
+// TestCollectWork_GitHostDownIsNoVerdict keeps the work of an agent whose branch cannot be read.
+func TestCollectWork_GitHostDownIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -172,7 +172,7 @@ func TestCollectWork_GitHostDownJudgesNothing(t *testing.T) {
 }
 
 // A publish that fails afterwards is tried again without a new attempt.
-func TestNothingNewIsWorkOnTheBranch(t *testing.T) {
+func TestCollectWork_UnchangedBranchHoldsTheWork(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -182,7 +182,7 @@ func TestNothingNewIsWorkOnTheBranch(t *testing.T) {
 	require.Equal(t, map[int]string{1: "base0"}, b.store.heads)
 }
 
-func TestCommitsWithoutABundleAreAFailedPublish(t *testing.T) {
+func TestCollectWork_CommitsWithoutBundleFailPublish(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -194,7 +194,7 @@ func TestCommitsWithoutABundleAreAFailedPublish(t *testing.T) {
 	require.Empty(t, b.store.heads)
 }
 
-func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
+func TestCollectWork_FailedGatheringIsInfrastructure(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]sandbox.ExecResult{
 		"exit code": {ExitCode: 1, Stderr: []byte("fatal: ghp_0123456789abcdef")},
@@ -209,7 +209,7 @@ func TestGatheringThatFailsIsTheSandboxesFault(t *testing.T) {
 	}
 }
 
-func TestCollectWorkSparesSalvageASecondLook(t *testing.T) {
+func TestCollectWork_RecordsACleanWorkspaceForSalvage(t *testing.T) {
 	t.Parallel()
 	untouched := agentconfig.Collected{Repo: true}
 	dirty, unread := committed(), committed()

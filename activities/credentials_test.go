@@ -24,7 +24,7 @@ func (p *purse) Give(context.Context, task.Work) (map[string]string, error) {
 	return p.env, p.err
 }
 
-func TestASandboxIsGivenItsOwnersCredentials(t *testing.T) {
+func TestCredentials_OfTheTasksUser(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	own := &purse{env: map[string]string{"ANTHROPIC_API_KEY": "sk-alice", "OPENAI_API_KEY": "openai-alice", "TASK_ID": "x"}}
@@ -41,7 +41,7 @@ func TestASandboxIsGivenItsOwnersCredentials(t *testing.T) {
 }
 
 // A task that lacks a credential ends before anything is made, and is not tried again.
-func TestAMissingCredentialIsFinal(t *testing.T) {
+func TestCredentials_MissingIsFinal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	own := &purse{err: task.Errorf(task.CodeNotFound, "There is no GitHub token for this task. Next: omoi credentials set github")}

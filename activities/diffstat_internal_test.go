@@ -8,7 +8,7 @@ import (
 )
 
 // A submodule has no files, and the description says so. A file with similar content stays a file.
-func TestALinkInADiff(t *testing.T) {
+func TestDiffStat_Submodule(t *testing.T) {
 	t.Parallel()
 	commit := strings.Repeat("d8", 20)
 	var d diffStat

@@ -79,7 +79,7 @@ func TestPrivateCauseStaysInTheStore(t *testing.T) {
 	require.Contains(t, b.store.texts[details.ErrorID], "db7")
 }
 
-func TestErrorGetsThroughWithoutTheStore(t *testing.T) {
+func TestErrors_PassWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.textErr = errors.New("database is down")
@@ -88,7 +88,7 @@ func TestErrorGetsThroughWithoutTheStore(t *testing.T) {
 	require.Equal(t, "invalid: wrong", app.Message())
 }
 
-func TestPanicIsAnError(t *testing.T) {
+func TestErrors_PanicIsAnError(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	app, details := refused(t, act(b, func(context.Context) error { panic("index ghp_0123456789abcdef out of range") }))
@@ -98,7 +98,7 @@ func TestPanicIsAnError(t *testing.T) {
 	require.Contains(t, b.store.texts[details.ErrorID], "errors_test.go", "the stack is stored")
 }
 
-func TestCancelStaysACancel(t *testing.T) {
+func TestErrors_CancelStaysACancel(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	err := act(b, func(context.Context) error { return temporal.NewCanceledError() })
@@ -109,7 +109,7 @@ func TestCancelStaysACancel(t *testing.T) {
 }
 
 // Programs that are ended with their activity fail in many ways: none of these is the task's fault.
-func TestErrorOfAnEndedActivity_IsACancelOrTriedAgain(t *testing.T) {
+func TestErrors_OfAnEndedActivityAreCancelsOrRetried(t *testing.T) {
 	t.Parallel()
 	fails := func(context.Context) error {
 		return fmt.Errorf("write: %w", task.Invalid("path", "the sandbox does not let omoi write").WithCause(errors.New("signal: killed")))
@@ -136,7 +136,7 @@ func TestErrorOfAnEndedActivity_IsACancelOrTriedAgain(t *testing.T) {
 	require.Equal(t, task.ClassNone, details.Class)
 }
 
-func TestWorkerStopIsTriedAgain(t *testing.T) {
+func TestErrors_WorkerStopIsRetried(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	app, details := refused(t, act(b, func(context.Context) error { return fmt.Errorf("read: %w", context.Canceled) }))

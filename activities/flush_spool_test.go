@@ -11,7 +11,7 @@ import (
 )
 
 // What an agent could not send is sent at its end, or the ledger says that it is lost.
-func TestWhatAnAgentCouldNotSendIsAccountedFor(t *testing.T) {
+func TestCollectWork_RecordsUnsentEvents(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		unsent  int64

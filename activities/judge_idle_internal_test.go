@@ -13,7 +13,7 @@ import (
 )
 
 // A waiting agent sends heartbeats, as its spool shows. Its wait ends all the same, unless events of it are still on their way.
-func TestAnAgentThatBeatsMayHaveWaitedTooLong(t *testing.T) {
+func TestJudge_HeartbeatsDoNotExtendAWait(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Minute
 	e := evidence{

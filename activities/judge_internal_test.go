@@ -139,14 +139,14 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestNewestOfNothingIsNotLate(t *testing.T) {
+func TestNewest_WithoutAgesIsZero(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, newest(never, never))
 	require.Equal(t, 2*minute, newest(never, 3*minute, 2*minute))
 	require.Zero(t, newest(0, minute))
 }
 
-func TestBeatIsWellBelowTheTimeout(t *testing.T) {
+func TestHeartbeatInterval_IsWellBelowTheTimeout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, want time.Duration }{
 		{0, 2 * time.Second}, {5 * time.Second, time.Second}, {20 * time.Second, 2 * time.Second}, {time.Minute, 2 * time.Second}, {time.Millisecond, 50 * time.Millisecond},
@@ -155,7 +155,7 @@ func TestBeatIsWellBelowTheTimeout(t *testing.T) {
 	}
 }
 
-func TestCutsKeepWholeCharacters(t *testing.T) {
+func TestCut_KeepsWholeCharacters(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "öö…", cutBytes("öööööö", 8))
 	require.Equal(t, "öööö", cutBytes("öööö", 8))
@@ -163,7 +163,7 @@ func TestCutsKeepWholeCharacters(t *testing.T) {
 	require.Equal(t, "a?", cutRunes("a\xff", 3))
 }
 
-func TestMassOfOrphansIsAnAlarm(t *testing.T) {
+func TestFindOrphans_ManyOrphansRaiseAnAlert(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		alive, orphans int
@@ -181,13 +181,13 @@ func TestMassOfOrphansIsAnAlarm(t *testing.T) {
 }
 
 // An exit code is all that such an agent leaves: it must not be lost.
-func TestAnEndWithoutAWordNamesItsExitCode(t *testing.T) {
+func TestExit_WithoutAReportNamesItsCode(t *testing.T) {
 	t.Parallel()
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: silence(), machine: true, seen: exited(3)})
 	require.Equal(t, task.Reason{Code: task.ReasonExited, ExitCode: 3}, out.EndReason)
 }
 
-func TestAnInterruptedAgentDidSayHowItEnded(t *testing.T) {
+func TestExit_OfAnInterruptedAgentIsReported(t *testing.T) {
 	t.Parallel()
 	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, "guardian" })
 	out := judge(evidence{question: contract.AskHeartbeat, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
@@ -196,7 +196,7 @@ func TestAnInterruptedAgentDidSayHowItEnded(t *testing.T) {
 }
 
 // What a person has stopped waits for a person, and costs no retry.
-func TestAnInterruptByAPersonIsNotTriedAgain(t *testing.T) {
+func TestExit_AfterAUsersInterruptIsNotRetried(t *testing.T) {
 	t.Parallel()
 	pulse := with(silence(), func(p *task.Pulse) { p.Interrupted, p.InterruptedBy = true, task.FromPerson })
 	out := judge(evidence{question: contract.AskEnded, threshold: minute, pulse: pulse, machine: true, seen: exited(0)})
@@ -205,7 +205,7 @@ func TestAnInterruptByAPersonIsNotTriedAgain(t *testing.T) {
 }
 
 // What the provider has stopped runs no agent any more, if one was started.
-func TestAStoppedSandboxHasEnded(t *testing.T) {
+func TestObserve_StoppedSandboxHasEnded(t *testing.T) {
 	t.Parallel()
 	e := evidence{question: contract.AskEnded, threshold: minute, pulse: silence(), machine: true, began: true}
 	e.seen = sandbox.Inspection{State: sandbox.StateAlive, Agent: sandbox.StateGone, ExitCode: -1, Reason: "Daytona says stopped"}
@@ -217,7 +217,7 @@ func TestAStoppedSandboxHasEnded(t *testing.T) {
 }
 
 // Whose verdict is accepted has done what it was for: its end is no failure, and nothing is known until the verdict is there.
-func TestTheEndOfAValidatorWaitsForItsVerdict(t *testing.T) {
+func TestObserve_EndOfAValidatorWaitsForItsVerdict(t *testing.T) {
 	t.Parallel()
 	for _, question := range []string{contract.AskHeartbeat, contract.AskEnded, contract.AskNoWork} {
 		e := evidence{question: question, threshold: minute, pulse: silence(), machine: true, seen: exited(0)}

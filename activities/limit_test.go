@@ -46,7 +46,7 @@ func limit(after time.Duration) error {
 }
 
 // A rate limit of the Git host carries its reset time: the workflow waits if the activity cannot.
-func TestALimitIsToldWithItsEnd(t *testing.T) {
+func TestRateLimit_CarriesItsResetTime(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(*bench) error{
 		"branch": func(b *bench) error {
@@ -81,7 +81,7 @@ func TestALimitIsToldWithItsEnd(t *testing.T) {
 }
 
 // Nobody asks again within the window of salvage: what the repository does not take is kept at once.
-func TestSalvageDoesNotWaitForALimitBeyondItsWindow(t *testing.T) {
+func TestSalvage_DoesNotWaitForALimitBeyondItsWindow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -96,7 +96,7 @@ func TestSalvageDoesNotWaitForALimitBeyondItsWindow(t *testing.T) {
 	refused(t, act(b, b.activities().Salvage, b.ref()))
 }
 
-func TestSavedWorkIsBroughtToItsBranch(t *testing.T) {
+func TestPublishBranch_PushesSavedWork(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -123,7 +123,7 @@ func (b *bench) promotes() error {
 }
 
 // A credential that is refused takes no rescue either: the bundle that omoi kept itself is pushed by the retry.
-func TestKeptWorkIsPushedToItsBranch(t *testing.T) {
+func TestPublishBranch_PushesAStoredBundle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -149,7 +149,7 @@ func TestKeptWorkIsPushedToItsBranch(t *testing.T) {
 	require.Zero(t, b.git.count("promote"))
 }
 
-func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
+func TestPublishBranch_OutdatedWorkNeedsANewAttempt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.saved = task.Unpublished{Attempt: 1, Ref: "refs/omoi/rescue/x/1", Head: "c2"}
@@ -171,7 +171,7 @@ func TestSavedWorkThatFitsNoMoreIsToBeDoneAgain(t *testing.T) {
 }
 
 // A file that is too large for GitHub is too large for a rescue there too: omoi keeps the commits itself.
-func TestABundleThatGitHubTakesUnderNoNameIsKept(t *testing.T) {
+func TestSalvage_KeepsABundleThatGitHubRefuses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	made := b.running()

@@ -31,7 +31,7 @@ func (b *bench) observe() contract.Observation {
 	return out
 }
 
-func TestObserveLeavesTheProviderInPeace(t *testing.T) {
+func TestObserve_AsksTheProviderOnlyIfNeeded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.silent()
@@ -43,7 +43,7 @@ func TestObserveLeavesTheProviderInPeace(t *testing.T) {
 
 // What arrives while the provider is asked counts: the verdict is on the newest facts, and
 // tells the workflow of events that it has not seen.
-func TestObserveSeesWhatArrivesMeanwhile(t *testing.T) {
+func TestObserve_CountsEventsThatArriveMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.silent()
@@ -54,7 +54,7 @@ func TestObserveSeesWhatArrivesMeanwhile(t *testing.T) {
 	require.Equal(t, contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute, LastSequence: 12}, b.observe())
 }
 
-func TestObserveAsksTheSpool(t *testing.T) {
+func TestObserve_ChecksTheSpool(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer sandbox.ExecResult
@@ -81,7 +81,7 @@ func TestObserveAsksTheSpool(t *testing.T) {
 	}
 }
 
-func TestObserveNeverTakesUnknownForGone(t *testing.T) {
+func TestObserve_UnknownIsNeverGone(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*bench){
 		"store down":      func(b *bench) { b.store.pulseErr = errors.New("database is down") },
@@ -102,7 +102,7 @@ func TestObserveNeverTakesUnknownForGone(t *testing.T) {
 	}
 }
 
-func TestObserveSeesTheEnd(t *testing.T) {
+func TestObserve_SeesTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		end   func(*bench, *box)
@@ -127,7 +127,7 @@ func TestObserveSeesTheEnd(t *testing.T) {
 	}
 }
 
-func TestObserveOfAnOutsideAgent(t *testing.T) {
+func TestObserve_ExternalAgent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.silent()
@@ -136,7 +136,7 @@ func TestObserveOfAnOutsideAgent(t *testing.T) {
 	require.Equal(t, contract.ObservedSilent, b.observe().Seen, "heartbeats alone decide")
 }
 
-func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
+func TestObserve_RecordsItsUncertainty(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.silent()
@@ -148,7 +148,7 @@ func TestObserveNotesWhatItCannotMakeOut(t *testing.T) {
 }
 
 // An observation says what to do about an agent that cannot reach the API, and why a provider cannot be asked.
-func TestADoubtSaysWhatToDo(t *testing.T) {
+func TestObserve_UncertaintyNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	for transport, advice := range map[string]string{
 		task.TransportPush: "if its network keeps it from that, set OMOI_TRANSPORT_LOCAL=pull for omoi worker " +
@@ -174,7 +174,7 @@ func TestADoubtSaysWhatToDo(t *testing.T) {
 }
 
 // Asked whether a sandbox has ended, an observation says so however lately it was heard, and nothing else.
-func TestObserveOfAnEnd(t *testing.T) {
+func TestObserve_RequestedCheckOfAnEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	at := b.silent()

@@ -29,7 +29,7 @@ func published(t *testing.T, b *bench) string {
 	return b.git.pulls[0].Body
 }
 
-func TestPullTellsTheStory(t *testing.T) {
+func TestPullRequest_DescribesTheTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	gone, passed := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), true
@@ -57,7 +57,7 @@ func TestPullTellsTheStory(t *testing.T) {
 	require.NotContains(t, body, "<!-- omoi:end", "an agent does not fake the marks")
 }
 
-func TestPullNamesFilesAsTheyAre(t *testing.T) {
+func TestPullRequest_NamesFilesExactly(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.git.diff = "diff --git a/abc b/abcde\nsimilarity index 100%\nrename from abc\nrename to abcde\n" +
@@ -72,7 +72,7 @@ func TestPullNamesFilesAsTheyAre(t *testing.T) {
 }
 
 // GitHub takes 65,536 characters: what is longer would be refused with the pull request.
-func TestPullIsShortEnough(t *testing.T) {
+func TestPullRequest_IsShortEnough(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.work.Description, b.store.story.Output = strings.Repeat("<!--", 10_000), strings.Repeat("<!--", 10_000)
@@ -98,7 +98,7 @@ func TestPullIsShortEnough(t *testing.T) {
 	require.Contains(t, body, "- and 45 more")
 }
 
-func TestPullHidesSecretsOfTheTestCommand(t *testing.T) {
+func TestPullRequest_HidesSecretsOfTheTestCommand(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.Secrets = []string{"plan&ted"}
@@ -109,7 +109,7 @@ func TestPullHidesSecretsOfTheTestCommand(t *testing.T) {
 }
 
 // The description says that tests passed only if omoi ran them. Results that an agent reports are named as such.
-func TestPullTellsWhoRanTheTests(t *testing.T) {
+func TestPullRequest_SaysWhoRanTheTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.story.TestsSaid, b.store.work.Execution.TestCommand = true, "false"
@@ -123,7 +123,7 @@ func TestPullTellsWhoRanTheTests(t *testing.T) {
 }
 
 // After feedback the text tells of all that was asked and done for the pull request, with the costs of all.
-func TestPullTellsOfAllItsTasks(t *testing.T) {
+func TestPullRequest_DescribesAllItsTasks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	story := func(id, output string, cost float64, attempts ...task.Attempt) receipt.PullRequestData {
@@ -151,7 +151,7 @@ func TestPullTellsOfAllItsTasks(t *testing.T) {
 }
 
 // Work that a retry publishes has not failed to be published.
-func TestPullCallsNoWorkFailedThatIsInIt(t *testing.T) {
+func TestPullRequest_DoesNotCallItsOwnAttemptFailed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	attempts := []task.Attempt{{Number: 1, FailureClass: task.ClassPublish}, {Number: 2, FailureClass: task.ClassPublish}, {Number: 3, Kind: task.KindValidation}}

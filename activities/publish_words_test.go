@@ -12,7 +12,7 @@ import (
 const gap = "\u200b"
 
 // What an agent says calls nobody and closes nothing.
-func TestWordsOfAnAgentDoNotAct(t *testing.T) {
+func TestPullRequest_AgentTextMentionsNobodyAndClosesNothing(t *testing.T) {
 	t.Parallel()
 	for said, shown := range map[string]string{
 		"Thanks @everyone, see #4.":         "Thanks @" + gap + "everyone, see #4.",
@@ -48,7 +48,7 @@ var hostile = []string{
 var acting = regexp.MustCompile(`<[^\x{200b}]|!\[|\[\^|\[!|\r`)
 
 // Words show as they were written, and no more than their own lines.
-func TestWordsStayInTheirPlace(t *testing.T) {
+func TestPullRequest_AgentTextStaysInItsQuote(t *testing.T) {
 	t.Parallel()
 	for _, words := range hostile {
 		b := newBench(t)
@@ -69,7 +69,7 @@ func TestWordsStayInTheirPlace(t *testing.T) {
 }
 
 // Code is read as it was written, but for a sign that nobody sees.
-func TestCodeInWordsStaysReadable(t *testing.T) {
+func TestPullRequest_CodeStaysReadable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.story.Output = "Done:\n\n```go\nif a<b && len(list[0]) > 1 { f.Close() }\n```\n\nand `vector<int>`."
@@ -78,7 +78,7 @@ func TestCodeInWordsStaysReadable(t *testing.T) {
 }
 
 // Secrets are looked for before signs are put between their letters.
-func TestWordsHoldNoSecret(t *testing.T) {
+func TestPullRequest_AgentTextHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.Secrets = []string{"p@ss<wo&rd", "two\nlines"}

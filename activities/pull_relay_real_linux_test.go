@@ -74,7 +74,7 @@ func (g *ground) relays() (stop func()) {
 	return stop
 }
 
-func TestAnAgentInARealSandboxIsRelayed(t *testing.T) {
+func TestPullRelay_OfARealSandbox(t *testing.T) {
 	t.Parallel()
 	g := newPulledGround(t, workScript)
 	g.begin()
@@ -92,7 +92,7 @@ func TestAnAgentInARealSandboxIsRelayed(t *testing.T) {
 }
 
 // What an agent said that was killed is read all the same.
-func TestWhatAKilledAgentSaidIsDrained(t *testing.T) {
+func TestFlushSpool_OfAKilledAgent(t *testing.T) {
 	t.Parallel()
 	g := newPulledGround(t, `{"steps": [{"say": "marker-of-the-test"}, {"crash": "KILL"}]}`)
 	g.begin()

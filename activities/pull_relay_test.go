@@ -28,7 +28,7 @@ func (b *bench) relay() contract.PullRelayTurn {
 	return turn
 }
 
-func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
+func TestStartAgent_ConfiguresThePullTransport(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	b.running()
@@ -44,7 +44,7 @@ func TestAgentsThatReachNothingAreToldSo(t *testing.T) {
 }
 
 // How a sandbox reports is decided when it is made: a worker with other settings keeps to it.
-func TestTheTransportOfASandboxStays(t *testing.T) {
+func TestTransport_IsFixedAtCreation(t *testing.T) {
 	t.Parallel()
 	for made, now := range map[string][]string{task.TransportPull: nil, task.TransportPush: {task.ProviderLocal}} {
 		b := newPuller(t)
@@ -62,7 +62,7 @@ func TestTheTransportOfASandboxStays(t *testing.T) {
 	}
 }
 
-func TestAnOldWorkerThatReachesNothingGetsNoTokenInAURL(t *testing.T) {
+func TestLegacyWorker_WithPullTransportGetsNoTokenInItsURL(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	b.store.work.Agent = task.AgentCommand
@@ -70,7 +70,7 @@ func TestAnOldWorkerThatReachesNothingGetsNoTokenInAURL(t *testing.T) {
 	require.Equal(t, "file:///omoi/post", b.agentConfig().Env["CALLBACK_URL"])
 }
 
-func TestPullRelayOutlivesAProviderThatIsDown(t *testing.T) {
+func TestPullRelay_SurvivesAnUnreachableProvider(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	b.running()
@@ -78,14 +78,14 @@ func TestPullRelayOutlivesAProviderThatIsDown(t *testing.T) {
 	require.Empty(t, b.relay().Over)
 }
 
-func TestPullRelayEndsWithItsSandbox(t *testing.T) {
+func TestPullRelay_EndsWithItsSandbox(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	require.Equal(t, "the sandbox is gone", b.relay().Over)
 	require.Equal(t, 1, b.runs.count("look "+boxID), "the task's workflow looks at once")
 }
 
-func TestPullRelayEndsWithItsAgentOnceAllIsRead(t *testing.T) {
+func TestPullRelay_EndsAfterTheLastEventOfItsAgent(t *testing.T) {
 	t.Parallel()
 	for _, exit := range []int{1, 0} {
 		b := newPuller(t)
@@ -100,7 +100,7 @@ func TestPullRelayEndsWithItsAgentOnceAllIsRead(t *testing.T) {
 	}
 }
 
-func TestPullRelayEndsByTheLedger(t *testing.T) {
+func TestPullRelay_EndsByTheLedger(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	b.running()
@@ -110,7 +110,7 @@ func TestPullRelayEndsByTheLedger(t *testing.T) {
 	require.Equal(t, "the sandbox is gone", b.relay().Over, "also where the provider still has it")
 }
 
-func TestDrainSpool(t *testing.T) {
+func TestFlushSpool(t *testing.T) {
 	t.Parallel()
 	b := newPuller(t)
 	require.NoError(t, act(b, b.activities().EnsureSandbox, b.ref()))

@@ -17,7 +17,7 @@ func unready(t *testing.T) *bench {
 	return b
 }
 
-func TestAProviderWithoutItsKeyFailsTheTaskAtOnce(t *testing.T) {
+func TestEnsureSandbox_ProviderWithoutKeyFailsTheTask(t *testing.T) {
 	t.Parallel()
 	b := unready(t)
 	_, err := do[contract.SpawnedSandbox](b, b.activities().EnsureSandbox, b.ref())
@@ -28,7 +28,7 @@ func TestAProviderWithoutItsKeyFailsTheTaskAtOnce(t *testing.T) {
 	require.Equal(t, task.SandboxIntended, b.store.rows[boxID].State, "nothing may exist")
 }
 
-func TestWhatWasNeverMadeNeedsNoProviderToEnd(t *testing.T) {
+func TestLoadSandbox_NeverCreatedNeedsNoProvider(t *testing.T) {
 	t.Parallel()
 	b := unready(t)
 	loaded, err := do[contract.LoadedSandbox](b, b.activities().LoadSandbox, b.ref())

@@ -229,7 +229,7 @@ func (g *ground) quiet() {
 	g.store.pulse = task.Pulse{Assigned: time.Hour, Started: time.Hour, Beat: time.Hour, Work: time.Hour, Waiting: -1}
 }
 
-func TestAgentThatCannotReachUsIsUnknown(t *testing.T) {
+func TestObserve_AgentWithoutAPIAccessIsUnknown(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, workScript, local.IsolationAuto)
 	g.begin()
@@ -245,7 +245,7 @@ func TestAgentThatCannotReachUsIsUnknown(t *testing.T) {
 	require.Equal(t, contract.ObservedExited, g.observe().Seen)
 }
 
-func TestAgentThatIsKilledFromOutside(t *testing.T) {
+func TestObserve_AgentKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	g := newGround(t, `{"steps": [{"crash": "KILL"}]}`, local.IsolationAuto)
 	g.begin()
@@ -254,7 +254,7 @@ func TestAgentThatIsKilledFromOutside(t *testing.T) {
 	require.Equal(t, task.ClassInfrastructure, g.observe().Class)
 }
 
-func TestLateSalvageLeavesTheBranchToTheNextAttempt(t *testing.T) {
+func TestSalvage_LateLeavesTheBranchToTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	script := `{"steps": [{"write": {"path": "one.txt", "content": "one\n"}}, {"commit": "add one"}, {"say": "marker-of-the-test"}, {"hang": true}]}`
 	g := newGround(t, script, local.IsolationAuto)

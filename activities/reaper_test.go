@@ -87,7 +87,7 @@ func TestFindOrphansOfTheLedger(t *testing.T) {
 	require.Empty(t, b.provider.calls)
 }
 
-func TestAProviderThatIsDownHasNoOrphans(t *testing.T) {
+func TestFindOrphans_OfAnUnreachableProviderIsEmpty(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.down = errDown
@@ -124,7 +124,7 @@ func TestStartCleanup(t *testing.T) {
 	require.NoError(t, act(b, b.activities().StartCleanup, in))
 }
 
-func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
+func TestReconcileTasks_FailsTerminatedTasks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.open = []string{"open", "closed", "forgotten", "unknown"}
@@ -139,7 +139,7 @@ func TestRepairTasksWritesOffWhatWasTerminated(t *testing.T) {
 }
 
 // A round must not take a thousand times as long as Temporal takes for one answer.
-func TestRepairTasksAsksAboutManyAtATime(t *testing.T) {
+func TestReconcileTasks_AsksConcurrently(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.runs.open = map[string]bool{}
@@ -167,7 +167,7 @@ func TestRepairTasksAsksAboutManyAtATime(t *testing.T) {
 	require.NoError(t, patience.Err(), "one waited for the answer of another")
 }
 
-func TestRestReaper(t *testing.T) {
+func TestPauseIdleReaper(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		rest   []bool
@@ -190,7 +190,7 @@ func TestRestReaper(t *testing.T) {
 }
 
 // Who starts a task must be able to tell that the reaper sleeps, also if we die before we know.
-func TestAPauseWhoseAnswerWasLostIsKnown(t *testing.T) {
+func TestPauseIdleReaper_KnowsAPauseWithALostAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.rest = []bool{true}

@@ -27,7 +27,7 @@ func (b *bench) orphans() []contract.Orphan {
 }
 
 // A sandbox that exists again after its deletion was verified is recorded and cleaned up, with an alert.
-func TestWhatIsThereAgainIsTakenUp(t *testing.T) {
+func TestFindOrphans_ReopensReappearedSandboxes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.listed()
@@ -45,7 +45,7 @@ func TestWhatIsThereAgainIsTakenUp(t *testing.T) {
 }
 
 // A list may be late: only what the provider has when it is asked for it by name is there.
-func TestAListThatIsLateBringsNothingBack(t *testing.T) {
+func TestFindOrphans_OutdatedListReopensNothing(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*bench){
 		"gone":           func(b *bench) { b.provider.lateList = true },

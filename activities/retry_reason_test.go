@@ -35,7 +35,7 @@ func (b *bench) tried(name string, fails ...error) {
 }
 
 // The task's row holds why a step is retried, until the step succeeds.
-func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
+func TestRetryReason_IsRecordedUntilSuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	refusal := task.Errorf(task.CodeExhausted, "Daytona refused to make it: no quota")
@@ -47,7 +47,7 @@ func TestWhyAStepIsTriedAgainIsTold(t *testing.T) {
 }
 
 // A host that names a time for the retry gets it at that time, and the reason says so.
-func TestALimitThatNamesItsEndIsTold(t *testing.T) {
+func TestRetryReason_NamesTheEndOfARateLimit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	limit := task.Errorf(task.CodeExhausted, "GitHub's rate limit is reached")
@@ -58,7 +58,7 @@ func TestALimitThatNamesItsEndIsTold(t *testing.T) {
 }
 
 // A final failure is the reason of the attempt's end, and a retry of omoi's own bookkeeping is not shown.
-func TestWhatIsNotTriedAgainIsNoTrouble(t *testing.T) {
+func TestRetryReason_OmitsFinalFailures(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.tried(contract.EnsureSandbox, errDown, task.Errorf(task.CodeForbidden, "the key is refused"))

@@ -38,7 +38,7 @@ func TestSalvageKeepsUncommittedWork(t *testing.T) {
 	require.Empty(t, b.git.heads, "nothing was committed")
 }
 
-func TestSalvageOnceWhateverGetsLost(t *testing.T) {
+func TestSalvage_OnceDespiteLostAnswers(t *testing.T) {
 	t.Parallel()
 	got := dirty()
 	got.Commits = 1
@@ -92,7 +92,7 @@ func TestSalvageBringsCommitsOfAFailedAttemptToTheBranch(t *testing.T) {
 	require.Empty(t, b.git.rescued)
 }
 
-func TestSalvageNeverMovesABranchUnderALaterAttempt(t *testing.T) {
+func TestSalvage_NeverMovesTheBranchOfALaterAttempt(t *testing.T) {
 	t.Parallel()
 	for name, arrange := range map[string]func(*bench){
 		"later attempt": func(b *bench) { b.store.work.Attempt = 2 },
@@ -137,7 +137,7 @@ func TestBinaryPatchIsKept(t *testing.T) {
 	require.Equal(t, "a\x00\xff", string(content))
 }
 
-func TestWorkThatNoRepositoryTakesIsKeptAsItIs(t *testing.T) {
+func TestSalvage_StoresWorkThatTheRepositoryRefuses(t *testing.T) {
 	t.Parallel()
 	for name, arrange := range map[string]func(*bench){
 		"refused":   func(b *bench) { b.git.rescueErr = task.Invalid("bundle", "The bundle is damaged.") },
@@ -153,7 +153,7 @@ func TestWorkThatNoRepositoryTakesIsKeptAsItIs(t *testing.T) {
 	}
 }
 
-func TestWorkWaitsForARepositoryThatIsDown(t *testing.T) {
+func TestSalvage_WaitsForAnUnreachableRepository(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -166,7 +166,7 @@ func TestWorkWaitsForARepositoryThatIsDown(t *testing.T) {
 	require.Equal(t, task.SalvageRef, b.salvage().Kind)
 }
 
-func TestSalvageOfWhatCannotBeAsked(t *testing.T) {
+func TestSalvage_OfAnUnreachableSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -176,7 +176,7 @@ func TestSalvageOfWhatCannotBeAsked(t *testing.T) {
 	require.Nil(t, b.store.rows[boxID].Salvage)
 }
 
-func TestSalvageOfWhatIsGone(t *testing.T) {
+func TestSalvage_OfADeletedSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()
@@ -203,7 +203,7 @@ func TestNothingToSalvage(t *testing.T) {
 }
 
 // What runs in a sandbox may have removed omoi's program from it, or put another in its place.
-func TestSalvagePutsItsProgramInAnewWhereItIsSpoilt(t *testing.T) {
+func TestSalvage_ReplacesADamagedProgram(t *testing.T) {
 	t.Parallel()
 	for name, spoilt := range map[string]sandbox.ExecResult{"removed": {ExitCode: 127}, "another": {Stdout: []byte("hello")}} {
 		b := newBench(t)
@@ -225,7 +225,7 @@ func TestSalvagePutsItsProgramInAnewWhereItIsSpoilt(t *testing.T) {
 	}
 }
 
-func TestSalvageSaysWhatWasLeftOut(t *testing.T) {
+func TestSalvage_NamesWhatWasLeftOut(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.running()

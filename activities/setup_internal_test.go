@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestATaskMayHaveAnotherSetupThanItsProject(t *testing.T) {
+func TestSetup_OfTheTaskOverridesTheProject(t *testing.T) {
 	t.Parallel()
 	own, none := "make own", ""
 	require.Equal(t, "make deps", setupOf(task.Work{Setup: "make deps"}))

@@ -19,7 +19,7 @@ func (s *fakeStore) RanOut(_ context.Context, _ string, before int) (int, error)
 }
 
 // An attempt that ran out of memory or disk is not tried again in a sandbox of the same size.
-func TestTheNextSandboxIsLarger(t *testing.T) {
+func TestEnsureSandbox_GrowsAfterOutOfMemory(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		attempt, ranOut int
@@ -62,7 +62,7 @@ func (p snapshots) Ensure(ctx context.Context, spec sandbox.Spec) (sandbox.Sandb
 	return made, err
 }
 
-func TestASandboxThatCannotGrowSaysSo(t *testing.T) {
+func TestEnsureSandbox_ReportsThatItCannotGrow(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	begun(b, 2)
@@ -75,7 +75,7 @@ func TestASandboxThatCannotGrowSaysSo(t *testing.T) {
 }
 
 // A provider that has said until when it makes nothing is waited for without a slot.
-func TestALimitOfAProviderIsNoFailure(t *testing.T) {
+func TestEnsureSandbox_RateLimitIsNoFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.down = limit(time.Hour)

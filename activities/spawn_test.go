@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestEnsureSandboxAdoptsItsOwnAfterALostAnswer(t *testing.T) {
+func TestEnsureSandbox_AdoptsItsOwnAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"ensure", "creating", "running"} {
 		b := newBench(t)
@@ -34,7 +34,7 @@ func TestEnsureSandboxAdoptsItsOwnAfterALostAnswer(t *testing.T) {
 	}
 }
 
-func TestEnsureSandboxDoesNotTakeAForeignOne(t *testing.T) {
+func TestEnsureSandbox_DoesNotAdoptAForeignSandbox(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.boxes[boxID] = &box{labels: sandbox.Labels{Installation: "another", SandboxID: boxID}}
@@ -46,7 +46,7 @@ func TestEnsureSandboxDoesNotTakeAForeignOne(t *testing.T) {
 	require.Contains(t, app.Message(), "name_taken")
 }
 
-func TestEnsureSandboxMakesNothingThatIsOver(t *testing.T) {
+func TestEnsureSandbox_CreatesNothingForAnEndedAttempt(t *testing.T) {
 	t.Parallel()
 	for _, state := range []task.SandboxState{task.SandboxDeleting, task.SandboxGone, task.SandboxLost} {
 		b := newBench(t)
@@ -60,7 +60,7 @@ func TestEnsureSandboxMakesNothingThatIsOver(t *testing.T) {
 	}
 }
 
-func TestSandboxOfAnotherHostIsLeftToIt(t *testing.T) {
+func TestEnsureSandbox_LeavesOtherHostsAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.cfg.HostID = "h2"
@@ -71,7 +71,7 @@ func TestSandboxOfAnotherHostIsLeftToIt(t *testing.T) {
 	require.Empty(t, b.provider.boxes)
 }
 
-func TestLimitsOutOfRangeAreThePersonsToMend(t *testing.T) {
+func TestEnsureSandbox_LimitsOutOfRangeAreInvalidInput(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.provider.down = task.Invalid("memory", "Memory is at most 8 GiB.")

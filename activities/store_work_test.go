@@ -25,7 +25,7 @@ func (b *bench) holds(at *box, path string, content []byte) {
 }
 
 // A large bundle passes through, and is never held.
-func TestALargeBundleIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // it counts what is allocated
+func TestSalvage_StreamsALargeBundle(t *testing.T) { //nolint:paralleltest // it counts what is allocated
 	b := newBench(t)
 	at := b.running()
 	b.collects(dirty())
@@ -41,7 +41,7 @@ func TestALargeBundleIsNotHeldInMemory(t *testing.T) { //nolint:paralleltest // 
 }
 
 // Commits that nobody can keep are lost, and the ledger says so and why.
-func TestABundleThatIsTooLargeToKeepIsSaidToBeLost(t *testing.T) {
+func TestSalvage_ReportsATooLargeBundleAsLost(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	at := b.running()
@@ -56,7 +56,7 @@ func TestABundleThatIsTooLargeToKeepIsSaidToBeLost(t *testing.T) {
 }
 
 // Of a patch that is too long the files that are whole are kept, and the ledger says how many.
-func TestALongPatchIsKeptUpToItsLimit(t *testing.T) {
+func TestSalvage_TruncatesALongPatch(t *testing.T) {
 	t.Parallel()
 	file := func(lines int) string {
 		return "diff --git a/x b/x\n" + strings.Repeat("+diff --git is a line of it\n", lines)

@@ -26,7 +26,7 @@ func TestLoadTask_CutsTheTitle(t *testing.T) {
 	require.Equal(t, []string{testRun}, b.store.runs)
 }
 
-func TestLoadTaskOfNoTaskIsFinal(t *testing.T) {
+func TestLoadTask_UnknownTaskIsFinal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.loadErr = task.Errorf(task.CodeNotFound, "no such task")
@@ -37,7 +37,7 @@ func TestLoadTaskOfNoTaskIsFinal(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, details.Code)
 }
 
-func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
+func TestSaveTaskState_AsksTemporalForTheCurrentRun(t *testing.T) {
 	t.Parallel()
 	for newest, fenced := range map[string]bool{testRun: false, "another": true} {
 		b := newBench(t)
@@ -50,7 +50,7 @@ func TestProjectAsksTemporalWhoIsCurrent(t *testing.T) {
 	}
 }
 
-func TestProjectWaitsForTemporal(t *testing.T) {
+func TestSaveTaskState_WaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.foreign, b.runs.down = true, map[string]bool{taskID: true}
@@ -59,7 +59,7 @@ func TestProjectWaitsForTemporal(t *testing.T) {
 	require.False(t, app.NonRetryable())
 }
 
-func TestBeginAttemptIsFencedByRun(t *testing.T) {
+func TestBeginAttempt_IsFencedByRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	out, err := do[contract.BeginAttemptResult](b, b.activities().BeginAttempt, contract.BeginAttemptInput{TaskID: taskID, Ordinal: 3})
@@ -69,7 +69,7 @@ func TestBeginAttemptIsFencedByRun(t *testing.T) {
 }
 
 // A reset workflow has nobody else who would: the reaper comes later.
-func TestWhatEarlierAttemptsLeftIsCleanedUpWhileTheNextOneWaits(t *testing.T) {
+func TestBeginAttempt_CleansUpEarlierSandboxesWhileItWaits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.store.left = map[string][]contract.Orphan{taskID: orphans("o1", "o2")}
@@ -86,7 +86,7 @@ func TestWhatEarlierAttemptsLeftIsCleanedUpWhileTheNextOneWaits(t *testing.T) {
 }
 
 // Of what a run before it began the workflow that was reset knows nothing; the sandbox of an attempt that it ends is handed over by itself.
-func TestWhatAnotherRunLeftIsCleanedUpWithTheTask(t *testing.T) {
+func TestSaveTaskState_CleansUpAfterAnotherRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		edit  func(*contract.Projection, *bench)
@@ -108,7 +108,7 @@ func TestWhatAnotherRunLeftIsCleanedUpWithTheTask(t *testing.T) {
 	}
 }
 
-func TestTextsOfPeopleAndAgentsAreShort(t *testing.T) {
+func TestHistoryTexts_AreShort(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	long := "because ghp_abcdefghijkl\n" + strings.Repeat("x", 500)

@@ -19,7 +19,7 @@ func validating() task.Work {
 	}
 }
 
-func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
+func TestStartAgent_ConfiguresAValidator(t *testing.T) {
 	t.Parallel()
 	work := asGiven(validating())
 	require.Equal(t, []any{task.ModeValidation, task.AgentCommand, false, false}, []any{work.Mode, work.Agent, work.Continuous, work.Execution.WaitForMessages})
@@ -39,7 +39,7 @@ func TestAValidatorIsGivenWhatItNeeds(t *testing.T) {
 	require.NotContains(t, env, "REQUIRE_CODE_PUSHED")
 }
 
-func TestWhoWorksAndWhatIsAskedForIsByPhaseAndMode(t *testing.T) {
+func TestWorkerEnvironment_ByPhaseAndMode(t *testing.T) {
 	t.Parallel()
 	env := workerEnv(task.Work{Title: "Add a file"}, Phase{}, nil, "", reportsTo{"box", "http://x"})
 	require.Equal(t, []string{"implementer", "Add a file"}, []string{env["AGENT_TYPE"], env["TASK_DESCRIPTION"]})
@@ -56,14 +56,14 @@ func TestWhoWorksAndWhatIsAskedForIsByPhaseAndMode(t *testing.T) {
 	}
 }
 
-func TestAValidatorThatLeftTheBranchAsItWasLeavesNothing(t *testing.T) {
+func TestSalvage_ValidatorWithoutChangesLeavesNothing(t *testing.T) {
 	t.Parallel()
 	require.True(t, untouched(validating(), agentconfig.Collected{Head: "beef", Commits: 2}))
 	require.False(t, untouched(validating(), agentconfig.Collected{Head: "f00d", Commits: 3}))
 	require.False(t, untouched(task.Work{WorkHead: "beef"}, agentconfig.Collected{Head: "beef"}), "of an attempt that works the branch is asked")
 }
 
-func TestAPullSaysWhoValidatedIt(t *testing.T) {
+func TestPullRequest_NamesItsValidations(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, reviewLines(task.Task{}))
 	text := reviewLines(task.Task{Rounds: 3, Reviews: []task.Validation{
@@ -72,7 +72,7 @@ func TestAPullSaysWhoValidatedIt(t *testing.T) {
 	require.Equal(t, "- round 1 of 3: the validator said no: add tests <\u200b!-- x. (attempt 2, sandbox `v`)\n- round 2 of 3: a person accepted the work", text)
 }
 
-func TestModelPrices_OfTheProjectGoBeforeTheConfigured(t *testing.T) {
+func TestModelPrices_OfTheProjectOverrideTheConfigured(t *testing.T) {
 	t.Parallel()
 	a := &Activities{cfg: Config{ModelPrices: "a=1/2", PricesDate: "2026-10-01"}}
 	env := a.priced(task.Work{}, map[string]string{"OMOI_MODEL_PRICES": "a=0/0"})

@@ -36,7 +36,7 @@ func environments(t *testing.T) map[string]map[string]string {
 }
 
 // The compose file names settings that exist, with values that they take.
-func TestComposeSpeaksOurConfiguration(t *testing.T) {
+func TestCompose_UsesValidSettings(t *testing.T) {
 	t.Parallel()
 	services := environments(t)
 	require.Contains(t, services, "api")
@@ -73,7 +73,7 @@ func TestComposeListensOnLoopback(t *testing.T) {
 }
 
 // The image is built with a Go that is new enough for go.mod.
-func TestDockerfileHasTheGoOfTheModule(t *testing.T) {
+func TestDockerfile_HasTheModulesGoVersion(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	require.NoError(t, err)

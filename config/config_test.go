@@ -67,7 +67,7 @@ func TestLayersOverrideInOrder(t *testing.T) {
 	cpu(1.7, "parameter")
 }
 
-func TestOldNamesStay(t *testing.T) {
+func TestSettings_KeepOldNames(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{
 		"DATABASE_URL=postgresql+asyncpg://me:hidden@db:5432/omoi", "REDIS_URL=redis://r:6379/0", "IDLE_THRESHOLD_MINUTES=7",
@@ -86,7 +86,7 @@ func TestOldNamesStay(t *testing.T) {
 	require.Empty(t, loaded.Warnings)
 }
 
-func TestFaultsNameKeyAndBound(t *testing.T) {
+func TestInvalidSettings_NameKeyAndLimit(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
 		"SANDBOX_MEMORY_GB=9":                   "sandbox.memory_gb (environment SANDBOX_MEMORY_GB): 9 is out of range: must be 0.125 to 8 GiB",
@@ -116,7 +116,7 @@ func TestFaultsNameKeyAndBound(t *testing.T) {
 }
 
 // A file of secrets that cannot be read is no accident: omoi goes no further, and says what to do.
-func TestUnreadableDotenvNamesTheNextStep(t *testing.T) {
+func TestDotenv_UnreadableNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
 	path := filepath.Join(work, ".env.local")
@@ -126,7 +126,7 @@ func TestUnreadableDotenvNamesTheNextStep(t *testing.T) {
 	require.ErrorContains(t, err, "make it readable (chmod u+r), move it, or start omoi in another folder")
 }
 
-func TestOpenServerIsForLoopbackOnly(t *testing.T) {
+func TestDisabledAuthentication_NeedsLoopback(t *testing.T) {
 	t.Parallel()
 	_, err := config.Load(config.Source{Environ: []string{"OMOI_API_AUTH_DISABLED=true", "OMOI_API_HOST=0.0.0.0"}})
 	require.ErrorContains(t, err, "api.auth_disabled")
@@ -135,7 +135,7 @@ func TestOpenServerIsForLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestUnknownNamesAreSaid(t *testing.T) {
+func TestUnknownSettings_AreReported(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	loaded := load(t, config.Source{Environ: []string{"OMOI_API_PROT=1", "OMOI_HOME=" + home}})
@@ -146,7 +146,7 @@ func TestUnknownNamesAreSaid(t *testing.T) {
 	require.ErrorContains(t, err, "api.prot is not a setting")
 }
 
-func TestEmptyVariableIsNotSet(t *testing.T) {
+func TestEmptyVariable_CountsAsUnset(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{"DATABASE_URL=", "OMOI_API_PORT="}})
 	require.Equal(t, 18000, loaded.API.Port)

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-func TestAnAppNeedsItsKeyAndItsID(t *testing.T) {
+func TestGitHubApp_NeedsKeyAndID(t *testing.T) {
 	t.Parallel()
 	for variable, want := range map[string]string{
 		"GITHUB_APP_ID=7":                            "github.app_id: requires github.app_key_file",

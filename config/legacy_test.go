@@ -37,7 +37,7 @@ func TestLegacyEnvironment_IsHonored(t *testing.T) {
 	require.Empty(t, loaded.Warnings)
 }
 
-func TestLegacyEnvironment_IsRefusedWhereItCannotHold(t *testing.T) {
+func TestLegacyEnvironment_IsRejectedIfUnsupported(t *testing.T) {
 	t.Parallel()
 	for want, environ := range map[string][]string{
 		"MESSAGE_POLL_URL (environment): agents take messages from the API at CALLBACK_URL": {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSandboxesAreContainersWhereThereIsNoBubblewrap(t *testing.T) {
+func TestDefaultProvider_WithoutBubblewrapIsDocker(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "local", usualSandbox("linux"))
 	require.Equal(t, "docker", usualSandbox("darwin"))

@@ -18,7 +18,7 @@ func TestPricesPerSecondAndHour(t *testing.T) {
 	require.InDelta(t, 0.00002, rates["daytona"].PerSecond, 1e-12)
 }
 
-func TestPricesThatAreNone(t *testing.T) {
+func TestPrices_InvalidAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"free", "1", "1 USD", "1 USD/minute", "-1 USD/hour", "1 usd/hour", "1e400 USD/hour"} {
 		_, err := config.Load(config.Source{Environ: []string{"OMOI_HOME=" + t.TempDir(), "OMOI_PRICE_LOCAL=" + text}})

@@ -136,7 +136,7 @@ func TestEveryNameOfTheContractIsRegistered(t *testing.T) {
 	}
 }
 
-func TestSandboxQueuesHoldSandboxWorkOnly(t *testing.T) {
+func TestSandboxQueues_HaveSandboxActivitiesOnly(t *testing.T) {
 	t.Parallel()
 	b := newBook()
 	a := activities.New(activities.Config{}, activities.Deps{})

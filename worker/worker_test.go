@@ -85,7 +85,7 @@ func devServerAt(t *testing.T, address string) client.Client {
 	return server.Client()
 }
 
-func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
+func TestWorker_PollsItsQueuesAndStops(t *testing.T) {
 	t.Parallel()
 	c := devServer(t)
 	s, h := &schedules{}, &hosts{seen: make(chan string, 1), err: errors.New("the store is down")}
@@ -119,7 +119,7 @@ func TestWorkerPollsItsQueuesAndStops(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestWorkerWaitsForAServerThatIsNotThereYet(t *testing.T) {
+func TestWorker_WaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
 	c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})

@@ -37,7 +37,7 @@ func (s *stage) endsWithoutAWord() {
 	}
 }
 
-func TestAnAgentThatEndedIsNoticedAtOnce(t *testing.T) {
+func TestCheckSignal_DetectsAnEndedAgentAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.endsWithoutAWord()
@@ -55,7 +55,7 @@ func TestAnAgentThatEndedIsNoticedAtOnce(t *testing.T) {
 }
 
 // A look that learns nothing changes nothing: the timers ask when they would have.
-func TestALookThatLearnsNothingChangesNothing(t *testing.T) {
+func TestCheckSignal_InconclusiveCheckChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var asked []string

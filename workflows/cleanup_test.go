@@ -29,7 +29,7 @@ func (s *stage) cleanup() contract.CleanupReceipt {
 	return receipt
 }
 
-func TestCleanupSavesDeletesAndLooksTwice(t *testing.T) {
+func TestCleanup_SavesDeletesAndVerifiesTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	require.Equal(t, contract.CleanupReceipt{SandboxID: "box1", Salvage: task.SalvageRef, Verified: true}, s.cleanup())
@@ -40,7 +40,7 @@ func TestCleanupSavesDeletesAndLooksTwice(t *testing.T) {
 }
 
 // What a lost create has brought behind the first look is looked for twice, as everything else.
-func TestCleanupLooksTwiceForWhatAppearsLate(t *testing.T) {
+func TestCleanup_SecondCheckFindsALateCreate(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.ledger = func(int) contract.LoadedSandbox {
@@ -57,7 +57,7 @@ func TestCleanupLooksTwiceForWhatAppearsLate(t *testing.T) {
 	require.GreaterOrEqual(t, s.now().Sub(began), 10*time.Minute, "the second look at it is later than another could appear")
 }
 
-func TestCleanupGoesOnForAsLongAsItTakes(t *testing.T) {
+func TestCleanup_ContinuesUntilVerified(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	for _, name := range []string{contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState} {
@@ -72,7 +72,7 @@ func TestCleanupGoesOnForAsLongAsItTakes(t *testing.T) {
 	require.True(t, s.cleanup().Verified)
 }
 
-func TestCleanupOfTheUnreachableSaysSo(t *testing.T) {
+func TestCleanup_UnreachableSandboxIsReported(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
@@ -81,7 +81,7 @@ func TestCleanupOfTheUnreachableSaysSo(t *testing.T) {
 	require.Equal(t, 1, s.count("settle verified"))
 }
 
-func TestCancelDoesNotStopACleanup(t *testing.T) {
+func TestCleanup_IgnoresACancel(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.after(0, s.env.CancelWorkflow)
@@ -92,7 +92,7 @@ func TestCancelDoesNotStopACleanup(t *testing.T) {
 func nobody() error { return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil) }
 
 // The sandbox is found on another host, or its host comes back: the ledger is read again.
-func TestCleanupLooksAgainWhereTheSandboxIs(t *testing.T) {
+func TestCleanup_ReloadsTheSandboxsHost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.Salvage] = []error{nobody()}
@@ -111,7 +111,7 @@ func TestCleanupLooksAgainWhereTheSandboxIs(t *testing.T) {
 }
 
 // It ends as Failed: should the host come back after all, it can be started again.
-func TestCleanupEndsWhereTheHostIsDeclaredLost(t *testing.T) {
+func TestCleanup_EndsWhenTheHostIsDeclaredLost(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.DeleteSandbox] = []error{nobody()}
@@ -124,7 +124,7 @@ func TestCleanupEndsWhereTheHostIsDeclaredLost(t *testing.T) {
 }
 
 // Waiting for a host must not fill a history: what is left to do is in the ledger.
-func TestCleanupThatWaitsForItsHostContinuesAsNew(t *testing.T) {
+func TestCleanup_WaitForTheHostContinuesAsNew(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.env.SetContinueAsNewSuggested(true)

@@ -34,7 +34,7 @@ func (s *stage) registerConductor(on func(string, any)) {
 	})
 }
 
-func TestTheConductorGoesOnWhereARangeFails(t *testing.T) {
+func TestConductor_ContinuesAfterAFailedRange(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.AnalyzeOrganizations+" m"] = []error{refusal("unavailable")}

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestProviderLimitSleepsWithoutASlot(t *testing.T) {
+func TestProviderLimit_WaitsWithoutASlot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var reset time.Time
@@ -52,7 +52,7 @@ func TestPassedVerdictOnASuspendedTaskPublishes(t *testing.T) {
 	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["v"])
 }
 
-func TestGitHostThatIsDownNeverLetsATaskGoOnWithoutItsBranch(t *testing.T) {
+func TestGitHostDown_TaskDoesNotContinueWithoutItsBranch(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -73,7 +73,7 @@ func TestGitHostThatIsDownNeverLetsATaskGoOnWithoutItsBranch(t *testing.T) {
 	require.Equal(t, "it was refused", s.last().Reason, "the git host's own words")
 }
 
-func TestCompletionIsCarriedOutOnlyOncePublished(t *testing.T) {
+func TestCompletion_IsAcceptedOnlyOncePublished(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
@@ -89,7 +89,7 @@ func TestCompletionIsCarriedOutOnlyOncePublished(t *testing.T) {
 	require.Equal(t, map[string]task.Receipt{"done": task.ReceiptRefused, "stop": task.ReceiptCarriedOut}, s.receipts())
 }
 
-func TestFailedVerdictBeginsARevision(t *testing.T) {
+func TestFailedVerdict_StartsARevision(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(n int, box string) {
@@ -108,7 +108,7 @@ func TestFailedVerdictBeginsARevision(t *testing.T) {
 	require.Equal(t, 1, s.last().Revisions)
 }
 
-func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
+func TestPublishFailure_KeepsTheWorkAndRetriesFromThere(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -130,7 +130,7 @@ func TestPublishFailureKeepsTheWorkAndItsRetryStartsThere(t *testing.T) {
 }
 
 // An attempt records that its work was done, also if publish failed: a retry continues from there.
-func TestCredentialsThatFailAtPublishLeaveTheWorkDone(t *testing.T) {
+func TestPublish_RefusedCredentialsKeepTheWork(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{contract.CollectWork, contract.OpenPullRequest} {
 		s := newStage(t)
@@ -145,7 +145,7 @@ func TestCredentialsThatFailAtPublishLeaveTheWorkDone(t *testing.T) {
 	}
 }
 
-func TestSandboxThatDiesWithTheWorkIsAFailedAttempt(t *testing.T) {
+func TestSandboxLostBeforeCollect_FailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()

@@ -34,7 +34,7 @@ func (s *stage) registerGuardian(on func(string, any)) {
 	})
 }
 
-func TestACycleGoesOnWhereARangeFails(t *testing.T) {
+func TestCycle_ContinuesAfterAFailedRange(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fail[contract.AnalyzeAgents+" m"] = []error{refusal("unavailable")}

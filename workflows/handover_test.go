@@ -69,7 +69,7 @@ func TestNextAttempt_WaitsForFirstAbsenceCheck(t *testing.T) {
 }
 
 // While the sandbox is there, its agent might act: nobody works beside it.
-func TestTheNextAttemptWaitsUntilTheSandboxIsGone(t *testing.T) {
+func TestNextAttempt_WaitsUntilTheSandboxIsDeleted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.Settings.CleanupWait = time.Hour

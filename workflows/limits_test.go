@@ -38,7 +38,7 @@ func (s *stage) suspended() contract.Projection {
 	return contract.Projection{}
 }
 
-func TestALimitBeforeTheBranchSuspendsTheTask(t *testing.T) {
+func TestRateLimit_BeforeTheBranchSuspendsTheTask(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -54,7 +54,7 @@ func TestALimitBeforeTheBranchSuspendsTheTask(t *testing.T) {
 	require.Zero(t, s.last().Retries, "a limit is no failure of the task")
 }
 
-func TestALimitBeforeThePullRequestSuspendsTheTaskAndItsWork(t *testing.T) {
+func TestRateLimit_BeforeThePullRequestSuspendsTheTaskWithItsWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -80,7 +80,7 @@ func TestCancelWhileSuspendedBeforeThePullRequest(t *testing.T) {
 	require.Equal(t, 1, s.count(contract.OpenPullRequest))
 }
 
-func TestALimitBeforeThePushKeepsTheSandbox(t *testing.T) {
+func TestRateLimit_BeforeThePushKeepsTheSandbox(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -94,7 +94,7 @@ func TestALimitBeforeThePushKeepsTheSandbox(t *testing.T) {
 	}
 }
 
-func TestALimitBeyondTheLongestDurationEndsTheTask(t *testing.T) {
+func TestRateLimit_BeyondTheMaximumDurationEndsTheTask(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()
@@ -117,7 +117,7 @@ func TestCancelWhileThePushWaits(t *testing.T) {
 	require.Equal(t, 1, s.count(contract.CollectWork))
 }
 
-func TestARetryPublishesWhatWasSaved(t *testing.T) {
+func TestRetry_PublishesSavedWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch = true, true, "feature/x"
@@ -127,7 +127,7 @@ func TestARetryPublishesWhatWasSaved(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }
 
-func TestSavedWorkThatDoesNotFitIsDoneAgain(t *testing.T) {
+func TestRetry_RepeatsOutdatedSavedWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.succeeds()

@@ -80,7 +80,7 @@ func (tr *troupe) receipt() (out contract.CleanupReceipt) {
 }
 
 // Nothing of the pull transport touches a sandbox whose agent reports by itself.
-func TestPushHasNoPullRelay(t *testing.T) {
+func TestPushTransport_HasNoPullRelay(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) { s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) }) }
@@ -95,7 +95,7 @@ func (s *stage) relay() error {
 	return s.env.GetWorkflowError()
 }
 
-func TestPullRelayHasABoundedHistory(t *testing.T) {
+func TestPullRelay_HasABoundedHistory(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.turn = func(context.Context, int) (contract.PullRelayTurn, error) { return contract.PullRelayTurn{}, nil }
@@ -103,7 +103,7 @@ func TestPullRelayHasABoundedHistory(t *testing.T) {
 	require.Equal(t, contract.PullTurns, s.count(contract.RelaySandbox))
 }
 
-func TestPullRelayOutlivesWhatFails(t *testing.T) {
+func TestPullRelay_SurvivesFailures(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).Attempts)
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).ScheduleToClose)
@@ -116,7 +116,7 @@ func TestPullRelayOutlivesWhatFails(t *testing.T) {
 	require.Equal(t, 6, s.count(contract.RelaySandbox))
 }
 
-func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
+func TestCleanup_UnreachableSandboxReadsNoSpool(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.pulled = true
@@ -130,7 +130,7 @@ func TestCleanupOfTheUnreachableReadsNoSpool(t *testing.T) {
 
 // The provider is down for five minutes: the pull relay carries nothing, nobody can look, and nothing
 // is replaced.
-func TestAProviderThatIsDownForFiveMinutesReplacesNothing(t *testing.T) {
+func TestProviderDown_ForFiveMinutesReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.pulled = true

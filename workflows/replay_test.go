@@ -37,9 +37,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayNoticesAChange breaks every recorded history of a task in one place, as a change
+// TestReplay_DetectsAChange breaks every recorded history of a task in one place, as a change
 // of the workflow's code would, and wants to see it fail.
-func TestReplayNoticesAChange(t *testing.T) {
+func TestReplay_DetectsAChange(t *testing.T) {
 	t.Parallel()
 	for _, change := range []struct{ old, changed string }{
 		{`"name": "` + contract.EnsureBranch + `"`, `"name": "EnsureBranchOfAnotherBuild"`},

@@ -63,7 +63,7 @@ func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
 }
 
 // A person may have removed the branch since the run before.
-func TestARetryLooksForItsBranch(t *testing.T) {
+func TestRetry_FindsItsBranch(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.Base, s.loaded.Branch, s.loaded.State.Attempts = "c0ffee", "feature/x", 1
@@ -73,7 +73,7 @@ func TestARetryLooksForItsBranch(t *testing.T) {
 	require.Equal(t, 1, s.count(contract.EnsureBranch))
 }
 
-func TestSettledAndLost(t *testing.T) {
+func TestLoadTask_SettledOrLostEndsTheRun(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.Settled = task.StatusCompleted
@@ -90,7 +90,7 @@ func TestSettledAndLost(t *testing.T) {
 	require.Equal(t, []string{contract.LoadTask}, s.calls)
 }
 
-func TestFencedRunEndsQuietly(t *testing.T) {
+func TestFencedRun_EndsQuietly(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.fenced = true
@@ -100,7 +100,7 @@ func TestFencedRunEndsQuietly(t *testing.T) {
 	require.Zero(t, s.count(contract.DeleteSandbox), "the sandbox belongs to the other run")
 }
 
-func TestResetToMidRunTakesTheRowOver(t *testing.T) {
+func TestReset_ToMidRunTakesOverTheRow(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.foreign = true
@@ -154,7 +154,7 @@ func TestLastFailureClosesAsFailed(t *testing.T) {
 }
 
 // A failure without a reason gets a sentence of its own, and success keeps its text.
-func TestAnEndWithoutAReasonIsToldInASentence(t *testing.T) {
+func TestTaskEnd_WithoutReasonHasASentence(t *testing.T) {
 	t.Parallel()
 	for want, end := range map[string]contract.Milestone{
 		"Task execution failed":                                            {Type: event.AgentFailed},
@@ -187,7 +187,7 @@ func TestInvalidInputIsFinal(t *testing.T) {
 	require.Zero(t, s.count(contract.BeginAttempt))
 }
 
-func TestEventsOfOthersAndRepeatsChangeNothing(t *testing.T) {
+func TestDigest_OfOtherSandboxesAndDuplicatesChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
@@ -202,7 +202,7 @@ func TestEventsOfOthersAndRepeatsChangeNothing(t *testing.T) {
 	require.Len(t, s.begun, 1)
 }
 
-func TestGapIsReadFromTheStore(t *testing.T) {
+func TestDigest_GapIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
@@ -220,7 +220,7 @@ func TestGapIsReadFromTheStore(t *testing.T) {
 	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
 }
 
-func TestStartedBeforeTheAssignmentIsKept(t *testing.T) {
+func TestDigest_StartedBeforeTheAssignmentIsKept(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) { s.events(box, 1, started(), completed(true)) }
@@ -229,7 +229,7 @@ func TestStartedBeforeTheAssignmentIsKept(t *testing.T) {
 	require.Equal(t, []task.Status{task.StatusAssigned, task.StatusRunning, task.StatusCompleted}, s.statuses())
 }
 
-func TestWaitsForItsSlot(t *testing.T) {
+func TestTask_WaitsForItsSlot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.HoldsSlot = false
@@ -243,7 +243,7 @@ func TestWaitsForItsSlot(t *testing.T) {
 	require.Equal(t, 1, s.count(contract.BeginAttempt))
 }
 
-func TestOldAdmissionIsNoSlot(t *testing.T) {
+func TestTask_OldAdmissionIsNoSlot(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.HoldsSlot, s.granted = false, false
@@ -345,7 +345,7 @@ func TestSecondCancelIsTooLate(t *testing.T) {
 	require.Equal(t, task.ReceiptTooLate, s.receipts()["second"])
 }
 
-func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
+func TestReset_InMidRunContinuesWithTheRunningSandbox(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	live := contract.LiveAttempt{Number: 4, SandboxID: "alive", Provider: "local", LastSequence: 9, Assigned: true, Started: true}
@@ -363,7 +363,7 @@ func TestResetInMidRunGoesOnWithTheLiveSandbox(t *testing.T) {
 	require.Zero(t, s.count(contract.BeginAttempt)+s.count(contract.LoadCommand))
 }
 
-func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
+func TestContinueAsNew_OnlyWithNothingInFlight(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.Settings.MaxSignals = 20
@@ -400,7 +400,7 @@ func TestContinuesAsNewWithNothingInFlight(t *testing.T) {
 	require.Equal(t, []string{contract.LoadTask}, reset.calls)
 }
 
-func TestUnreadableSignalsStopNothing(t *testing.T) {
+func TestUnreadableSignals_AreIgnored(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {
@@ -417,7 +417,7 @@ func TestUnreadableSignalsStopNothing(t *testing.T) {
 	require.Contains(t, s.statuses(), task.StatusRunning)
 }
 
-func TestDigestThatDoesNotAddUpIsReadFromTheStore(t *testing.T) {
+func TestDigest_InconsistentIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.spawned = func(_ int, box string) {

@@ -84,7 +84,7 @@ func TestWorkIsValidatedBeforeItIsPublished(t *testing.T) {
 	require.Equal(t, map[string]task.Receipt{"vbox2": task.ReceiptCarriedOut, "vbox4": task.ReceiptCarriedOut}, s.receipts())
 }
 
-func TestTheLastRoundEnds(t *testing.T) {
+func TestValidation_LastRoundEndsTheTask(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "no", "no", "no"))
@@ -100,7 +100,7 @@ func TestTheLastRoundEnds(t *testing.T) {
 	require.Equal(t, "rejected", s.last().Ended.Outcome)
 }
 
-func TestAValidatorWithoutAVerdictIsTriedAgain(t *testing.T) {
+func TestValidator_WithoutAVerdictIsRetried(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(round int, box string) {
@@ -122,7 +122,7 @@ func TestAValidatorWithoutAVerdictIsTriedAgain(t *testing.T) {
 }
 
 // Who interrupts a validator stops no work: another one begins, and the task keeps its retries. A limit of the validator's own is for a user to decide on.
-func TestAnInterruptedValidatorCostsNoRetry(t *testing.T) {
+func TestValidator_InterruptedCostsNoRetry(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.State.MaxRetries = 0
@@ -286,7 +286,7 @@ func TestVerdictDuringAgentStart_IsApplied(t *testing.T) {
 	require.Equal(t, []string{"first", "revision"}, s.kinds())
 }
 
-func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {
+func TestValidators_WithoutAVerdictPassNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.State.MaxRetries = 1
@@ -300,7 +300,7 @@ func TestValidatorsThatNeverJudgePassNothing(t *testing.T) {
 }
 
 // The end of a validator may overtake its verdict: the two come by different ways.
-func TestAVerdictThatComesBehindTheValidatorsEndCounts(t *testing.T) {
+func TestVerdict_AfterTheValidatorsEndCounts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(_ int, box string) {
@@ -324,7 +324,7 @@ func lateVerdict(s *stage, after time.Duration) func(int, string) {
 }
 
 // What is accepted counts, however long the way to the task is: nobody judges again.
-func TestAnAcceptedVerdictIsWaitedFor(t *testing.T) {
+func TestVerdict_AcceptedIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, lateVerdict(s, 5*time.Minute))
@@ -335,7 +335,7 @@ func TestAnAcceptedVerdictIsWaitedFor(t *testing.T) {
 }
 
 // What is read from the store does not overtake a verdict that is on its way either, not even the validator's failure.
-func TestTheEndOfAValidatorDoesNotOvertakeItsVerdict(t *testing.T) {
+func TestVerdict_IsNotOvertakenByTheValidatorsEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(_ int, box string) {
@@ -353,7 +353,7 @@ func TestTheEndOfAValidatorDoesNotOvertakeItsVerdict(t *testing.T) {
 }
 
 // The store may be out of reach when it is asked: that says nothing about the verdict.
-func TestNoAnswerAboutAVerdictEndsNothing(t *testing.T) {
+func TestVerdict_UnknownEndsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(_ int, box string) {
@@ -368,7 +368,7 @@ func TestNoAnswerAboutAVerdictEndsNothing(t *testing.T) {
 	require.Equal(t, []string{"first", "validation"}, s.kinds())
 }
 
-func TestAVerdictOfARoundBeforeIsTooLate(t *testing.T) {
+func TestVerdict_OfAnEarlierRoundIsTooLate(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(round int, box string) {
@@ -386,7 +386,7 @@ func TestAVerdictOfARoundBeforeIsTooLate(t *testing.T) {
 	require.Equal(t, task.ReceiptTooLate, s.receipts()["late"])
 }
 
-func TestAPersonJudgesInThePlaceOfTheValidator(t *testing.T) {
+func TestReview_ByAUserReplacesTheValidator(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, func(_ int, box string) {
@@ -403,7 +403,7 @@ func TestAPersonJudgesInThePlaceOfTheValidator(t *testing.T) {
 }
 
 // A worker's word on its own work is its completion and no verdict.
-func TestNobodyValidatesHisOwnWork(t *testing.T) {
+func TestValidation_AgentDoesNotValidateItsOwnWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
@@ -422,7 +422,7 @@ func TestNobodyValidatesHisOwnWork(t *testing.T) {
 	require.Equal(t, []string{"first", "validation"}, s.kinds())
 }
 
-func TestWorkThatCannotBeHandedInIsDoneAgain(t *testing.T) {
+func TestSubmit_FailedIsRepeatedByANewAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
@@ -433,7 +433,7 @@ func TestWorkThatCannotBeHandedInIsDoneAgain(t *testing.T) {
 }
 
 // Work that was suspended on its way to its branch is not there: no validator may look for it.
-func TestWorkThatWasSuspendedWhileHandedInIsDoneAgain(t *testing.T) {
+func TestSubmit_SuspendedIsRepeatedByANewAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
@@ -448,7 +448,7 @@ func TestWorkThatWasSuspendedWhileHandedInIsDoneAgain(t *testing.T) {
 }
 
 // A run that is loaded while its work waits for a verdict continues there.
-func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
+func TestContinueAsNew_KeepsTheValidation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))
@@ -460,7 +460,7 @@ func TestARunThatIsLoadedGoesOnWithTheValidation(t *testing.T) {
 }
 
 // The retry of work that could not be handed in brings it to its branch and has it judged: nobody does it again.
-func TestSavedWorkIsHandedInByARetry(t *testing.T) {
+func TestRetry_SubmitsSavedWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fails func(*stage) []error
@@ -487,7 +487,7 @@ func TestSavedWorkIsHandedInByARetry(t *testing.T) {
 }
 
 // A person may find good what could not be handed in: it is brought to its branch all the same.
-func TestAPersonPublishesSavedWork(t *testing.T) {
+func TestReview_PublishesSavedWork(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	validated(s, judges(s, "ok"))

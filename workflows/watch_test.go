@@ -24,7 +24,7 @@ func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 	require.Less(t, s.count(contract.CheckAgent), 60, "asked again with backoff")
 }
 
-func TestUnknownForTheLongestDurationSuspends(t *testing.T) {
+func TestUnknown_ForTheMaximumDurationSuspends(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.observe = func(contract.CheckAgentInput) contract.Observation {
@@ -49,7 +49,7 @@ func TestUnknownForTheLongestDurationSuspends(t *testing.T) {
 }
 
 // An attempt lasts longer by the time in which its sandbox was frozen.
-func TestFrozenTimeIsNoTimeOfAnAttempt(t *testing.T) {
+func TestFrozenTime_DoesNotCountForAnAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.ledger = func(int) contract.LoadedSandbox {
@@ -100,7 +100,7 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
+func TestStartupTimeout_CountsFromTheAssignment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.loaded.HoldsSlot = false
@@ -125,7 +125,7 @@ func TestNoStartWithinThreeMinutesOfTheAssignment(t *testing.T) {
 	require.Equal(t, contract.AskStartup, asked[0].Question)
 }
 
-func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
+func TestHeartbeats_StartNoTimers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.observe = func(contract.CheckAgentInput) contract.Observation {
@@ -145,7 +145,7 @@ func TestHeartbeatsKeepTheTimerLazy(t *testing.T) {
 
 // The agent completes while the workflow asks after it: what it said itself counts, not that
 // its process has ended.
-func TestWhatTheAgentSaidCountsBeforeWhatWasSeen(t *testing.T) {
+func TestReportOfTheAgent_CountsBeforeAnObservation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {

@@ -12,9 +12,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestOldStatesDecode reads every version of the continue-as-new state that was ever written.
+// TestTaskState_OldVersionsDecode reads every version of the continue-as-new state that was ever written.
 // A file is added with each version and never changed.
-func TestOldStatesDecode(t *testing.T) {
+func TestTaskState_OldVersionsDecode(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/state-v*.json")
 	require.NoError(t, err)
@@ -36,9 +36,9 @@ func TestOldStatesDecode(t *testing.T) {
 	}
 }
 
-// TestAStateOfAValidationDecodes reads a state that was written while a validator ran, and sees
+// TestTaskState_OfAValidationDecodes reads a state that was written while a validator ran, and sees
 // that one of before its fields says that nobody validates.
-func TestAStateOfAValidationDecodes(t *testing.T) {
+func TestTaskState_OfAValidationDecodes(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/validating.json")
 	require.NoError(t, err)

@@ -67,7 +67,7 @@ func TestRead_IsLenient(t *testing.T) {
 }
 
 // Product code names event types by this package alone, so that every list of them is one of the table.
-func TestEventTypes_StandNowhereElse(t *testing.T) {
+func TestEventTypes_AreDefinedOnce(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, top := range []string{"activities", "api", "cmd", "config", "internal", "migrations", "worker", "workflows"} {

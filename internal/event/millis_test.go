@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-func TestWhatAnAgentTellsOfTimeStaysWithinBounds(t *testing.T) {
+func TestMillis_StaysWithinBounds(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 1500*time.Millisecond, event.Millis(1500))
 	require.Zero(t, event.Millis(-1e300))

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestAReasonInShortQuotesTheLastLine(t *testing.T) {
+func TestInShort_QuotesTheLastLine(t *testing.T) {
 	t.Parallel()
 	const how = "The command ended with exit code 3 (exited). "
 	for reason, want := range map[string]string{

@@ -92,7 +92,7 @@ func setup(how, execution string, code task.ReasonCode) func(*explain.WhyFacts) 
 	}
 }
 
-func TestEveryStandingIsExplained(t *testing.T) {
+func TestExplain_CoversEveryState(t *testing.T) {
 	t.Parallel()
 	asked := func(kind string, ago time.Duration) func(*explain.WhyFacts) {
 		return func(f *explain.WhyFacts) {
@@ -230,7 +230,7 @@ func TestExplain_StartingWithoutWorkersWaitsForThem(t *testing.T) {
 	require.NotContains(t, explain.Why(about(task.StatusRunning, nil).Task, f.Down), "No worker")
 }
 
-func TestNothingStandsWithoutAnAnswer(t *testing.T) {
+func TestExplain_EveryTaskHasAnAnswer(t *testing.T) {
 	t.Parallel()
 	reasons := []task.BlockedReason{
 		"", task.BlockedDependency, task.BlockedDependencyFailed, task.BlockedProviderLimit, task.BlockedBudget, task.BlockedPaused,
@@ -254,7 +254,7 @@ func TestNothingStandsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestDeliveriesArePausedLongerEachTime(t *testing.T) {
+func TestDelivery_BacksOff(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, 10*time.Second, diagnosis.DeliveryPause(1))
 	require.Equal(t, 20*time.Second, diagnosis.DeliveryPause(2))

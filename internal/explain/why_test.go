@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestWhyIsOneOrTwoSentencesForEveryRow(t *testing.T) {
+func TestWhy_IsOneOrTwoSentences(t *testing.T) {
 	t.Parallel()
 	two, text := 2, "the disk is full.\n\nStartAgent, try 1: write a file: no space"
 	ended, until := time.Now(), time.Date(2026, 3, 4, 14, 0, 0, 0, time.UTC)

@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestJudgeKnowsWhatIsInOrder(t *testing.T) {
+func TestJudge_AcceptsOnlyLegalRequests(t *testing.T) {
 	t.Parallel()
 	running := task.State{Status: task.StatusRunning, SandboxID: "s"}
 	for name, c := range map[string]struct {

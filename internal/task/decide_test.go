@@ -104,8 +104,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideHolds throws any facts at any task and checks what must hold of every answer.
-func TestDecideHolds(t *testing.T) {
+// TestDecide_Invariants throws any facts at any task and checks what must hold of every answer.
+func TestDecide_Invariants(t *testing.T) {
 	t.Parallel()
 	kinds := []task.FactKind{
 		task.FactStarted, task.FactCompleted, task.FactContinuousCompleted, task.FactAgentFailed, task.FactObserved,

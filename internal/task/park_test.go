@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-func TestParkingSavesAndWaits(t *testing.T) {
+func TestSuspend_SavesAndWaits(t *testing.T) {
 	t.Parallel()
 	at := task.State{Status: task.StatusRunning, SandboxID: "b", Retries: 1, Attempts: 2}
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestParkingSavesAndWaits(t *testing.T) {
 	}
 }
 
-func TestPhasesMoveAsTheyMay(t *testing.T) {
+func TestPhases_LegalMoves(t *testing.T) {
 	t.Parallel()
 	for pair, want := range map[[2]string]bool{
 		{"PHASE_BACKLOG", "PHASE_REQUIREMENTS"}: true, {"PHASE_REQUIREMENTS", "PHASE_DESIGN"}: true, {"PHASE_DESIGN", "PHASE_IMPLEMENTATION"}: true,

@@ -16,7 +16,7 @@ func judged() task.State {
 	return with(validated(), func(s *task.State) { s.Status, s.Stage, s.Attempts = task.StatusValidating, task.StageValidate, 2 })
 }
 
-func TestDecideOnWorkThatIsValidated(t *testing.T) {
+func TestDecide_DuringValidation(t *testing.T) {
 	t.Parallel()
 	of := func(k task.FactKind, ok bool, c task.FailureClass) task.Fact {
 		return task.Fact{Kind: k, SandboxID: box, OK: ok, Class: c}
@@ -91,7 +91,7 @@ func TestDecideOnWorkThatIsValidated(t *testing.T) {
 	}
 }
 
-func TestAParkedTaskStillWaitsForItsVerdict(t *testing.T) {
+func TestSuspendedTask_StillAcceptsItsVerdict(t *testing.T) {
 	t.Parallel()
 	parked, _ := task.Decide(judged(), task.Fact{Kind: task.FactAgentFailed, SandboxID: box, Class: task.ClassProviderLimit})
 	again, eff := task.Decide(parked, task.Fact{Kind: task.FactRetry})
@@ -100,9 +100,9 @@ func TestAParkedTaskStillWaitsForItsVerdict(t *testing.T) {
 	require.Equal(t, task.StatusPendingValidation, again.Status)
 }
 
-// TestDecideNeverPassesByItself throws any facts but a pass at tasks whose work is validated: none of
+// TestDecide_NeverPassesWithoutAVerdict throws any facts but a pass at tasks whose work is validated: none of
 // them is published, no round comes twice, and there are never more than there are to be.
-func TestDecideNeverPassesByItself(t *testing.T) {
+func TestDecide_NeverPassesWithoutAVerdict(t *testing.T) {
 	t.Parallel()
 	kinds := []task.FactKind{
 		task.FactStarted, task.FactCompleted, task.FactContinuousCompleted, task.FactAgentFailed, task.FactObserved, task.FactTooLong,
@@ -142,7 +142,7 @@ func begun(s task.State) task.State {
 	return s
 }
 
-func TestWordsOfARound(t *testing.T) {
+func TestValidation_RoundText(t *testing.T) {
 	t.Parallel()
 	said := task.Validation{Round: 2, SandboxID: box, Feedback: "add tests"}
 	require.Equal(t, "round 2 of 3: the validator said no: add tests.", said.Words(3))

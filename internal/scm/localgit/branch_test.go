@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestEnsureBranchTwiceIsOneBranch(t *testing.T) {
+func TestEnsureBranch_TwiceCreatesOneBranch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.ensure("t1")
