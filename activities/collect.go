@@ -240,5 +240,6 @@ func requires(work task.Work, name string) bool {
 func noCommit(work task.Work) error {
 	return classed(task.ClassAgentError, task.Errorf(task.CodeInvalid,
 		"No work found: branch %s has no commit of this task. Next: commit and push the change; "+
-			"a task without changes sets REQUIRE_CODE_PUSHED=false in env of its execution config.", work.Branch))
+			"a task without changes sets REQUIRE_CODE_PUSHED=false in env of its execution config.", work.Branch).
+		WithReason(task.Reason{Code: task.ReasonNoCommit}))
 }

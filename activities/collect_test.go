@@ -151,9 +151,10 @@ func TestCollectWork_ClaimWithoutCommit(t *testing.T) {
 			require.NoError(t, err, name)
 			continue
 		}
-		app, _ := refused(t, err)
+		app, details := refused(t, err)
 		require.True(t, app.NonRetryable(), name)
 		require.Equal(t, string(task.ClassAgentError), app.Type(), name)
+		require.Equal(t, task.Reason{Code: task.ReasonNoCommit}, details.EndReason, name)
 		require.Contains(t, app.Message(), "has no commit of this task", name)
 	}
 }
