@@ -11,14 +11,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Port is a wish for a port.
+// Port is a request for a port.
 type Port struct {
 	Want  int  // 0: any free one
-	Fixed bool // a person asked for Want: a taken one is an error instead of a reason to move
-	Last  int  // the one of the last start, taken again where the choice is free; 0: none
+	Fixed bool // a user set Want: a port in use is an error, and no other is tried
+	Last  int  // port of the last start, preferred if Want is in use or 0; 0: none
 }
 
-// Choose answers a port of host on which nobody listens.
+// Choose returns a port of host on which nothing listens.
 func (p Port) Choose(ctx context.Context, host, name string) (int, error) {
 	listener, err := p.listen(ctx, host, name)
 	if err != nil {
@@ -46,12 +46,11 @@ func (p Port) listen(ctx context.Context, host, name string) (net.Listener, erro
 	return nil, task.Errorf(task.CodeConflict, "Port %d of %s is in use. Next: set %s to another port, or to 0 for a free one", p.Want, host, name)
 }
 
-// reserve makes a connection and ends it from the listener's side: while Linux remembers it, for
-// a minute, it hands the port to nobody who asks for any port, and lets a listener have it that
-// asks for this one. Where it does not work the port is merely not reserved.
+// reserve opens a connection and closes it from the listener's side. For a minute of TIME_WAIT, Linux then gives the port to
+// no request for any free port, but to a listener that requests this port. If reserve fails, the port is not reserved.
 func reserve(ctx context.Context, listener net.Listener) {
 	if runtime.GOOS != "linux" {
-		return // others hand out ports in turn
+		return // other systems assign ports in sequence
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	near, err := dialer.DialContext(ctx, "tcp", listener.Addr().String())
@@ -60,11 +59,11 @@ func reserve(ctx context.Context, listener net.Listener) {
 	}
 	defer func() { _ = near.Close() }()
 	if far, err := listener.Accept(); err == nil {
-		_ = far.Close() // the side that closes first is remembered
+		_ = far.Close() // the side that closes first is in TIME_WAIT
 	}
 }
 
-// PortOf is the port of an address or of a base URL; 0 if it has none.
+// PortOf returns the port of an address or of a base URL; 0 if it has none.
 func PortOf(address string) int {
 	if _, rest, isURL := strings.Cut(address, "://"); isURL {
 		address, _, _ = strings.Cut(rest, "/")
