@@ -9,24 +9,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Owner is for whom a repository is worked on: a host that asks for credentials uses theirs.
+// Owner is the user and project of a task. A host that needs credentials uses theirs.
 type Owner struct {
-	UserID    string // empty: nobody in particular
-	ProjectID string // empty: none yet
+	UserID    string // empty: no user
+	ProjectID string // empty: no project
 }
 
-// Hosts finds the host of a repository by the way it is written.
+// Hosts finds the host of a repository by the form of its name.
 type Hosts struct {
-	// Local serves absolute paths.
+	// Local hosts repositories with absolute paths.
 	Local Host
-	// Remote serves owner/name for an owner.
+	// Remote returns the host of owner/name for an owner.
 	Remote func(Owner) Host
-	// Web is the address of the remote host for people, as https://github.com.
+	// Web is the address of the remote host in a browser, for example https://github.com.
 	Web string
 }
 
-// For answers the host of repo: an absolute path is local, owner/name remote. Anything else is
-// [task.CodeInvalid] with the next step.
+// For returns the host of repo: local for an absolute path, remote for owner/name. Any other form is [task.CodeInvalid]
+// with the next step.
 func (h Hosts) For(repo string, who Owner) (Host, error) {
 	switch {
 	case repo == "":
@@ -35,14 +35,14 @@ func (h Hosts) For(repo string, who Owner) (Host, error) {
 		return h.Local, nil
 	case isOwnerName(repo):
 		return h.Remote(who), nil
-	case strings.Contains(repo, "://"), strings.Contains(repo, "@"): // not repeated: it may hold a password
+	case strings.Contains(repo, "://"), strings.Contains(repo, "@"): // not quoted: it may hold a password
 		return nil, task.Invalid("repo", "This address does not name a repository on %s. Next: pass owner/name, or clone it and pass the absolute path of the clone.", h.Web)
 	}
 	return nil, task.Invalid("repo", "Repository %q is neither an absolute path nor owner/name of a repository on GitHub.", repo)
 }
 
-// Name is the one form under which a repository is known: an address on the remote host becomes owner/name in small letters, which
-// such a host does not tell apart from large ones, a file address its path. Whatever else it is stays as it is.
+// Name returns the canonical name of a repository. An address on the remote host becomes owner/name in lower case,
+// since such a host ignores case. A file address becomes its path. Anything else stays as it is.
 func (h Hosts) Name(repo string) string {
 	if filepath.IsAbs(repo) {
 		return repo
@@ -61,7 +61,8 @@ func (h Hosts) Name(repo string) string {
 	return repo
 }
 
-// pathIn is the path of an address on the remote host, empty for any other. One with a password is left alone.
+// pathIn returns the path of an address on the remote host; empty for another address. It rejects an address with a
+// password.
 func (h Hosts) pathIn(u *url.URL) string {
 	web := h.web()
 	same := func(name string) bool { return web.Host != "" && strings.EqualFold(u.Hostname(), name) }
@@ -85,7 +86,7 @@ func (h Hosts) web() *url.URL {
 	return u
 }
 
-// An enterprise gives its users names with an underscore.
+// Names of GitHub Enterprise users may have an underscore.
 var ownerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 
 func isOwnerName(repo string) bool {
@@ -93,7 +94,7 @@ func isOwnerName(repo string) bool {
 	return ok
 }
 
-// OwnerName takes owner/name apart.
+// OwnerName splits owner/name.
 func OwnerName(repo string) (owner, name string, ok bool) {
 	owner, name, _ = strings.Cut(repo, "/")
 	return owner, name, ownerName.MatchString(repo) && name != "." && name != ".."

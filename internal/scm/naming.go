@@ -9,24 +9,24 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// UsualBranches are tried in this order where nothing says which branch is the default.
+// UsualBranches returns the usual names of default branches, in the order in which they are tried.
 func UsualBranches() []string { return []string{"main", "master", "develop", "trunk"} }
 
-// MaxSlug is the longest slug of a branch name, in bytes.
+// MaxSlug is the maximum length of the slug in a branch name, in bytes.
 const MaxSlug = 25
 
-// emptySlug stands in for a title that leaves no letter or digit.
+// emptySlug replaces the slug of a title without letters and digits.
 const emptySlug = "task"
 
-// BranchName is the branch that a task would like: {prefix}/{key}-{slug}; without a key the legacy name, {prefix}/{ticket id}-{slug}.
-// It may be taken; [FreeBranch] settles that.
+// BranchName returns the preferred branch name of a task: {prefix}/{key}-{slug}, or the legacy name {prefix}/{ticket
+// id}-{slug} without a key. [FreeBranch] resolves conflicts.
 func BranchName(req BranchRequest) string {
 	named := cmp.Or(RefSafe(req.Key), RefSafe(req.TicketID), RefSafe(req.TaskID))
 	return BranchPrefix(req.TicketType, req.Priority) + "/" + named + "-" + Slug(req.Title)
 }
 
-// BranchPrefix is the kind of a branch. Type and priority are read in any case; a critical
-// bug is a hotfix, and an unknown type a feature.
+// BranchPrefix returns the prefix of a branch. Case is ignored. A critical bug is a hotfix, and an unknown type a
+// feature.
 func BranchPrefix(ticketType, priority string) string {
 	switch kind := strings.ToLower(strings.TrimSpace(ticketType)); kind {
 	case "bug":
@@ -40,8 +40,8 @@ func BranchPrefix(ticketType, priority string) string {
 	return "feature"
 }
 
-// Slug turns a title into at most [MaxSlug] characters of a-z, 0-9 and single hyphens.
-// It is never empty and neither begins nor ends with a hyphen.
+// Slug returns a title as at most [MaxSlug] characters of a-z, 0-9 and single hyphens. The result is not empty, and
+// does not start or end with a hyphen.
 func Slug(title string) string {
 	kept := strings.Map(func(r rune) rune {
 		switch {
@@ -59,12 +59,12 @@ func Slug(title string) string {
 
 func isSlugRune(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
-// latin spells the letters that decomposition leaves whole.
+// latin spells letters that Unicode decomposition does not split.
 //
 //nolint:gochecknoglobals // a constant table
 var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
 
-// RefSafe keeps of an id what is legal in every ref, route and file name.
+// RefSafe returns the characters of an ID that are legal in every ref, route and file name.
 func RefSafe(id string) string {
 	return strings.Map(func(r rune) rune {
 		if isSlugRune(unicode.ToLower(r)) || r == '-' || r == '_' {
@@ -74,12 +74,11 @@ func RefSafe(id string) string {
 	}, id)
 }
 
-// FreeBranch answers name, or the first of name-2, name-3, ... that no branch in taken
-// blocks: by being the same in any case (file systems fold it), or by being a folder of
-// the other, which git cannot store. Where a branch is called like the prefix itself
-// ("docs"), the prefix becomes omoi-docs.
+// FreeBranch returns name, or the first of name-2, name-3, ... that no branch in taken blocks. A branch blocks an equal
+// name in any case, since file systems ignore case, and a name of which it is a folder or which is a folder of it. If a
+// branch is called like the prefix itself ("docs"), the prefix becomes omoi-docs.
 func FreeBranch(name string, taken []string) string {
-	branches, blocked := map[string]bool{}, map[string]bool{} // in lower case; folders block, too
+	branches, blocked := map[string]bool{}, map[string]bool{} // in lower case; parent folders block, too
 	for _, t := range taken {
 		t = strings.ToLower(t)
 		branches[t], blocked[t] = true, true
@@ -99,7 +98,7 @@ func FreeBranch(name string, taken []string) string {
 	return free
 }
 
-// Quoted is a path as a shell takes it, for commands that people copy.
+// Quoted returns a path quoted for a shell, for commands that users copy.
 func Quoted(path string) string {
 	if path != "" && !strings.ContainsAny(path, " '\"$&|;<>()*?[]{}#~`\\!\t\n") {
 		return path

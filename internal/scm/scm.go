@@ -1,5 +1,4 @@
-// Package scm says what omoi asks of a place that hosts git repositories. Hosts live
-// in the folders below.
+// Package scm defines the interface of Git hosts. The folders below implement it.
 package scm
 
 import (
@@ -14,88 +13,90 @@ type Repo string
 
 var commitID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// IsCommit reports whether text is the whole id of a commit: what else names one is a sandbox's word.
+// IsCommit reports whether text is a whole commit ID. Sandboxes choose any other name of a commit.
 func IsCommit(text string) bool { return commitID.MatchString(text) }
 
-// Branch is a branch and the commit from which it began.
+// Branch is a branch with its base commit.
 type Branch struct {
 	Name string
-	Base string // commit that the task started from
+	Base string // commit at which the task started
 	Head string
 }
 
-// BranchRequest asks for the branch of a task.
+// BranchRequest requests the branch of a task.
 type BranchRequest struct {
 	Repo       Repo
-	Key        string // of the task, for example APP-12; empty: the branch is called after the ticket
+	Key        string // key of the task, for example APP-12; empty: the branch is named after the ticket
 	TicketID   string
 	Title      string
 	TicketType string // feature, bug, refactor, docs, test, chore, release
 	Priority   string // CRITICAL, HIGH, MEDIUM, LOW
-	// TaskID owns the branch; asking again for the same task answers the same branch.
+	// TaskID owns the branch. The same task always gets the same branch.
 	TaskID string
-	// Known is the branch that the task has already; it is gone on with, made again if it vanished.
+	// Known is the task's existing branch, which is continued, and restored if it was deleted.
 	Known string
 	From  string // base branch; empty: the default branch
 }
 
-// History says how much of a repository's history goes into a sandbox. The zero value is all of it.
+// History says how much history a sandbox gets. The zero value means all.
 type History struct {
-	// Whole is what a repository may weigh of which all history goes in, in bytes; 0: whatever it weighs.
+	// Whole is the maximum size in bytes of a repository whose whole history is copied; 0: no maximum.
 	Whole int64
-	// Depth is how many commits deep the history goes in of one that weighs more.
+	// Depth is the number of commits that are copied of a larger repository.
 	Depth int
 }
 
-// Cuts reports whether of a repository of that weight only the newest history goes in.
+// Cuts reports whether only the newest history of a repository of this size is copied.
 func (h History) Cuts(bytes int64) bool { return h.Whole > 0 && bytes > h.Whole }
 
-// Back is how deep the history goes in of a branch with so many commits since its base, so that the base is there.
+// Back returns the depth of the copied history of a branch with this number of commits since its base, so that the base
+// is included.
 func (h History) Back(ahead int) int { return max(h.Depth, ahead+1) }
 
-// PullRequest is a request to merge a branch, whatever the host calls it.
+// PullRequest is a pull request, or a merge request on other hosts.
 type PullRequest struct {
 	Number int    `json:"number"`
 	URL    string `json:"url"`
 	Title  string `json:"title"`
 	Body   string `json:"body"`
-	Head   string `json:"head"` // branch
-	Base   string `json:"base"` // branch
+	Head   string `json:"head"` // source branch
+	Base   string `json:"base"` // target branch
 	State  string `json:"state"`
 }
 
-// ErrMoved is of rescued work that does not fit its branch any more: only new work could.
+// ErrMoved reports that rescued work no longer fits its branch, so that only new work can.
 var ErrMoved = errors.New("the branch has moved")
 
-// ErrNoCredential is of a repository on which nothing can be asked, since nobody has a credential for it.
+// ErrNoCredential reports that no credential exists for a repository.
 var ErrNoCredential = errors.New("no credential configured")
 
-// Host is a place that hosts repositories. Every method first looks, then acts: repeated
-// calls and lost answers make no second branch and no second pull request.
+// Host is a Git host. Each method reads the state before it acts: a repeated call creates no second branch or pull
+// request.
 type Host interface {
-	// Check says whether the repository can be worked on: [task.CodeInvalid] with the next step if not.
+	// Check returns nil if omoi can use the repository, or [task.CodeInvalid] with the next step.
 	Check(ctx context.Context, repo Repo) error
 	EnsureBranch(ctx context.Context, req BranchRequest) (Branch, error)
-	// Bundle writes the branch as a git bundle, with the history that an agent needs: all of it, or of a large repository
-	// the newest, back to base at least; then refs below spec.CutRefs name the commits whose parents are left out.
+	// Bundle writes the branch as a Git bundle with all its history, or for a large repository with the newest history,
+	// back to base at least. In that case refs below spec.CutRefs name the commits without their parents.
 	Bundle(ctx context.Context, repo Repo, branch, base string, w io.Writer) error
-	// Push brings the branch of a bundle to the repository, fast-forward only; a diverged
-	// branch is [task.CodeConflict]. It answers the commit at which the branch stands then.
+	// Push fast-forwards the branch to that of a bundle, and returns its head. A diverged branch is
+	// [task.CodeConflict].
 	Push(ctx context.Context, repo Repo, branch string, bundle io.Reader) (head string, err error)
-	// Rescue brings refs/omoi/rescue of a bundle, or the branch of one that has none, to
-	// refs/omoi/rescue/<name> of the repository; name is of letters, digits, dot and hyphen, with one slash at most.
+	// Rescue stores refs/omoi/rescue of a bundle, or else its branch, as refs/omoi/rescue/<name> of the repository.
+	// name has letters, digits, dots, hyphens and at most one slash.
 	Rescue(ctx context.Context, repo Repo, name string, bundle io.Reader) (ref string, err error)
-	// Promote moves the branch to a commit that was rescued, which ref holds, fast-forward only. [ErrMoved]: it is not one of ref,
-	// or the branch has other commits by now. It answers the commit at which the branch stands then.
+	// Promote fast-forwards the branch to a rescued commit that ref holds, and returns its head. [ErrMoved]: ref does
+	// not hold the commit, or the branch has other commits by now.
 	Promote(ctx context.Context, repo Repo, branch, ref, commit string) (head string, err error)
-	// Ahead counts the commits that the branch has over base, which is a branch or a commit; empty is the default branch.
+	// Ahead counts the commits of the branch that are not in base, which is a branch or a commit; empty means the
+	// default branch.
 	Ahead(ctx context.Context, repo Repo, base, branch string) (int, error)
 	EnsurePull(ctx context.Context, repo Repo, pull PullRequest) (PullRequest, error)
-	// RemoveEmptyBranch removes the branch that the repository records for a task, if its head is still the commit from which it
-	// began. One that is checked out is [task.CodeConflict].
+	// RemoveEmptyBranch removes the recorded branch of a task if its head is still its base commit. A checked-out
+	// branch is [task.CodeConflict].
 	RemoveEmptyBranch(ctx context.Context, repo Repo, taskID string) error
-	// RemoveRefs removes refs/omoi/tasks and refs/omoi/rescue of a task, and refs/omoi/heads of its branch where no other task
-	// has that branch.
+	// RemoveRefs removes refs/omoi/tasks and refs/omoi/rescue of a task, and refs/omoi/heads of its branch if no other
+	// task has that branch.
 	RemoveRefs(ctx context.Context, repo Repo, taskID string) error
 	// Diff writes base...branch as a unified diff.
 	Diff(ctx context.Context, repo Repo, base, branch string, w io.Writer) error

@@ -16,9 +16,9 @@ const (
 	headsRefs = "refs/heads/"
 )
 
-// EnsureBranch answers the branch of a task: the one that it has, made again if it
-// vanished, or a new one from the base branch under a free name. One that a person has
-// checked out is [task.CodeConflict]: the work of an agent could not be put on it.
+// EnsureBranch returns the branch of a task: the recorded one, restored if it was deleted, or a new one from the base
+// branch under a free name. A branch that a user has checked out is [task.CodeConflict]: an agent's work could not be
+// pushed to it.
 func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	if !safeID(req.TaskID) {
 		return scm.Branch{}, task.Invalid("task_id", "Task id %q cannot own a branch.", req.TaskID)
@@ -47,18 +47,18 @@ func (h *Host) EnsureBranch(ctx context.Context, req scm.BranchRequest) (scm.Bra
 	return r.newBranch(ctx, req)
 }
 
-// owned answers the branch that is recorded for a task and the commit from which it began.
+// owned returns the recorded branch of a task and its base commit.
 func (r *repository) owned(ctx context.Context, taskID string) (name, base string, err error) {
 	prefix := tasksRefs + taskID + "/"
 	out, err := r.run(ctx, "for-each-ref", "--count=1", "--format=%(objectname) %(refname)", prefix)
 	if err != nil {
-		return "", "", fmt.Errorf("look for the branch of task %s: %w", taskID, err)
+		return "", "", fmt.Errorf("find the branch of task %s: %w", taskID, err)
 	}
 	base, ref, _ := strings.Cut(out, " ")
 	return strings.TrimPrefix(ref, prefix), base, nil
 }
 
-// restore answers a recorded branch; one that vanished comes back where omoi last saw it.
+// restore returns a recorded branch. It restores a deleted one at the commit where omoi last saw it.
 func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch, error) {
 	head, err := r.resolve(ctx, headsRefs+name)
 	if err != nil {
@@ -73,13 +73,12 @@ func (r *repository) restore(ctx context.Context, name, base string) (scm.Branch
 	}
 	head = cmp.Or(seen, base)
 	if err := r.change(ctx, "create "+headsRefs+name+" "+head); err != nil {
-		return scm.Branch{}, fmt.Errorf("make branch %s again: %w", name, err)
+		return scm.Branch{}, fmt.Errorf("restore branch %s: %w", name, err)
 	}
 	return scm.Branch{Name: name, Base: base, Head: head}, nil
 }
 
-// adopt goes on with a branch that the task is said to have, though the repository does
-// not record it: the repository was cloned anew, or its records were dropped.
+// adopt continues a branch that the task has but the repository does not record, for example after a new clone.
 func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Branch, error) {
 	if err := r.checkName(ctx, req.Known); err != nil {
 		return scm.Branch{}, err
@@ -97,7 +96,7 @@ func (r *repository) adopt(ctx context.Context, req scm.BranchRequest) (scm.Bran
 	}
 	base, err := r.run(ctx, "merge-base", source, head)
 	if cutShort(err) {
-		return scm.Branch{}, fmt.Errorf("look where %s began: %w", req.Known, err)
+		return scm.Branch{}, fmt.Errorf("find the base of %s: %w", req.Known, err)
 	}
 	if err != nil {
 		return scm.Branch{}, task.Errorf(task.CodeConflict,
@@ -119,8 +118,8 @@ func (r *repository) newBranch(ctx context.Context, req scm.BranchRequest) (scm.
 	return r.record(ctx, req.TaskID, "create", scm.Branch{Name: name, Base: source, Head: source})
 }
 
-// taken are the names that a new branch must not have: local branches, those of remotes,
-// and those that belong to a task though they are gone at the moment.
+// taken returns the names that a new branch must not have: local and remote branches, and recorded branches of tasks,
+// deleted ones too.
 func (r *repository) taken(ctx context.Context) ([]string, error) {
 	var all []string
 	for prefix, strip := range map[string]int{headsRefs: 2, "refs/remotes/": 3, seenRefs: 3} {
@@ -133,20 +132,19 @@ func (r *repository) taken(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// record makes ("create") or finds ("verify") the branch and writes down who owns it in one
-// transaction, so that neither exists alone.
+// record creates ("create") or finds ("verify") the branch and records its task, in one transaction.
 func (r *repository) record(ctx context.Context, taskID, how string, b scm.Branch) (scm.Branch, error) {
 	err := r.change(ctx,
 		how+" "+headsRefs+b.Name+" "+b.Head,
 		"update "+seenRefs+b.Name+" "+b.Head,
 		"create "+tasksRefs+taskID+"/"+b.Name+" "+b.Base)
 	if err != nil {
-		return scm.Branch{}, fmt.Errorf("make branch %s in %s: %w", b.Name, r.path, err)
+		return scm.Branch{}, fmt.Errorf("create branch %s in %s: %w", b.Name, r.path, err)
 	}
 	return b, nil
 }
 
-// source answers the commit at which new branches begin.
+// source returns the commit at which a new branch starts.
 func (r *repository) source(ctx context.Context, from string) (string, error) {
 	name, err := r.baseBranch(ctx, from)
 	if err != nil {
@@ -155,7 +153,7 @@ func (r *repository) source(ctx context.Context, from string) (string, error) {
 	return r.resolve(ctx, headsRefs+name)
 }
 
-// baseBranch is the branch called name, or the default branch if name is empty.
+// baseBranch returns the branch called name; the default branch if name is empty.
 func (r *repository) baseBranch(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return r.defaultBranch(ctx)
@@ -166,7 +164,7 @@ func (r *repository) baseBranch(ctx context.Context, name string) (string, error
 	return name, nil
 }
 
-// mustExist is [task.CodeInvalid] for a branch that is not there.
+// mustExist returns [task.CodeInvalid] for a branch that does not exist.
 func (r *repository) mustExist(ctx context.Context, branch string) error {
 	if err := r.checkName(ctx, branch); err != nil {
 		return err
@@ -183,20 +181,20 @@ func (r *repository) checkName(ctx context.Context, branch string) error {
 		return task.Invalid("branch", "%q is not a legal branch name.", branch)
 	}
 	if _, err := r.run(ctx, "check-ref-format", headsRefs+branch); cutShort(err) {
-		return fmt.Errorf("check the name %s: %w", branch, err)
+		return fmt.Errorf("check branch name %s: %w", branch, err)
 	} else if err != nil {
 		return task.Invalid("branch", "%q is not a legal branch name.", branch).WithCause(err)
 	}
 	return nil
 }
 
-// update runs one ref transaction: all lines hold, or none does.
+// update runs one ref transaction: either all lines apply, or none.
 func (r *repository) update(ctx context.Context, lines ...string) error {
 	script := "start\n" + strings.Join(lines, "\n") + "\ncommit\n"
 	return r.pipe(ctx, stdio{in: strings.NewReader(script)}, "update-ref", "--no-deref", "--stdin")
 }
 
-// safeID tells ids that are legal as one component of a ref and as a file name.
+// safeID reports whether id is legal as a component of a ref and as a file name.
 func safeID(id string) bool {
 	if id == "" || len(id) > 100 || strings.HasPrefix(id, ".") || strings.HasPrefix(id, "-") ||
 		strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock") || strings.Contains(id, "..") {

@@ -18,9 +18,9 @@ const (
 	pushTries  = 5
 )
 
-// Push brings the branch of a bundle to the repository, fast-forward only. A bundle whose
-// commits are all there changes nothing. [task.CodeConflict]: the branch diverged or is checked
-// out; [task.CodeInvalid]: the bundle is damaged, too big or holds objects that git refuses.
+// Push fast-forwards the branch to that of a bundle. A bundle without new commits changes nothing. [task.CodeConflict]:
+// the branch diverged or is checked out. [task.CodeInvalid]: the bundle is damaged, too large, or holds objects that
+// Git refuses.
 func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io.Reader) (string, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -34,8 +34,8 @@ func (h *Host) Push(ctx context.Context, repo scm.Repo, branch string, bundle io
 	})
 }
 
-// advance moves the branch of to forward to commit by compare-and-swap, again if somebody moved it meanwhile. It looks at the
-// commits where they are, in r, and has them brought into that before the branch moves.
+// advance fast-forwards the branch of to by compare-and-swap, and repeats if the branch moved meanwhile. It compares
+// the commits in r, and calls bring to copy them before the branch moves.
 func (r *repository) advance(ctx context.Context, to *repository, branch, commit string, bring func() error) (string, error) {
 	var err error
 	for range pushTries {
@@ -61,7 +61,7 @@ func (r *repository) advance(ctx context.Context, to *repository, branch, commit
 		WithCause(err)
 }
 
-// Promote moves the branch to a commit that ref holds, which is one of rescued work. See [scm.Host].
+// Promote moves the branch to a commit of rescued work, which ref holds. See [scm.Host].
 func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit string) (string, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -73,10 +73,10 @@ func (h *Host) Promote(ctx context.Context, repo scm.Repo, branch, ref, commit s
 	if err := r.mustHold(ctx, ref, commit); err != nil {
 		return "", err
 	}
-	return r.advance(ctx, r, branch, commit, func() error { return nil }) // they are there
+	return r.advance(ctx, r, branch, commit, func() error { return nil }) // the repository has the commits
 }
 
-// mustHold is [scm.ErrMoved] unless the commit is one of rescued work.
+// mustHold returns [scm.ErrMoved] unless ref holds the commit.
 func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	gone := task.Errorf(task.CodeConflict, "Repository %s no longer has the saved work %s.", r.path, ref).WithCause(scm.ErrMoved)
 	if !strings.HasPrefix(ref, rescueRefs) || !scm.IsCommit(commit) {
@@ -91,7 +91,7 @@ func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	}
 	holder, err := r.run(ctx, "for-each-ref", "--format=%(refname)", "--contains="+commit, ref)
 	if err != nil {
-		return fmt.Errorf("look for %s in %s: %w", commit, ref, err)
+		return fmt.Errorf("find %s in %s: %w", commit, ref, err)
 	}
 	if holder != ref {
 		return gone
@@ -99,7 +99,8 @@ func (r *repository) mustHold(ctx context.Context, ref, commit string) error {
 	return nil
 }
 
-// forward says whether commit is in the branch already (done), or a legal step ahead of head.
+// forward reports whether the branch has the commit already (done). It returns an error if the commit is not ahead of
+// head.
 func (r *repository) forward(ctx context.Context, to *repository, branch, head, commit string) (done bool, err error) {
 	if head == "" {
 		return false, nil
@@ -118,8 +119,8 @@ func (r *repository) forward(ctx context.Context, to *repository, branch, head, 
 	return false, to.refuseCheckedOut(ctx, branch)
 }
 
-// refuseCheckedOut keeps a person's working copy whole: moving its branch would make the
-// new commits look like changes that undo them.
+// refuseCheckedOut protects a user's working copy: if its branch moved, the new commits would look like local changes
+// that undo them.
 func (r *repository) refuseCheckedOut(ctx context.Context, branch string) error {
 	out, err := r.run(ctx, "worktree", "list", "--porcelain")
 	if err != nil {
@@ -146,7 +147,7 @@ func (r *repository) isAncestor(ctx context.Context, older, newer string) (bool,
 	return false, fmt.Errorf("compare %s with %s: %w", older, newer, err)
 }
 
-// swap moves the branch from old ("": it is not there) to commit and notes that omoi saw it there, or fails.
+// swap moves the branch from old, or creates it if old is empty, and records that omoi saw it at commit.
 func (r *repository) swap(ctx context.Context, branch, commit, old string) error {
 	unlock, err := r.lock(ctx)
 	if err != nil {
@@ -160,8 +161,8 @@ func (r *repository) swap(ctx context.Context, branch, commit, old string) error
 	return r.change(ctx, move, "update "+seenRefs+branch+" "+commit)
 }
 
-// Rescue keeps refs/omoi/rescue of a bundle, or the branch of one that has none, as refs/omoi/rescue/<name>. A later bundle with
-// other work goes to <name>-2 and so on, so that nothing that was saved is lost again.
+// Rescue stores refs/omoi/rescue of a bundle, or else its branch, as refs/omoi/rescue/<name>. A later bundle with other
+// work gets <name>-2 and so on, so that saved work is never replaced.
 func (h *Host) Rescue(ctx context.Context, repo scm.Repo, name string, bundle io.Reader) (string, error) {
 	if folder, leaf, below := strings.Cut(name, "/"); !safeID(folder) || below && !safeID(leaf) {
 		return "", task.Invalid("name", "Invalid name of saved work %q.", name)
@@ -199,8 +200,8 @@ func (q *throwAway) keep(ctx context.Context, r *repository, name, commit string
 	}
 }
 
-// Ahead counts the commits of the branch that are neither in base nor older than the task. Base is a branch or a commit; empty is
-// the default branch.
+// Ahead counts the commits of the branch that are neither in base nor older than the task. base is a branch or a
+// commit; empty means the default branch.
 func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (int, error) {
 	r, from, err := h.compare(ctx, repo, base, branch)
 	if err != nil {
@@ -208,7 +209,7 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 	}
 	begins, err := r.run(ctx, "for-each-ref", "--format=^%(objectname)", tasksRefs+"*/"+branch)
 	if err != nil {
-		return 0, fmt.Errorf("look where %s began: %w", branch, err)
+		return 0, fmt.Errorf("find the base of %s: %w", branch, err)
 	}
 	args := append([]string{"rev-list", "--count", headsRefs + branch}, append([]string{"^" + from}, strings.Fields(begins)...)...)
 	out, err := r.run(ctx, args...)
@@ -218,8 +219,8 @@ func (h *Host) Ahead(ctx context.Context, repo scm.Repo, base, branch string) (i
 	return strconv.Atoi(out)
 }
 
-// Diff writes what branch changed since it left base, as a unified diff. Base is a branch or a commit;
-// empty is the default branch.
+// Diff writes the changes of branch since base as a unified diff. base is a branch or a commit; empty means the default
+// branch.
 func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w io.Writer) error {
 	r, from, err := h.compare(ctx, repo, base, branch)
 	if err != nil {
@@ -232,7 +233,7 @@ func (h *Host) Diff(ctx context.Context, repo scm.Repo, base, branch string, w i
 	return nil
 }
 
-// compare opens a repository that has the branch, and answers the commit of base.
+// compare opens a repository that has the branch, and returns the commit of base.
 func (h *Host) compare(ctx context.Context, repo scm.Repo, base, branch string) (*repository, string, error) {
 	r, err := h.open(ctx, repo)
 	if err == nil {
@@ -245,7 +246,8 @@ func (h *Host) compare(ctx context.Context, repo scm.Repo, base, branch string) 
 	return r, from, err
 }
 
-// point answers the commit of a branch or commit, [task.CodeInvalid] if there is none; of the default branch if name is empty.
+// point returns the commit of a branch or commit ID; of the default branch if name is empty. An unknown name is
+// [task.CodeInvalid].
 func (r *repository) point(ctx context.Context, name string) (_ string, err error) {
 	if name == "" {
 		if name, err = r.defaultBranch(ctx); err != nil {

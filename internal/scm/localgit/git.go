@@ -17,9 +17,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// settings hold on every git command; each of them keeps git from running something
-// that a repository names, from asking, or from giving up on a lock at once. Git may work on
-// other people's repositories as long as it runs as us; as their owner it judges itself.
+// settings returns the options of every git command. They keep git from running programs that a repository names, from
+// prompting, and from failing at once on a lock. Running as omoi's own user, git may use repositories of other users;
+// running as their owner, it checks the owner itself.
 func settings(owner *syscall.Credential) []string {
 	patience := strconv.FormatInt(refWait.Milliseconds(), 10)
 	pairs := []string{
@@ -42,23 +42,23 @@ func settings(owner *syscall.Credential) []string {
 	return gitproc.Options(pairs...)
 }
 
-// repository is one that was found on disk, and the user as whom git works on it.
+// repository is a repository on disk with the user as whom git runs on it.
 type repository struct {
-	git     string // the binary
-	path    string // as asked for, symbolic links resolved
-	dir     string // the git directory that all worktrees share
-	objects string // the object store
+	git     string // path of the git program
+	path    string // requested path without symbolic links
+	dir     string // git directory that all worktrees share
+	objects string // object directory
 	bare    bool
-	owner   *syscall.Credential // nil: as ourselves
+	owner   *syscall.Credential // nil: omoi's own user
 }
 
-// stdio is what a git command reads and writes; nil is nothing.
+// stdio holds the standard streams of a git command; nil streams are empty.
 type stdio struct {
 	in  io.Reader
 	out io.Writer
 }
 
-// run runs git in the repository and answers its trimmed output.
+// run runs git in the repository and returns its trimmed output.
 func (r *repository) run(ctx context.Context, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := r.pipe(ctx, stdio{out: &out}, args...)
@@ -80,7 +80,8 @@ func command(ctx context.Context, git string, args []string, owner *syscall.Cred
 	return cmd
 }
 
-// execute runs a git command. [task.CodeUnavailable] is of one that the host ended, and so says nothing about the repository.
+// execute runs a git command. [task.CodeUnavailable] means that the host ended it, which says nothing about the
+// repository.
 func execute(ctx context.Context, cmd *exec.Cmd, std stdio, args []string) error {
 	cmd.Stdin, cmd.Stdout = std.in, std.out
 	err := gitproc.Run(ctx, cmd, args[0])
@@ -90,21 +91,20 @@ func execute(ctx context.Context, cmd *exec.Cmd, std stdio, args []string) error
 	return err
 }
 
-// cutShort reports whether git failed through the host or a cancelled call, and not through what it worked on.
+// cutShort reports whether git failed because of the host or a cancelled call, not because of its input.
 func cutShort(err error) bool {
 	return task.CodeOf(err) == task.CodeUnavailable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ownerOf answers as whom to work on path: its owner where we are root and it is not
-// ours, so that no root-owned file appears in a user's repository and nothing that
-// its configuration names runs as root.
+// ownerOf returns the user as whom git runs on path: its owner if omoi runs as root. A user's repository then gets no
+// files of root, and its configuration runs nothing as root. nil means omoi's own user.
 func ownerOf(path string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil //nolint:nilnil // no credential means ourselves
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", path, err)
+		return nil, fmt.Errorf("stat %s: %w", path, err)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || stat.Uid == 0 {
@@ -113,13 +113,13 @@ func ownerOf(path string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}, nil
 }
 
-// give hands a file of ours to the owner of the repository.
+// give changes the owner of a file to the owner of the repository.
 func (r *repository) give(path string) error {
 	if r.owner == nil {
 		return nil
 	}
 	if err := os.Lchown(path, int(r.owner.Uid), int(r.owner.Gid)); err != nil {
-		return fmt.Errorf("hand %s to its owner: %w", filepath.Base(path), err)
+		return fmt.Errorf("change the owner of %s: %w", filepath.Base(path), err)
 	}
 	return nil
 }

@@ -21,33 +21,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Config is how local repositories are worked on.
+// Config configures the host of local repositories.
 type Config struct {
 	// Git is the git program; empty: found on PATH at each call.
 	Git string
-	// MaxBundle is the most that a bundle from a sandbox may weigh, in bytes; 0: 2 GiB.
+	// MaxBundle is the maximum size of a bundle from a sandbox in bytes; 0: 2 GiB.
 	MaxBundle int64
-	// Scratch holds bundles while they are checked; nil: where the system has such.
+	// Scratch holds bundles during their check; nil: the system's temporary directory.
 	Scratch *tempdir.Dir
-	// History is how much of it sandboxes get.
+	// History says how much history sandboxes get.
 	History scm.History
 }
 
 const defaultMaxBundle = 2 << 30
 
-// Host is the local git host. It keeps no state of its own.
+// Host hosts local repositories. It keeps no state of its own.
 type Host struct{ cfg Config }
 
 var _ scm.Host = (*Host)(nil)
 
-// New makes a local host.
+// New returns a local host.
 func New(cfg Config) *Host {
 	cfg.MaxBundle = cmp.Or(max(cfg.MaxBundle, 0), defaultMaxBundle)
 	return &Host{cfg: cfg}
 }
 
-// Check says whether repo can be worked on: it exists, is a repository with all its
-// history, has a commit, and lets us write. Otherwise [task.CodeInvalid] with the next step.
+// Check returns nil if omoi can use the repository: it exists, has all its history and a commit, and is writable.
+// Otherwise it returns [task.CodeInvalid] with the next step.
 func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -66,14 +66,14 @@ func (h *Host) Check(ctx context.Context, repo scm.Repo) error {
 	return f.Close()
 }
 
-// mustBeWhole refuses a clone that does not have all its history.
+// mustBeWhole refuses a shallow clone.
 func (r *repository) mustBeWhole(ctx context.Context) error {
-	if _, err := os.Lstat(r.shallow()); errors.Is(err, fs.ErrNotExist) { // as nearly always, and cheaper than to ask git
+	if _, err := os.Lstat(r.shallow()); errors.Is(err, fs.ErrNotExist) { // the usual case, and cheaper than a git command
 		return nil
 	}
 	shallow, err := r.run(ctx, "rev-parse", "--is-shallow-repository")
 	if err != nil {
-		return fmt.Errorf("look at the history of %s: %w", r.path, err)
+		return fmt.Errorf("read the history of %s: %w", r.path, err)
 	}
 	if shallow == "true" {
 		return task.Invalid("repo", "Repository %s is a shallow clone, agents need its history. Next: git -C %s fetch --unshallow",
@@ -82,7 +82,7 @@ func (r *repository) mustBeWhole(ctx context.Context) error {
 	return nil
 }
 
-// open finds the repository at a path and refuses folders that merely lie in one.
+// open opens the repository at a path. It refuses folders inside a repository.
 func (h *Host) open(ctx context.Context, repo scm.Repo) (*repository, error) {
 	path := filepath.Clean(string(repo))
 	if strings.ContainsFunc(path, unicode.IsControl) {
@@ -124,18 +124,19 @@ func (h *Host) git() (string, error) {
 	return git, nil
 }
 
-// discover asks git what lies at exactly the path; the ceiling keeps it from climbing.
+// discover asks git for the repository at exactly this path. GIT_CEILING_DIRECTORIES keeps git from searching parent
+// folders.
 func (r *repository) discover(ctx context.Context) error {
 	args := []string{"rev-parse", "--is-bare-repository", "--path-format=absolute", "--git-common-dir"}
 	cmd := command(ctx, r.git, append(append(settings(r.owner), "-C", r.path), args...), r.owner)
 	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(r.path))
 	var out strings.Builder
 	if err := execute(ctx, cmd, stdio{out: &out}, args); cutShort(err) {
-		return fmt.Errorf("look for a repository at %s: %w", r.path, err)
+		return fmt.Errorf("find a repository at %s: %w", r.path, err)
 	} else if err != nil {
 		return r.notFound(err)
 	}
-	bare, dir, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n") // the path may hold line breaks itself
+	bare, dir, _ := strings.Cut(strings.TrimSuffix(out.String(), "\n"), "\n") // the path may hold line breaks
 	r.dir, r.objects, r.bare = dir, filepath.Join(dir, "objects"), bare == "true"
 	return nil
 }
@@ -155,8 +156,8 @@ func (r *repository) notFound(cause error) error {
 		r.path, scm.Quoted(r.path)).WithCause(cause)
 }
 
-// enclosing is the working copy in which a folder lies, "" if it lies in none. It looks at names only: git must
-// not be run on the way up, in folders of other people.
+// enclosing returns the working copy that contains a folder; empty if none. It checks names only: git must not run in
+// folders of other users.
 func enclosing(path string) string {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -168,7 +169,7 @@ func enclosing(path string) string {
 	}
 }
 
-// user says as whom git runs.
+// user returns the name of the user as whom git runs.
 func (r *repository) user() string {
 	if r.owner == nil {
 		return "the user that omoi runs as"
@@ -176,7 +177,7 @@ func (r *repository) user() string {
 	return fmt.Sprintf("its owner, user %d", r.owner.Uid)
 }
 
-// plain is the reason without the path that the message names already.
+// plain returns the reason without the path, which the message already names.
 func plain(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -184,7 +185,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// refs lists the refs below prefix, with their first strip components cut.
+// refs returns the refs below prefix without their first strip components.
 func (r *repository) refs(ctx context.Context, prefix string, strip int) ([]string, error) {
 	out, err := r.run(ctx, "for-each-ref", fmt.Sprintf("--format=%%(refname:lstrip=%d)", strip), prefix)
 	if err != nil {
@@ -193,7 +194,7 @@ func (r *repository) refs(ctx context.Context, prefix string, strip int) ([]stri
 	return strings.Fields(out), nil
 }
 
-// resolve answers the commit at ref, or "" if there is none.
+// resolve returns the commit at ref; empty if there is none.
 func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	commit, err := r.run(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	switch {
@@ -205,9 +206,9 @@ func (r *repository) resolve(ctx context.Context, ref string) (string, error) {
 	return "", fmt.Errorf("resolve %s in %s: %w", ref, r.path, err)
 }
 
-// defaultBranch is where task branches begin: what the origin calls its default, else
-// HEAD if it is a usual name or the repository is bare, else the first usual name, else HEAD.
-// A person's own feature branch is the last choice, since it is HEAD by accident.
+// defaultBranch returns where task branches start: the default branch of the origin; else HEAD if it has a usual name
+// or the repository is bare; else the first existing usual name; else HEAD. A user's feature branch is HEAD by chance,
+// so it comes last.
 func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	branches, err := r.refs(ctx, headsRefs, 2)
 	if err != nil {
@@ -238,7 +239,7 @@ func (r *repository) defaultBranch(ctx context.Context) (string, error) {
 	return branches[0], nil
 }
 
-// symbolic answers the branch that a symbolic ref names, "" if it is none.
+// symbolic returns the branch that a symbolic ref names; empty if none.
 func (r *repository) symbolic(ctx context.Context, ref, prefix string) (string, error) {
 	target, err := r.run(ctx, "symbolic-ref", "--quiet", ref)
 	if cutShort(err) {

@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// refWait is how long git waits for the lock of a ref. It is short, since omoi holds the repository's lock meanwhile, for which
-	// all other tasks wait: the ref may be locked for one task alone. The next attempt of the activity tries again.
+	// refWait is how long git waits for the lock of a ref. It is short because omoi holds the repository's lock
+	// meanwhile, for which other tasks wait. The activity's retry tries again.
 	refWait = time.Second
-	// lockPatience is the age from which a lock of one of omoi's own refs was left by a git that was killed: a process that changes
-	// these refs holds the repository's lock, and is quick.
+	// lockPatience is the age from which the lock of one of omoi's own refs counts as left by a killed git: a process
+	// that changes these refs holds the repository's lock, and is quick.
 	lockPatience = 10 * time.Second
-	// branchPatience is the same for what the user's own git may be at work on: a branch of a task, with hooks, and packed-refs.
+	// branchPatience is the same for locks that the user's own git may hold: of a task's branch, with hooks, and of
+	// packed-refs.
 	branchPatience = time.Minute
 
 	recordsFolder = "omoi"
@@ -29,8 +30,8 @@ const (
 	lockPoll      = 5 * time.Millisecond
 )
 
-// records is the git directory, opened so that no symbolic link in it leads elsewhere: where
-// omoi runs as root, the folder belongs to somebody else.
+// records is the git directory, opened so that symbolic links cannot lead outside: if omoi runs as root, the folder
+// belongs to another user.
 type records struct {
 	*os.Root
 	owner *syscall.Credential
@@ -48,7 +49,7 @@ func (r *repository) records() (*records, error) {
 	return rec, nil
 }
 
-// unwritable tells a repository to which omoi has no access from a host that cannot write now.
+// unwritable tells a repository without write access from a host that cannot write at the moment.
 func (r *repository) unwritable(cause error) error {
 	if hostfault.Is(cause) {
 		return task.Errorf(task.CodeUnavailable, "Repository %s cannot be written now: %s.", r.path, plain(cause)).WithCause(cause)
@@ -57,7 +58,7 @@ func (r *repository) unwritable(cause error) error {
 		r.path, plain(cause)).WithCause(cause)
 }
 
-// folder makes a folder if it is not there.
+// folder creates a folder if it does not exist.
 func (r *records) folder(name string) error {
 	err := r.Mkdir(name, 0o755)
 	if errors.Is(err, os.ErrExist) {
@@ -66,7 +67,7 @@ func (r *records) folder(name string) error {
 	return errors.Join(err, r.give(name))
 }
 
-// give hands what we made to the owner of the repository.
+// give changes the owner of a file to the owner of the repository.
 func (r *records) give(name string) error {
 	if r.owner == nil {
 		return nil
@@ -74,9 +75,8 @@ func (r *records) give(name string) error {
 	return r.Lchown(name, int(r.owner.Uid), int(r.owner.Gid))
 }
 
-// lock keeps every other omoi process out of naming and numbering in this repository. The
-// kernel drops it when the holder dies. It waits for half of the time that is left: what
-// waited for all of it would hold the lock without the time to finish, and all behind it wait for nothing.
+// lock keeps other omoi processes from changing refs and numbers in this repository. The kernel releases it when the
+// holder dies. lock waits for at most half of the remaining time of ctx, so that enough time is left to use it.
 func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
 	f, err := r.openLock()
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *repository) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// flock locks f for this holder alone, and waits for that as long as ctx lasts.
+// flock locks f exclusively. It waits until ctx ends.
 func flock(ctx context.Context, f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -103,7 +103,7 @@ func flock(ctx context.Context, f *os.File) error {
 	}
 }
 
-// openLock opens the lock, which takes the right to write.
+// openLock opens the lock file, which needs write access.
 func (r *repository) openLock() (f *os.File, err error) {
 	rec, err := r.records()
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *repository) openLock() (f *os.File, err error) {
 	return f, nil
 }
 
-// halved ends after half of the time that ctx has left.
+// halved returns a context that ends after half of the remaining time of ctx.
 func halved(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -128,7 +128,8 @@ func halved(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// change runs one ref transaction in a repository that omoi shares with others. The caller holds [repository.lock].
+// change runs one ref transaction in a repository that omoi shares with other programs. The caller holds
+// [repository.lock].
 func (r *repository) change(ctx context.Context, lines ...string) (err error) {
 	rec, err := r.records()
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *repository) change(ctx context.Context, lines ...string) (err error) {
 	for _, line := range lines {
 		verb, rest, _ := strings.Cut(line, " ")
 		rec.unlockStale(strings.Fields(rest)[0])
-		if verb == "delete" { // which takes the lock of packed-refs, too
+		if verb == "delete" { // a delete also locks packed-refs
 			rec.removeStale("packed-refs.new", branchPatience)
 			rec.removeStale("packed-refs.lock", branchPatience)
 		}
@@ -146,7 +147,7 @@ func (r *repository) change(ctx context.Context, lines ...string) (err error) {
 	return r.update(ctx, lines...)
 }
 
-// unlockStale removes git's lock of a ref if a git that was killed has left it. Where it cannot, git says what is wrong.
+// unlockStale removes the lock of a ref that a killed git left. If it fails, git reports the problem.
 func (r *records) unlockStale(ref string) {
 	patience := branchPatience
 	if strings.HasPrefix(ref, "refs/omoi/") {
@@ -155,7 +156,7 @@ func (r *records) unlockStale(ref string) {
 	r.removeStale(ref+".lock", patience)
 }
 
-// removeStale removes a file that nobody has written to for longer than patience.
+// removeStale removes a file that was not written for longer than patience.
 func (r *records) removeStale(name string, patience time.Duration) {
 	if info, err := r.Lstat(name); err == nil && time.Since(info.ModTime()) > patience {
 		_ = r.Remove(name)

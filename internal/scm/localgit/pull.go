@@ -15,9 +15,9 @@ import (
 
 const pullsFolder = "omoi/pulls"
 
-// EnsurePull answers the pull request of a head branch, made if there is none: one branch
-// has one pull request for good, whose text is brought up to date. Number, URL and State of the
-// argument are ignored; an empty Base is the default branch. An unknown branch is [task.CodeInvalid].
+// EnsurePull returns the pull request of a head branch and updates its text, or creates it. A branch has one pull
+// request for good. Number, URL and State of the argument are ignored; an empty Base means the default branch. An
+// unknown branch is [task.CodeInvalid].
 func (h *Host) EnsurePull(ctx context.Context, repo scm.Repo, pull scm.PullRequest) (scm.PullRequest, error) {
 	r, err := h.open(ctx, repo)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *repository) ensurePull(pull scm.PullRequest) (_ scm.PullRequest, err er
 	return pull, rec.writePull(pull)
 }
 
-// refresh brings the text of a pull request up to date.
+// refresh updates the text of a pull request.
 func (r *records) refresh(p scm.PullRequest, body string) (scm.PullRequest, error) {
 	if body == "" || p.Body == body {
 		return p, nil
@@ -68,10 +68,10 @@ func (r *records) refresh(p scm.PullRequest, body string) (scm.PullRequest, erro
 	return p, r.writePull(p)
 }
 
-// pulls reads every record; files of other names are not ours.
+// pulls reads all records. It ignores files with other names.
 func (r *records) pulls() ([]scm.PullRequest, error) {
 	if err := r.folder(pullsFolder); err != nil {
-		return nil, fmt.Errorf("make the folder of pull requests: %w", err)
+		return nil, fmt.Errorf("create the folder of pull requests: %w", err)
 	}
 	entries, err := fs.ReadDir(r.FS(), pullsFolder)
 	if err != nil {
@@ -101,7 +101,7 @@ func isRecord(e fs.DirEntry) bool {
 	return found && err == nil && e.Type().IsRegular()
 }
 
-// writePull makes the record appear whole or not at all.
+// writePull writes the record atomically.
 func (r *records) writePull(p scm.PullRequest) error {
 	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// incoming is the ref of the quarantine that holds what a bundle brought.
+// incoming is the ref in the quarantine for the content of a bundle.
 const incoming = "refs/omoi/incoming"
 
-// throwAway is a repository of our own that is removed when it was used.
+// throwAway is a temporary repository, removed after its use.
 type throwAway struct {
 	*repository
 
 	folder string
 }
 
-// throwAway makes an empty one that belongs to the owner of r and has its kind of ids.
+// throwAway creates an empty temporary repository with the owner and the object format of r.
 func (h *Host) throwAway(ctx context.Context, r *repository) (*throwAway, error) {
 	folder, err := h.cfg.Scratch.Make("omoi-git-")
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *Host) throwAway(ctx context.Context, r *repository) (*throwAway, error)
 	q := &throwAway{folder: folder, repository: &repository{git: r.git, path: folder, dir: dir, objects: filepath.Join(dir, "objects"), owner: r.owner}}
 	if err := q.begin(ctx, r); err != nil {
 		q.remove()
-		return nil, fmt.Errorf("make a copy of %s: %w", r.path, err)
+		return nil, fmt.Errorf("copy %s: %w", r.path, err)
 	}
 	return q, nil
 }
@@ -55,8 +55,8 @@ func (q *throwAway) begin(ctx context.Context, r *repository) error {
 
 func (q *throwAway) remove() { _ = os.RemoveAll(q.folder) }
 
-// quarantined opens a bundle in a throw-away repository that borrows the objects of r, so that nothing of it is in r before it
-// is checked, and lends use that repository and the commit at ref.
+// quarantined opens a bundle in a temporary repository that borrows the objects of r, and passes that repository and
+// the commit at ref to use. Nothing of the bundle is in r before it is checked.
 func (h *Host) quarantined(
 	ctx context.Context, r *repository, ref string, bundle io.Reader, use func(q *throwAway, commit string) (string, error),
 ) (string, error) {
@@ -66,7 +66,7 @@ func (h *Host) quarantined(
 	}
 	defer q.remove()
 	if err := q.fill(ctx, r); err != nil {
-		return "", fmt.Errorf("make a quarantine for %s: %w", r.path, err)
+		return "", fmt.Errorf("create a quarantine for %s: %w", r.path, err)
 	}
 	commit, err := q.open(ctx, ref, bundle, h.cfg.MaxBundle)
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *Host) quarantined(
 	return use(q, commit)
 }
 
-// fill lends it the objects of r, and tells it where the history of those is cut.
+// fill makes the objects of r available, and copies where their history is cut.
 func (q *throwAway) fill(ctx context.Context, r *repository) error {
 	if err := q.cutLike(r); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (q *throwAway) fill(ctx context.Context, r *repository) error {
 	return q.borrow(ctx, r)
 }
 
-// cutLike tells git where the history of a copy of ours is cut. Somebody else's repository, whose files may be links to what only
-// we can read, has all of it: see [Host.Check].
+// cutLike copies git's list of cut commits from a copy that omoi made. A user's repository has all its history, see
+// [Host.Check], and its files may be links to files that only omoi can read.
 func (q *throwAway) cutLike(r *repository) error {
 	if r.owner != nil {
 		return nil
@@ -103,8 +103,8 @@ func (q *throwAway) cutLike(r *repository) error {
 	return err
 }
 
-// borrow writes the refs of r into the quarantine: git trusts a bundle's prerequisites only
-// where a ref reaches them.
+// borrow writes the refs of r into the quarantine, since git accepts a bundle's prerequisites only if a ref reaches
+// them.
 func (q *throwAway) borrow(ctx context.Context, r *repository) error {
 	out, err := r.run(ctx, "for-each-ref", "--format=create refs/have/%(refname) %(objectname)", "refs/heads/", "refs/omoi/")
 	if err != nil || out == "" {
@@ -113,8 +113,7 @@ func (q *throwAway) borrow(ctx context.Context, r *repository) error {
 	return q.update(ctx, out)
 }
 
-// open stores the bundle, at most limit bytes, verifies it and brings ref of it to
-// [incoming]. It answers the commit.
+// open stores at most limit bytes of the bundle, verifies it, and fetches its ref to [incoming]. It returns the commit.
 func (q *throwAway) open(ctx context.Context, ref string, bundle io.Reader, limit int64) (string, error) {
 	file := filepath.Join(q.folder, "in.bundle")
 	if err := store(file, bundle, limit); err != nil {
@@ -154,8 +153,8 @@ func store(file string, bundle io.Reader, limit int64) (err error) {
 	return nil
 }
 
-// verify checks that the file is a bundle that holds ref and builds on what we have. It
-// answers the ref to take: work without a rescue commit is rescued by its branch.
+// verify checks that the file is a bundle with ref that builds on existing commits. It returns the ref to use: the
+// branch, if there is no rescue commit.
 func (q *throwAway) verify(ctx context.Context, file, ref string) (string, error) {
 	if _, err := q.run(ctx, "bundle", "verify", "--quiet", file); err != nil {
 		return "", unusable(err)
@@ -180,10 +179,10 @@ func (q *throwAway) verify(ctx context.Context, file, ref string) (string, error
 	return "", task.Errorf(task.CodeNotFound, "The bundle does not hold %s.", ref)
 }
 
-// plainBranch is a branch that can stand in a refspec as it is: a bundle's names are the sandbox's.
+// plainBranch matches a branch that is safe in a refspec. The names in a bundle come from the sandbox.
 var plainBranch = regexp.MustCompile(`^refs/heads/[A-Za-z0-9/._-]+$`)
 
-// unusable tells a bad bundle from a git that was cut short.
+// unusable tells a bad bundle from a git command that was ended early.
 func unusable(err error) error {
 	if cutShort(err) && !refused(err) {
 		return fmt.Errorf("open the bundle: %w", err)
@@ -191,15 +190,15 @@ func unusable(err error) error {
 	return task.Errorf(task.CodeInvalid, "The bundle from the sandbox is damaged or does not match the repository.").WithCause(err)
 }
 
-// refused reports whether git's own check refused an object. Git quotes the object then, so that nothing else of what it printed
-// counts: it may be the sandbox's words.
+// refused reports whether git's own check refused an object. git may quote the object, so no other text of its output
+// counts.
 func refused(err error) bool {
 	failed, ok := errors.AsType[*gitproc.Error](err)
 	return ok && strings.Contains(failed.Stderr, "fsck error")
 }
 
-// release brings the checked commit into r, without a ref: no lock of anybody is in its way. Every new object passes git's own check;
-// one that fails keeps all of them out, and no other failure is the sandbox's.
+// release copies the checked commit into r without a ref, so that no lock is in its way. git checks each new object. If
+// one fails, none is copied; any other failure is not the sandbox's.
 func (q *throwAway) release(ctx context.Context, r *repository) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", q.dir, incoming}
 	_, err := r.run(ctx, args...)

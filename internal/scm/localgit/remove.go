@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// RemoveEmptyBranch removes the branch that the repository records for a task if it has no commit of its own. See [scm.Host].
+// RemoveEmptyBranch removes the recorded branch of a task if it has no commits of its own. See [scm.Host].
 func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID string) error {
 	return h.removing(ctx, repo, taskID, func(r *repository) error {
 		name, base, err := r.owned(ctx, taskID)
@@ -26,7 +26,7 @@ func (h *Host) RemoveEmptyBranch(ctx context.Context, repo scm.Repo, taskID stri
 	})
 }
 
-// RemoveRefs removes the refs below refs/omoi/ that are of one task alone. See [scm.Host].
+// RemoveRefs removes the refs below refs/omoi/ that belong to one task. See [scm.Host].
 func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) error {
 	return h.removing(ctx, repo, taskID, func(r *repository) error {
 		name, _, err := r.owned(ctx, taskID)
@@ -49,7 +49,7 @@ func (h *Host) RemoveRefs(ctx context.Context, repo scm.Repo, taskID string) err
 	})
 }
 
-// removing runs do under the repository's lock.
+// removing calls do with the repository's lock held.
 func (h *Host) removing(ctx context.Context, repo scm.Repo, taskID string, do func(*repository) error) error {
 	if !safeID(taskID) {
 		return task.Invalid("task_id", "Task ID %q cannot own refs.", taskID)
