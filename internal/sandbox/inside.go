@@ -15,7 +15,7 @@ import (
 
 // What providers do alike.
 
-// Check refuses what is no choice of a network.
+// Check returns an error for an unknown network.
 func (n Network) Check() error {
 	if n != NetworkHost && n != NetworkNone {
 		return task.Invalid("network", "network is host or none, not %q", n)
@@ -23,7 +23,7 @@ func (n Network) Check() error {
 	return nil
 }
 
-// Complete checks what is asked for, and takes what it leaves open from a provider's own. maxProcesses is as for [Limits.Check].
+// Complete validates a specification and fills in the provider's defaults. maxProcesses is as for [Limits.Check].
 func (s Spec) Complete(network Network, limits Limits, maxProcesses int) (Spec, error) {
 	s.Network, s.Limits = cmp.Or(s.Network, network), s.Limits.Or(limits)
 	return s, cmp.Or(s.Labels.Check(), s.Network.Check(), s.Limits.Check(maxProcesses))
@@ -31,7 +31,7 @@ func (s Spec) Complete(network Network, limits Limits, maxProcesses int) (Spec, 
 
 var legalName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Check refuses what no shell could run.
+// Check returns an error for a command that no shell could run.
 func (c Command) Check() error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return task.Invalid("args", "a command needs a program")
@@ -49,7 +49,7 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Quoted are texts as words of a POSIX shell.
+// Quoted returns texts as words of a POSIX shell.
 func Quoted(texts ...string) string {
 	words := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -58,7 +58,7 @@ func Quoted(texts ...string) string {
 	return strings.Join(words, " ")
 }
 
-// Translate turns one of the constants, or what lies below one, into the place that it has here. Other text stays.
+// Translate replaces a leading path constant of text by the path in this sandbox. Other text stays.
 func (p Paths) Translate(text string) string {
 	for constant, place := range map[string]string{Dir: p.Dir, Workspace: p.Workspace, Home: p.Home} {
 		if rest, ok := strings.CutPrefix(text, constant); ok && (rest == "" || rest[0] == '/') {
@@ -68,7 +68,8 @@ func (p Paths) Translate(text string) string {
 	return text
 }
 
-// Locate finds the tree in which a file is by its name, and its path from there. [task.CodeInvalid]: it is in none.
+// Locate returns the tree that contains a file, by its name, and its path in the tree. [task.CodeInvalid]: no tree
+// contains it.
 func (p Paths) Locate(name string) (tree, rel string, err error) {
 	clean, trees := path.Clean(p.Translate(path.Clean(name))), []string{p.Dir, p.Workspace, p.Home}
 	for _, tree := range trees {
@@ -80,7 +81,7 @@ func (p Paths) Locate(name string) (tree, rel string, err error) {
 	return "", "", task.Invalid("path", "%q is not a file below %s, %s or %s", name, Dir, Workspace, Home)
 }
 
-// Loopback reports whether only the machine that it names reaches an address.
+// Loopback reports whether an address is reachable from its own host only.
 func Loopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -90,18 +91,18 @@ func Loopback(address string) bool {
 	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// Gone is what is seen of a sandbox that is not there.
+// Gone returns the inspection of a sandbox that does not exist.
 func Gone(reason string) Inspection {
 	return Inspection{State: StateGone, Agent: StateGone, ExitCode: -1, Reason: reason}
 }
 
-// Unknown is what is seen where nobody can be asked.
+// Unknown returns the inspection of a provider that cannot be reached.
 func Unknown(err error) Inspection {
 	return Inspection{State: StateUnknown, Agent: StateUnknown, ExitCode: -1, Reason: err.Error()}
 }
 
-// Unseen is what an error says of the sandbox that was looked for: it is gone, also where its name is another's, or it cannot be known.
-// [task.CodeInvalid] is of the caller's labels and stays an error.
+// Unseen returns what an error says about a sandbox: it is gone, also if its name belongs to another, or its state is
+// unknown. [task.CodeInvalid] is about the caller's labels and stays an error.
 func Unseen(err error) (Inspection, error) {
 	switch task.CodeOf(err) {
 	case task.CodeNotFound:
@@ -115,7 +116,8 @@ func Unseen(err error) (Inspection, error) {
 	}
 }
 
-// Output keeps the first [MaxExecOutput] bytes that are written to it and discards the rest: a command that prints more is not blocked.
+// Output keeps the first [MaxExecOutput] bytes written to it and discards the rest, so that a command with more output
+// is not blocked.
 type Output struct {
 	mu   sync.Mutex
 	kept []byte
@@ -129,14 +131,14 @@ func (o *Output) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Full reports whether all that is still to come is discarded.
+// Full reports whether further output is discarded.
 func (o *Output) Full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.kept) == MaxExecOutput
 }
 
-// Bytes are those that were kept.
+// Bytes returns the kept output.
 func (o *Output) Bytes() []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()

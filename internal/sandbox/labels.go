@@ -9,7 +9,7 @@ import (
 
 var legalID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// Check refuses what cannot be the name of a folder or of a container.
+// Check returns an error for labels that cannot be the name of a folder or container.
 func (l Labels) Check() error {
 	switch {
 	case !legalID.MatchString(l.SandboxID):
@@ -20,7 +20,7 @@ func (l Labels) Check() error {
 	return nil
 }
 
-// Pairs returns l as keys and values, as engines keep them with what they hold. Each key begins with prefix.
+// Pairs returns l as keys and values for the labels of an engine. Each key starts with prefix.
 func (l Labels) Pairs(prefix string) map[string]string {
 	return map[string]string{
 		prefix + "installation": l.Installation, prefix + "task": l.TaskID,
@@ -28,7 +28,7 @@ func (l Labels) Pairs(prefix string) map[string]string {
 	}
 }
 
-// LabelsOf reads what Pairs wrote, among whatever else is there. An attempt that is not a number becomes one that no sandbox has.
+// LabelsOf reads labels that Pairs wrote, and ignores others. An invalid attempt becomes a number that no sandbox has.
 func LabelsOf(pairs map[string]string, prefix string) Labels {
 	attempt, err := strconv.Atoi(pairs[prefix+"attempt"])
 	if err != nil {

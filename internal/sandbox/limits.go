@@ -14,14 +14,13 @@ const (
 	GB  = int64(1_000_000_000)
 )
 
-// MaxDisk is the most that a sandbox's disk may be, in bytes.
+// MaxDisk is the maximum size of a sandbox's disk in bytes.
 const MaxDisk = 10 * GB
 
-// DefaultLimits are those of a sandbox for which nobody asks for others. Each provider has a
-// default of its own for processes.
+// DefaultLimits returns the limits of a sandbox without settings. The default for processes is the provider's.
 func DefaultLimits() Limits { return Limits{MemoryBytes: 4 * GiB, CPUs: 2, DiskBytes: 8 * GB} }
 
-// Or takes from rest what l leaves at zero.
+// Or returns l with its zero fields taken from rest.
 func (l Limits) Or(rest Limits) Limits {
 	return Limits{
 		MemoryBytes: cmp.Or(l.MemoryBytes, rest.MemoryBytes), CPUs: cmp.Or(l.CPUs, rest.CPUs),
@@ -29,10 +28,10 @@ func (l Limits) Or(rest Limits) Limits {
 	}
 }
 
-// MaxMemory is the most that a sandbox's memory may be, in bytes.
+// MaxMemory is the maximum memory of a sandbox in bytes.
 const MaxMemory = 8 * GiB
 
-// Grown are the limits so many sizes up: each has twice the memory and the disk, up to what a sandbox may have.
+// Grown returns the limits so many sizes up. Each size doubles memory and disk, up to the maximum.
 func (l Limits) Grown(times int) Limits {
 	l = l.Or(DefaultLimits())
 	for range times {
@@ -41,8 +40,8 @@ func (l Limits) Grown(times int) Limits {
 	return l
 }
 
-// Check refuses what is out of range; nothing is cut silently. maxProcesses is the provider's;
-// 0: it limits none.
+// Check returns an error for a limit out of range; limits are never reduced silently. maxProcesses is the provider's
+// maximum; 0 means that it does not limit processes.
 func (l Limits) Check(maxProcesses int) error {
 	const minMemory, minCPUs, maxCPUs, minProcesses = 16 * MiB, 0.1, 4.0, 8
 	switch {
