@@ -1,4 +1,4 @@
-// Package cost reads the prices of models and formats what they cost. A part that is unknown is named, never counted as 0.
+// Package cost parses model prices and formats costs. An unknown part is named, never counted as 0.
 package cost
 
 import (
@@ -10,17 +10,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ModelPrice is what a million tokens of a model cost, in USD.
+// ModelPrice is the price of a million tokens of a model, in USD.
 type ModelPrice struct {
-	Model                                string // part of the model's name
+	Model                                string // substring of the model's name
 	Input, Output, CacheRead, CacheWrite float64
 }
 
 var modelPriceForm = regexp.MustCompile(`^([^=,\s]+)=([0-9.]+)/([0-9.]+)(?:/([0-9.]+)/([0-9.]+))?$`)
 
-// ParseModelPrices reads prices of models in USD per million tokens: model=input/output or
-// model=input/output/cache_read/cache_write, separated by commas. The cache costs a tenth and five quarters of the input
-// where nothing else is said.
+// ParseModelPrices parses prices in USD per million tokens, separated by commas: model=input/output or
+// model=input/output/cache_read/cache_write. By default, a cache read costs a tenth and a cache write 1.25 times the
+// input.
 func ParseModelPrices(text string) ([]ModelPrice, error) {
 	var prices []ModelPrice
 	for part := range strings.SplitSeq(text, ",") {
@@ -54,7 +54,7 @@ func invalidPrice(part string) error {
 	return task.Invalid("model_prices", "Invalid model price %q: expected model=input/output, or model=input/output/cache_read/cache_write, in USD per million tokens.", part)
 }
 
-// Known returns what is known of a cost: nil if a part is unknown and nothing else was spent.
+// Known returns a cost; nil if a part is unknown and the known part is 0.
 func Known(usd float64, unknown bool) *float64 {
 	if unknown && usd == 0 {
 		return nil
@@ -62,7 +62,7 @@ func Known(usd float64, unknown bool) *float64 {
 	return &usd
 }
 
-// Text formats the cost of models. A part that is unknown is named, never counted as 0.
+// Text formats a model cost. An unknown part is named, never counted as 0.
 func Text(usd *float64, unknown bool, format string) string {
 	switch {
 	case usd == nil:
@@ -73,7 +73,7 @@ func Text(usd *float64, unknown bool, format string) string {
 	return fmt.Sprintf(format, *usd)
 }
 
-// SandboxPrice is what a provider takes for a sandbox.
+// SandboxPrice is a provider's price of a sandbox.
 type SandboxPrice struct {
 	PerSecond float64 `json:"per_second"`
 	Currency  string  `json:"currency"`

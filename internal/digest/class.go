@@ -8,8 +8,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// classOfFailure returns the class that a sandbox names, if it is one that a sandbox may know. Legacy
-// workers name none: their text tells.
+// classOfFailure returns the failure class that a sandbox reports, if sandboxes may report it. Legacy workers report
+// none: their class follows from the error text.
 func classOfFailure(data event.End) task.FailureClass {
 	for _, named := range []string{data.FailureClass, data.Class} {
 		switch class := task.FailureClass(named); class { //nolint:exhaustive // the rest are not a sandbox's to say
@@ -24,8 +24,8 @@ func classOfFailure(data event.End) task.FailureClass {
 	return task.ClassAgentError
 }
 
-// reportedReason returns the condition that a sandbox names, if it is one that a sandbox may know. Programs without codes name an
-// interrupt by their stop reason.
+// reportedReason returns the reason that a sandbox reports, if sandboxes may report it. Programs without reason codes
+// report an interrupt by their stop reason.
 func reportedReason(data event.End) task.Reason {
 	switch code := task.ReasonCode(data.ReasonCode); code { //nolint:exhaustive // the rest are not a sandbox's to say
 	case task.ReasonSetupFailed, task.ReasonSetupTimeout, task.ReasonOutOfMemory, task.ReasonInterrupted:
@@ -55,8 +55,8 @@ var permanentTexts = []struct {
 	{"syntax error", task.ClassInvalidInput},
 }
 
-// classOfText returns the failure class of the error text of a legacy worker. It is the only place
-// where such a text decides anything: from here on the class does.
+// classOfText returns the failure class of a legacy worker's error text. It is the only place where such a text decides
+// anything.
 func classOfText(text string) task.FailureClass {
 	text = strings.ToLower(text)
 	for _, p := range permanentTexts {

@@ -1,4 +1,4 @@
-// Package digest makes of a sandbox's events the one signal by which the workflow learns of them.
+// Package digest summarizes events of a sandbox in one signal to the task's workflow.
 package digest
 
 import (
@@ -14,33 +14,33 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Row is a stored event, as far as a digest looks at it.
+// Row holds the fields of a stored event that a digest uses.
 type Row struct {
 	Sequence int64
 	Type     string
 	Data     json.RawMessage // may be empty unless the type is a milestone
-	At       time.Time       // by the database's clock
+	At       time.Time       // the database's time
 }
 
-// ErrorText is the text of an error that an agent reported, or what a validator missed. It stays in the store; the
-// digest names it by ID, which is the same whenever it is built.
+// ErrorText is the text of an agent's error or of a validator's feedback. It stays in the store. The digest refers to
+// it by an ID that is the same each time the digest is built.
 type ErrorText struct {
 	ID      string
 	Content string
 }
 
-// Built is what [Build] makes of events.
+// Built is the result of [Build].
 type Built struct {
 	Digest contract.Digest
-	// Types counts the events 1..Digest.To by type: the next call's types.
+	// Types counts the events 1..Digest.To by type: the argument types of the next call.
 	Types map[string]int64
-	// Errors have to be stored before the digest is sent.
+	// Errors must be stored before the digest is sent.
 	Errors []ErrorText
 }
 
-// Build tells what events mean: all of a sandbox's from sequence from on, in order and
-// without a gap. types counts those before from; nil means that there are none, or that
-// counters do not matter. Without events the digest ends before it begins (To is from-1).
+// Build summarizes events: all events of a sandbox from sequence from on, in order and without gaps. types counts the
+// earlier events by type; nil means that there are none, or that counters do not matter. Without events the digest is
+// empty: To is from-1.
 func Build(sandboxID string, from int64, types map[string]int64, events []Row) Built {
 	built := Built{
 		Digest: contract.Digest{SandboxID: sandboxID, From: from, To: from - 1},
@@ -87,16 +87,16 @@ func (b *Built) milestone(e Row) {
 		case m.Verdict:
 			m.OK = bool(data.ValidationPassed)
 			if !m.OK {
-				m.ErrorID = b.keepError(e, data.Feedback) // the next agent is given it
+				m.ErrorID = b.keepError(e, data.Feedback) // the next agent gets the feedback
 			}
-		case !m.OK: // what it said last is why it gave up
+		case !m.OK: // its last message says why it gave up
 			m.ErrorID = b.keepError(e, cmp.Or(data.Error, data.Output))
 		}
 	case event.ContinuousCompleted:
 		m.OK, m.StopReason = bool(data.ValidationPassed), data.StopReason
 		if !m.OK {
 			m.Class = task.ClassAgentError
-			if strings.HasPrefix(data.StopReason, "max_") { // a limit, as max_iterations_reached
+			if strings.HasPrefix(data.StopReason, "max_") { // a limit, for example max_iterations_reached
 				m.Class = task.ClassStopped
 			}
 			m.ErrorID = b.keepError(e, data.Error)
@@ -119,10 +119,10 @@ func (b *Built) keepError(e Row, text event.Text) string {
 	return id
 }
 
-// maxReset is longer than any limit of a provider lasts.
+// maxReset is longer than any rate limit of a model provider.
 const maxReset = 31 * 24 * time.Hour
 
-// ResetAt returns when a limit resets by what an agent says; zero: it says nothing that can be.
+// ResetAt returns the reported time at which a rate limit resets; zero if none is reported or it is implausible.
 func ResetAt(said event.End, now time.Time) time.Time {
 	if said.ResetAt.Sub(now) > maxReset {
 		return time.Time{}

@@ -6,27 +6,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// PullRequestData is what is known of how a task was done when its work is published.
+// PullRequestData is what the description of a pull request says about a task.
 type PullRequestData struct {
 	Task    task.Task
 	Receipt DeletionReceipt
-	Output  string // the agent's last words; empty: it said none
-	// TestsPassed is how the test command ended that omoi ran beside the agent; nil: it ran none, or another program
-	// in the sandbox may have said so.
+	Output  string // the agent's final message; empty: none
+	// TestsPassed is the result of the test command that omoi ran beside the agent. nil: omoi ran none, or another
+	// program in the sandbox may have reported it.
 	TestsPassed *bool
-	// TestsSaid: the agent says that tests passed.
+	// TestsSaid reports that the agent says its tests passed.
 	TestsSaid bool
-	// ChangedNothing: the agent was done without a commit, and left nothing uncommitted, by omoi's own word.
+	// ChangedNothing reports that the agent completed without commits and without uncommitted changes, as omoi checked.
 	ChangedNothing bool
 	Spoken         []Spoken
-	// Earlier are the stories of the tasks before it in the same pull request, the first one first.
+	// Earlier holds the earlier tasks of the same pull request, oldest first.
 	Earlier []PullRequestData
 }
 
-// All are the stories of a pull request, the first one first.
+// All returns all tasks of the pull request, oldest first.
 func (s PullRequestData) All() []PullRequestData { return append(slices.Clip(s.Earlier), s) }
 
-// Sum has the attempts, interventions, visits and costs of all tasks of a pull request; the rest is the newest one's.
+// Sum returns the newest task with the attempts, interventions, access sessions and costs of all tasks.
 func (s PullRequestData) Sum() PullRequestData {
 	if len(s.Earlier) == 0 {
 		return s
@@ -46,7 +46,7 @@ func (s PullRequestData) Sum() PullRequestData {
 	return sum
 }
 
-// spokenWith adds up what was said by each.
+// spokenWith adds up counts by sender and kind.
 func spokenWith(all, more []Spoken) []Spoken {
 	for _, m := range more {
 		n := slices.IndexFunc(all, func(k Spoken) bool { return k.By == m.By && k.Kind == m.Kind })
@@ -59,7 +59,7 @@ func spokenWith(all, more []Spoken) []Spoken {
 	return all
 }
 
-// Spoken is how often somebody spoke to the agents of a task.
+// Spoken counts messages to the agents of a task.
 type Spoken struct {
 	By    string // person, guardian, system, agent
 	Kind  string // user_message, interrupt, guardian_nudge, system

@@ -1,4 +1,4 @@
-// Package receipt sums up a task: the receipt that proves what became of its sandboxes, and what its pull request tells.
+// Package receipt summarizes a task: its deletion receipt, and the data of its pull request.
 package receipt
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// DeletionReceipt proves what became of the sandboxes of a task.
+// DeletionReceipt proves the lifetimes and deletions of a task's sandboxes.
 type DeletionReceipt struct {
 	TaskID                string            `json:"task_id" doc:"Task whose sandboxes the receipt covers."`
 	Title                 string            `json:"title" doc:"Short name of the task."`
@@ -39,7 +39,7 @@ type AccessSession struct {
 	Outcome   string     `json:"outcome" doc:"How the session ended, as its client reported; empty: not reported."`
 }
 
-// New sums up the sandboxes of a task.
+// New summarizes the sandboxes of a task.
 func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionReceipt {
 	machines, models := 0, 0.0
 	r := DeletionReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, AccessSessions: visits, Reviews: t.Reviews, Rounds: t.Rounds}
@@ -57,8 +57,8 @@ func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionRece
 	return r
 }
 
-// LookAgain says when the last of the sandboxes is looked for again that are gone and not verified; after is how long after the
-// first look at a provider elsewhere.
+// LookAgain sets when the last unverified sandbox is checked again. after is the time between the two absence checks
+// for a remote provider.
 func (r *DeletionReceipt) LookAgain(after time.Duration) {
 	var last *time.Time
 	for _, b := range r.Sandboxes {

@@ -1,6 +1,5 @@
-// Package sandboxlog brings a sandbox's own log, which is what its agent printed, to people: while
-// somebody looks, and once before the sandbox is deleted. Of a long one the newest bytes are
-// kept. Secrets that are known or look like ones are taken out before it is stored.
+// Package sandboxlog stores sandbox logs, which hold the output of agents: while a user reads them, and once before the
+// deletion of the sandbox. It keeps the newest bytes, and removes known and likely secrets first.
 package sandboxlog
 
 import (
@@ -22,46 +21,46 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Part is a stretch of a log: its bytes First to Last, without what had to be hidden.
+// Part is the range First to Last of a log's bytes, with secrets removed.
 type Part struct {
 	First, Last int64
 	Text        []byte
 }
 
-// Wanted is a log that somebody looks at.
+// Wanted is a log with a reader.
 type Wanted struct {
 	SandboxID string
-	TaskID    string // empty: the task is gone
+	TaskID    string // empty: the task no longer exists
 	Provider  string
 	Labels    sandbox.Labels
-	Read      int64 // up to where it is stored
+	Read      int64 // offset up to which the log is stored
 }
 
-// Store keeps logs.
+// Store stores sandbox logs.
 type Store interface {
-	// WantedLogs are those that can be read by a worker on this host with these providers.
+	// WantedLogs returns the logs with readers that a worker on this host with these providers can read.
 	WantedLogs(ctx context.Context, hostID string, providers []string) ([]Wanted, error)
-	// AddLog stores what has come, and drops what lies more than keep bytes before its end.
+	// AddLog stores new parts, and drops those more than keep bytes before the end.
 	AddLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
-	// LogLooked notes that all has been stored that there was.
+	// LogLooked records that all existing output is stored.
 	LogLooked(ctx context.Context, sandboxID string) error
-	// LogRead is up to where a log is stored.
+	// LogRead returns the offset up to which a log is stored.
 	LogRead(ctx context.Context, sandboxID string) (int64, error)
-	// KeepLog is AddLog with what comes last: nothing is added any more. [task.CodeConflict] if
-	// another has added something meanwhile.
+	// KeepLog is AddLog for the last parts: none can be added later. [task.CodeConflict] if another process added parts
+	// meanwhile.
 	KeepLog(ctx context.Context, sandboxID string, parts []Part, keep int64) error
 }
 
-// Config of a [Watcher].
+// Config configures a [Watcher].
 type Config struct {
 	HostID string
-	Keep   int64 // newest bytes of one log; default 1 MiB
-	// Hide makes what takes the secrets of a task, of what its sandbox was given, and of omoi, out of a text.
+	Keep   int64 // maximum size of a stored log; default 1 MiB
+	// Hide returns a function that removes secrets from a text: those of the task, of its sandbox, and of omoi.
 	Hide func(ctx context.Context, taskID string, given map[string]string) (func(string) string, error)
-	Wake func(sandboxID string) // tells readers in this process; nil: nobody
+	Wake func(sandboxID string) // notifies readers in this process; nil: none
 }
 
-// Watcher reads the logs of the sandboxes in reach of one worker.
+// Watcher reads the logs of sandboxes that one worker can reach.
 type Watcher struct {
 	cfg       Config
 	store     Store
@@ -69,7 +68,7 @@ type Watcher struct {
 	log       *slog.Logger
 }
 
-// New makes a watcher over those of the providers that have logs.
+// New returns a watcher for the providers that have logs.
 func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger) *Watcher {
 	cfg.Keep = cmp.Or(cfg.Keep, 1<<20)
 	w := &Watcher{cfg: cfg, store: store, providers: map[string]sandbox.Provider{}, log: log}
@@ -81,14 +80,14 @@ func New(cfg Config, store Store, providers []sandbox.Provider, log *slog.Logger
 	return w
 }
 
-// Run serves readers until ctx ends.
+// Run reads logs for readers until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	for wait.For(ctx, time.Second) == nil {
 		w.Round(ctx)
 	}
 }
 
-// Round looks once for what is wanted, and stores what has come.
+// Round reads each wanted log once and stores the new output.
 func (w *Watcher) Round(ctx context.Context) {
 	wanted, err := w.store.WantedLogs(ctx, w.cfg.HostID, slices.Sorted(maps.Keys(w.providers)))
 	if err != nil {
@@ -102,7 +101,7 @@ func (w *Watcher) Round(ctx context.Context) {
 	}
 }
 
-// bring stores what has been printed since the last look.
+// bring stores the output since the last read.
 func (w *Watcher) bring(ctx context.Context, one Wanted) error {
 	const patience = 20 * time.Second
 	ctx, stop := context.WithTimeout(ctx, patience)
@@ -120,10 +119,9 @@ func (w *Watcher) bring(ctx context.Context, one Wanted) error {
 	return err
 }
 
-// Keep stores the end of a log, before its sandbox is deleted. Where there is nothing any more
-// what was stored is the end.
+// Keep stores the end of a log before its sandbox is deleted. If the log no longer exists, the stored part is its end.
 func (w *Watcher) Keep(ctx context.Context, p sandbox.Provider, labels sandbox.Labels) error {
-	const tries = 3 // somebody may be looking
+	const tries = 3 // a reader may be adding parts at the same time
 	for try := 1; ; try++ {
 		err := w.keep(ctx, p, labels)
 		if task.CodeOf(err) != task.CodeConflict || try == tries {
@@ -144,9 +142,8 @@ func (w *Watcher) keep(ctx context.Context, p sandbox.Provider, labels sandbox.L
 	return w.store.KeepLog(ctx, labels.SandboxID, parts, w.cfg.Keep)
 }
 
-// since answers what was printed behind offset, without secrets. Where more may come, a line that is
-// not finished is left for the next look, since a secret must not be cut in two; else a log that is
-// not there any more holds nothing.
+// since returns the output after offset, without secrets. If more may come, it leaves an incomplete line for the next
+// read, since a secret must not be cut in two.
 func (w *Watcher) since(ctx context.Context, from source, offset int64, more bool) ([]Part, error) {
 	first, text, err := w.read(ctx, from, offset)
 	if !more && task.CodeOf(err) == task.CodeNotFound {
@@ -161,8 +158,7 @@ func (w *Watcher) since(ctx context.Context, from source, offset int64, more boo
 	return w.parts(ctx, from, first, text)
 }
 
-// read answers the newest bytes behind offset, and where they begin: with a whole line, unless
-// there is none.
+// read returns the newest bytes after offset, and their position. They start with a whole line if there is one.
 func (w *Watcher) read(ctx context.Context, from source, offset int64) (first int64, text []byte, err error) {
 	r, err := from.provider.Log(ctx, from.labels, offset)
 	if err != nil {
@@ -181,14 +177,14 @@ func (w *Watcher) read(ctx context.Context, from source, offset int64) (first in
 	return first, text, nil
 }
 
-// tail reads to the end and answers the last bytes, keep at most.
+// tail reads to the end and returns the last bytes, at most keep.
 func tail(ctx context.Context, r io.Reader, keep int64) (total int64, last []byte, err error) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buffer)
 		total += int64(n)
 		last = append(last, buffer[:n]...)
-		if over := int64(len(last)) - 2*keep; over > 0 { // so that little is moved
+		if over := int64(len(last)) - 2*keep; over > 0 { // move rarely
 			last = append(last[:0], last[int64(len(last))-keep:]...)
 		}
 		switch {
@@ -202,10 +198,10 @@ func tail(ctx context.Context, r io.Reader, keep int64) (total int64, last []byt
 	}
 }
 
-// longestPart bounds the parts in bytes.
+// longestPart is the maximum size of a part in bytes.
 const longestPart = 256 << 10
 
-// parts cuts a text at the ends of lines, and takes secrets out.
+// parts splits a text at the ends of lines, and removes secrets.
 func (w *Watcher) parts(ctx context.Context, from source, first int64, text []byte) ([]Part, error) {
 	if len(text) == 0 {
 		return nil, nil
@@ -228,23 +224,22 @@ func (w *Watcher) parts(ctx context.Context, from source, first int64, text []by
 	return parts, nil
 }
 
-// source is where a log comes from.
+// source is the origin of a log.
 type source struct {
 	provider sandbox.Provider
 	labels   sandbox.Labels
-	taskID   string // empty: the task is gone
+	taskID   string // empty: the task no longer exists
 }
 
-// What is read of an agent's configuration is bounded: what runs there may have changed it.
+// Limits for reading an agent's configuration, which programs in the sandbox may have changed.
 const (
 	mostGiven    = 4 << 20
 	longestValue = 16 << 10 // no credential is longer
 	mostValues   = 128 << 10
 )
 
-// given is the environment that the agent was given: a credential may have been replaced or
-// removed since, and stands in no other place any more. Nothing where the file is not there, or
-// was changed: then what is given now counts alone.
+// given returns the environment that the agent got: a credential in it may have been replaced or removed since. If the
+// file is missing or was changed, only current credentials are known.
 func (s source) given(ctx context.Context) map[string]string {
 	f, err := s.provider.ReadFile(ctx, s.labels, agentconfig.ConfigPath)
 	if err != nil {
@@ -254,7 +249,7 @@ func (s source) given(ctx context.Context) map[string]string {
 	var told struct {
 		Env map[string]string `json:"env"`
 	}
-	_ = json.NewDecoder(io.LimitReader(f, mostGiven)).Decode(&told) // what cannot be read tells nothing
+	_ = json.NewDecoder(io.LimitReader(f, mostGiven)).Decode(&told) // an invalid file yields no variables
 	left := mostValues
 	maps.DeleteFunc(told.Env, func(_, value string) bool {
 		if len(value) > longestValue || len(value) > left {

@@ -1,4 +1,4 @@
-// Package savedwork tells where the work of a task is: on its branch, beside it, or kept by omoi.
+// Package savedwork lists where the work of a task is: on its branch, under a rescue ref, or in omoi's store.
 package savedwork
 
 import (
@@ -10,23 +10,23 @@ import (
 // Kinds of saved work.
 const (
 	Branch = "branch" // commits on the task's branch
-	Rescue = "rescue" // a commit below a ref of its own in the repository
-	Patch  = "patch"  // kept by omoi in the form that git apply takes
-	Bundle = "bundle" // kept by omoi as a git bundle: the repository took it under no name
-	Lost   = "lost"   // its sandbox could not be reached since LostSince
-	Saving = "saving" // the attempt has ended, and what it left is still being saved
-	None   = "none"   // the attempt left nothing
+	Rescue = "rescue" // a commit under a rescue ref of the repository
+	Patch  = "patch"  // in omoi's store, in the format of git apply
+	Bundle = "bundle" // in omoi's store as a Git bundle, which the repository refused
+	Lost   = "lost"   // the sandbox has been unreachable since LostSince
+	Saving = "saving" // the attempt ended, and salvage is in progress
+	None   = "none"   // the attempt left no work
 )
 
-// Kinds of stored texts that hold work. Work that is no text is stored as base64.
+// Kinds of stored texts with work. Binary work is stored as base64.
 const (
 	TextPatch       = "patch"
 	TextPatchBase64 = "patch" + TextBase64
 	TextBundle      = "bundle" + TextBase64
-	TextBase64      = "_base64" // ends their kinds
+	TextBase64      = "_base64" // suffix of their kinds
 )
 
-// SavedWork says where work of an attempt is.
+// SavedWork is the location of an attempt's work.
 type SavedWork struct {
 	Attempt   int        `json:"attempt" doc:"Number of the attempt that left the work."`
 	SandboxID string     `json:"sandbox_id" doc:"Sandbox in which the work was done."`
@@ -39,15 +39,15 @@ type SavedWork struct {
 	Notes     []string   `json:"notes,omitempty" doc:"What was left out or differs, one sentence each. Left out: nothing."`
 	RemovedAt *time.Time `json:"removed_at,omitempty" doc:"When retention removed the work. Left out: still kept."`
 	Next      string     `json:"next,omitempty" doc:"Shell command that gets the work, run in a clone of the repository. Left out: nothing to get."`
-	// Text is the id under which the store keeps it.
+	// Text is the ID of the stored text.
 	Text string `json:"-"`
 }
 
-// Kept reports whether omoi itself has the work, and not the repository.
+// Kept reports whether the work is in omoi's store, not in the repository.
 func (s SavedWork) Kept() bool { return s.Kind == Patch || s.Kind == Bundle }
 
-// Of lists where the work of a task's attempts is, the first attempt first. What an attempt has on the branch
-// comes before what it has beside it; of one that is at work only what is there already is told.
+// Of lists the locations of a task's work, by attempt. Work on the branch comes before other work of the same attempt.
+// For a running attempt it lists only saved work.
 func Of(t task.Task) []SavedWork {
 	var all []SavedWork
 	before := task.Deref(t.Base)
@@ -72,10 +72,10 @@ func Of(t task.Task) []SavedWork {
 	return all
 }
 
-// savingNote says what the word alone does not: nothing is known yet, and somebody is at it.
+// savingNote explains the kind saving to a reader.
 const savingNote = "What it left is still being saved. Look again in a moment."
 
-// beingSaved reports whether the cleanup of an attempt that has ended has not yet said what there was to save.
+// beingSaved reports whether the salvage of an ended attempt has no result yet.
 func beingSaved(a task.Attempt) bool {
 	switch a.SandboxState {
 	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
@@ -85,7 +85,7 @@ func beingSaved(a task.Attempt) bool {
 	return false
 }
 
-// besideBranch is what was saved of an attempt's work without being on the branch.
+// besideBranch returns the saved work of an attempt that is not on the branch.
 func besideBranch(a task.Attempt) []SavedWork {
 	if a.Salvage == nil {
 		return nil
@@ -94,7 +94,7 @@ func besideBranch(a task.Attempt) []SavedWork {
 	one := SavedWork{Head: s.Head, Files: s.Files, Bytes: s.Bytes, LostSince: s.LostSince, Notes: s.Notes}
 	switch {
 	case s.Kind == task.SalvageRef && s.Files == 0 && s.Head != "" && s.Head == task.Deref(a.HeadCommit):
-		return nil // it came to the branch later, and there is nothing else in it
+		return nil // its commits came to the branch later, and it has nothing else
 	case s.Kind == task.SalvageRef:
 		one.Kind, one.Ref = Rescue, s.Ref
 	case s.Kind == task.SalvagePatch:

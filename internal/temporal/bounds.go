@@ -13,12 +13,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// heartbeatPause is the time between two calls for one heartbeat that the server did not take.
+// heartbeatPause is the time before a failed heartbeat call is repeated.
 const heartbeatPause = 200 * time.Millisecond
 
-// patientHeartbeats gives the call for a heartbeat of an activity a deadline of its own. The SDK's is the throttle interval, which
-// also says how late an activity learns of its cancel, and a heartbeat that fails ends the activity: a server that does not answer
-// for a second would end them all.
+// patientHeartbeats gives heartbeat calls a deadline of their own. In the SDK the deadline is the throttle interval,
+// which also delays cancels, and a failed heartbeat ends the activity: a server that does not answer for a second would
+// end all activities.
 func patientHeartbeats( //nolint:revive // argument-limit: the signature is that of gRPC
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -40,11 +40,11 @@ func patientHeartbeats( //nolint:revive // argument-limit: the signature is that
 	}
 }
 
-// shutdownCall is how long a worker that stops waits for the server to note it. The SDK waits 10 s, which the stop timeout
-// of the worker does not bound. The server closes the polls of a worker without it once they time out.
+// shutdownCall is how long a stopping worker waits for the server. The SDK waits 10 s, beyond the worker's stop
+// timeout. Without the call, the server closes the worker's polls when they time out.
 const shutdownCall = time.Second
 
-// briefShutdown bounds the call with which a worker says that it stops.
+// briefShutdown limits the call with which a worker reports that it stops.
 func briefShutdown( //nolint:revive // argument-limit: the signature is that of gRPC
 	ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
@@ -56,7 +56,7 @@ func briefShutdown( //nolint:revive // argument-limit: the signature is that of 
 	return call(ctx, method, req, reply, conn, options...)
 }
 
-// callBounds returns the interceptors that replace deadlines of the SDK.
+// callBounds returns interceptors that replace deadlines of the SDK.
 func callBounds() []grpc.UnaryClientInterceptor {
 	return []grpc.UnaryClientInterceptor{patientHeartbeats, briefShutdown}
 }

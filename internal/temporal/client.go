@@ -15,22 +15,21 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Config says where Temporal is and how it is used. The zero value works with a server of
-// one's own machine.
+// Config holds the address of the Temporal server and how omoi uses it. The zero value is a local server.
 type Config struct {
 	HostPort  string // default localhost:7233
 	Namespace string // default "default"
 	TLS       *tls.Config
-	APIKey    string // of Temporal Cloud; implies TLS
-	// Interceptors stand around every call: tracing, metrics.
+	APIKey    string // API key of Temporal Cloud; implies TLS
+	// Interceptors wrap each call, for tracing and metrics.
 	Interceptors []interceptor.ClientInterceptor
 	Metrics      client.MetricsHandler // may be nil
 
-	CallTimeout  time.Duration // of one call that has no shorter bound; default 10 s
+	CallTimeout  time.Duration // maximum duration of a call without a shorter deadline; default 10 s
 	ReaperPeriod time.Duration // default 60 s
 
 	GuardianPeriod time.Duration // default 60 s
-	GuardianOff    bool          // its schedule and the conductor's are paused
+	GuardianOff    bool          // pauses the schedules of guardian and conductor
 
 	ConductorPeriod time.Duration // default 300 s
 	RetentionPeriod time.Duration // default 1 h
@@ -41,11 +40,11 @@ type Client struct {
 	cfg        Config
 	sdk        client.Client
 	log        *slog.Logger
-	attributes atomic.Bool // ours are registered
+	attributes atomic.Bool // the search attributes are registered
 }
 
-// Dial makes a client. It does not wait for the server: what omoi accepts is carried out
-// once Temporal answers. [Client.Check] tells whether it does. log may be nil.
+// Dial returns a client without waiting for the server: accepted work starts once Temporal answers. [Client.Check]
+// reports whether it does. logger may be nil.
 func Dial(cfg Config, logger *slog.Logger) (*Client, error) {
 	logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	options := client.Options{
@@ -78,7 +77,7 @@ func (q quiet) Error(message string, keyvals ...any) {
 	q.Logger.Error(message, keyvals...)
 }
 
-// New makes a client on a connection that exists; [Client.Close] closes it.
+// New returns a client for an existing connection. [Client.Close] closes it.
 func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
 	cfg.Namespace = cmp.Or(cfg.Namespace, client.DefaultNamespace)
 	cfg.CallTimeout = cmp.Or(cfg.CallTimeout, 10*time.Second)
@@ -89,14 +88,14 @@ func New(cfg Config, sdk client.Client, logger *slog.Logger) *Client {
 	return &Client{cfg: cfg, sdk: sdk, log: cmp.Or(logger, slog.New(slog.DiscardHandler))}
 }
 
-// SDK is the connection itself, for workers.
+// SDK returns the SDK's client, for workers.
 func (c *Client) SDK() client.Client { return c.sdk }
 
 // Close closes the connection.
 func (c *Client) Close() { c.sdk.Close() }
 
-// Check reports whether the server answers from its store, which its gRPC health never reads:
-// nil, or [task.CodeUnavailable].
+// Check returns nil if the server answers from its store, else [task.CodeUnavailable]. The server's gRPC health check
+// does not read the store.
 func (c *Client) Check(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -104,7 +103,7 @@ func (c *Client) Check(ctx context.Context) error {
 	return err
 }
 
-// bounded gives a call its longest duration.
+// bounded adds the default deadline to a call.
 func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.cfg.CallTimeout)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// coded gives an error of the server a code of the domain and says what was being done.
+// coded gives an error of the server a code of the domain, and names the operation.
 func coded(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -31,10 +31,10 @@ func translate(err error) *task.Error {
 		return task.Errorf(task.CodeConflict, "The workflow is already started.")
 	case errors.As(err, &notFound):
 		return task.Errorf(task.CodeNotFound, "Temporal does not know the workflow.")
-	case errors.As(err, &invalid): // alone speaks of the request and not of the server's state
+	case errors.As(err, &invalid): // the only error about the request itself rather than the state of the server
 		return task.Errorf(task.CodeInvalid, "Temporal rejected the request.")
 	}
-	// Among these: no connection, too busy, no permission, namespace not there (yet), a
-	// precondition that a server which starts does not meet. None is a reason to write a task off.
+	// Among these: no connection, overload, no permission, a missing namespace, a server that is still starting. None
+	// is a reason to fail a task.
 	return task.Errorf(task.CodeUnavailable, "Temporal failed or does not answer. Next: repeat later")
 }

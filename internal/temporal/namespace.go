@@ -17,17 +17,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// marker is the key of the namespace's data under which an installation stands.
+// marker is the key in the namespace's data for the ID of its installation.
 const marker = "omoi_installation"
 
-// attributeNames are the search attributes of ours, all of type Keyword.
+// attributeNames returns the search attributes of omoi, all of type Keyword.
 func attributeNames() []string {
 	return []string{contract.AttributeStatus, contract.AttributeProject, contract.AttributeOrg}
 }
 
-// EnsureSearchAttributes registers what is missing of our search attributes and answers
-// whether they can be used; tasks that start from then on carry them. Where the server
-// refuses, the log has the command with which an operator registers them, and tasks carry none.
+// EnsureSearchAttributes registers missing search attributes, and reports whether they can be used; later tasks then
+// carry them. If the server refuses, the log names the command for an operator, and tasks carry none.
 func (c *Client) EnsureSearchAttributes(ctx context.Context) bool {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -70,16 +69,15 @@ func (c *Client) registerAttributes(ctx context.Context) error {
 	}
 	_, err = c.sdk.OperatorService().AddSearchAttributes(ctx,
 		&operatorservice.AddSearchAttributesRequest{Namespace: c.cfg.Namespace, SearchAttributes: missing})
-	var exists *serviceerror.AlreadyExists // another process was faster
+	var exists *serviceerror.AlreadyExists // another process registered it first
 	if err != nil && !errors.As(err, &exists) {
 		return fmt.Errorf("add search attributes: %w", err)
 	}
 	return nil
 }
 
-// ClaimNamespace writes the installation's marker into the namespace, or checks that it is
-// there. A namespace of another installation is [task.CodeConflict]. A server that lets
-// nobody mark a namespace is used without, and the log says so.
+// ClaimNamespace writes the installation's ID into the namespace, or checks it. A namespace of another installation is
+// [task.CodeConflict]. If the server does not allow the change, omoi uses the namespace without it and logs so.
 func (c *Client) ClaimNamespace(ctx context.Context, installation string) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -105,7 +103,7 @@ func (c *Client) namespaceOwner(ctx context.Context) (string, error) {
 	return found.GetNamespaceInfo().GetData()[marker], coded("describe namespace "+c.cfg.Namespace, err)
 }
 
-// markNamespace writes and reads back, so that of two installations at once one loses.
+// markNamespace writes the ID and reads it back, so that only one of two concurrent installations succeeds.
 func (c *Client) markNamespace(ctx context.Context, installation string) error {
 	_, err := c.sdk.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
 		Namespace:  c.cfg.Namespace,

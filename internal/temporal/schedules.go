@@ -17,8 +17,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// EnsureSchedules makes the schedules of an installation, and changes those that say
-// something else than this configuration. Any number of processes may call it at once.
+// EnsureSchedules creates the schedules of an installation, and updates those that differ from the configuration.
+// Several processes may call it concurrently.
 func (c *Client) EnsureSchedules(ctx context.Context) error {
 	for _, wanted := range c.wanted() {
 		made, err := c.makeSchedule(ctx, wanted)
@@ -32,8 +32,8 @@ func (c *Client) EnsureSchedules(ctx context.Context) error {
 	return nil
 }
 
-// RestoreSchedules makes those schedules again that somebody has deleted, and changes none. After one was made the reaper
-// is woken, which lets all of them rest again where there is nothing to watch.
+// RestoreSchedules creates deleted schedules again and changes none. If it created one, it resumes the reaper, which
+// pauses all of them again if there is nothing to watch.
 func (c *Client) RestoreSchedules(ctx context.Context) error {
 	anew := false
 	var errs []error
@@ -47,7 +47,7 @@ func (c *Client) RestoreSchedules(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// makeSchedule makes a schedule unless it is there.
+// makeSchedule creates a schedule unless it exists.
 func (c *Client) makeSchedule(ctx context.Context, wanted client.ScheduleOptions) (made bool, err error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -58,9 +58,8 @@ func (c *Client) makeSchedule(ctx context.Context, wanted client.ScheduleOptions
 	return err == nil, coded("make schedule "+wanted.ID, err)
 }
 
-// WakeReaper ends the reaper's rest, and that of guardian and conductor, and runs the reaper now, after the run
-// that is under way. Both are one request: of two that follow closely the server's scheduler
-// keeps only the later.
+// WakeReaper resumes the schedules of reaper, guardian and conductor, and triggers the reaper after its current run.
+// Resume and trigger are one request: of two in quick succession the server's scheduler keeps only the later.
 func (c *Client) WakeReaper(ctx context.Context) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -70,7 +69,7 @@ func (c *Client) WakeReaper(ctx context.Context) error {
 	return errors.Join(err, c.endRest(ctx, contract.ScheduleGuardian), c.endRest(ctx, contract.ScheduleConductor))
 }
 
-// endRest ends the rest of a schedule; what a person paused stays paused.
+// endRest resumes a schedule, unless an operator paused it.
 func (c *Client) endRest(ctx context.Context, id string) error {
 	found, err := c.Schedule(ctx, id)
 	if err != nil || !found.Paused || !contract.PausedIdle(found.Note) {
@@ -79,7 +78,7 @@ func (c *Client) endRest(ctx context.Context, id string) error {
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: "there is somebody to watch"})
 }
 
-// afterThisRun triggers a schedule when the run that is under way is over, once however often it is asked for.
+// afterThisRun triggers a schedule after its current run, once for any number of requests.
 func afterThisRun() *schedule.TriggerImmediatelyRequest {
 	return &schedule.TriggerImmediatelyRequest{OverlapPolicy: enums.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE}
 }
@@ -93,7 +92,7 @@ func (c *Client) patchSchedule(ctx context.Context, id string, patch *schedule.S
 	return coded("change schedule "+id, err)
 }
 
-// PauseSchedule stops a schedule until it is woken. One that is paused stays as it is.
+// PauseSchedule pauses a schedule. A paused one stays as it is.
 func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -105,7 +104,8 @@ func (c *Client) PauseSchedule(ctx context.Context, id, note string) error {
 	return coded("pause schedule "+id, handle.Pause(ctx, client.SchedulePauseOptions{Note: note}))
 }
 
-// wanted are the schedules of the configuration. That of retention does not rest: data expires while no task is open.
+// wanted returns the configured schedules. The schedule of retention is never paused for idleness: data expires while
+// no task is open.
 func (c *Client) wanted() []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		periodic(c.cfg.ReaperPeriod, contract.ScheduleReaper, client.ScheduleWorkflowAction{
@@ -123,7 +123,7 @@ func (c *Client) wanted() []client.ScheduleOptions {
 	}
 }
 
-// supervising is a schedule that is there also where it is switched off, so that it is seen to be.
+// supervising returns a schedule that exists also if it is switched off, so that it is visible as paused.
 func (c *Client) supervising(period time.Duration, id string, action client.ScheduleWorkflowAction) client.ScheduleOptions {
 	wanted := periodic(period, id, action)
 	if c.cfg.GuardianOff {
@@ -132,11 +132,11 @@ func (c *Client) supervising(period time.Duration, id string, action client.Sche
 	return wanted
 }
 
-// noteOff is why a schedule is paused that the configuration does not want.
+// noteOff is the note of a schedule that the configuration switches off.
 const noteOff = "switched off by monitoring.enabled"
 
-// periodic is a schedule that runs a workflow at intervals, never two at a time. A run that takes
-// two periods is ended, since a stuck one would silence a schedule that skips.
+// periodic returns a schedule that runs a workflow at intervals, never two runs at a time. A run is terminated after
+// two periods, since a stuck run would block the schedule.
 func periodic(period time.Duration, id string, action client.ScheduleWorkflowAction) client.ScheduleOptions {
 	const periods = 2
 	action.TaskQueue, action.WorkflowExecutionTimeout = contract.QueueTasks, periods*period
@@ -146,7 +146,7 @@ func periodic(period time.Duration, id string, action client.ScheduleWorkflowAct
 	}
 }
 
-// leastCatchup is the shortest catch-up window that the server takes.
+// leastCatchup is the minimum catch-up window that the server accepts.
 const leastCatchup = 10 * time.Second
 
 func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptions) error {
@@ -174,8 +174,7 @@ func (c *Client) changeSchedule(ctx context.Context, wanted client.ScheduleOptio
 	return coded("change schedule "+wanted.ID, err)
 }
 
-// pausedAs is whether a schedule is to be paused, and why. The configuration decides only about
-// what it has paused itself.
+// pausedAs returns whether to pause a schedule, and the note. The configuration overrides only its own pause.
 func pausedAs(found client.Schedule, wanted client.ScheduleOptions) (paused bool, note string) {
 	switch {
 	case wanted.Paused:
@@ -200,7 +199,7 @@ func sameSchedule(found client.Schedule, wanted client.ScheduleOptions) bool {
 		action.WorkflowExecutionTimeout == want.WorkflowExecutionTimeout
 }
 
-// Schedule answers a schedule as it stands; one that no worker has made yet is no error.
+// Schedule returns the state of a schedule. A schedule that no worker created yet is no error.
 func (c *Client) Schedule(ctx context.Context, id string) (wire.Schedule, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -252,17 +251,17 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// TriggerSchedule runs a schedule now, after the run that is under way, also while it is paused.
+// TriggerSchedule runs a schedule after its current run, even if it is paused.
 func (c *Client) TriggerSchedule(ctx context.Context, id string) error {
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{TriggerImmediately: afterThisRun()})
 }
 
-// HoldSchedule pauses a schedule until a person resumes it, also one that rests.
+// HoldSchedule pauses a schedule, also one that is paused for idleness, until a user resumes it.
 func (c *Client) HoldSchedule(ctx context.Context, id, note string) error {
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Pause: note})
 }
 
-// ResumeSchedule ends a pause, whoever made it.
+// ResumeSchedule ends any pause.
 func (c *Client) ResumeSchedule(ctx context.Context, id, note string) error {
 	return c.patchSchedule(ctx, id, &schedule.SchedulePatch{Unpause: note})
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// StartTask starts the workflow of a task. The first start succeeds also where it was
-// started before. A retry begins a new run after one that did not complete: while that
-// one is open it is [task.CodeConflict], to be tried again; after one that completed it is
+// StartTask starts the workflow of a task. A repeated first start succeeds. A retry starts a new run after a run that
+// did not complete: while that one is open it is [task.CodeConflict] and can be repeated; after a completed one it is
 // [task.CodeGone].
 func (c *Client) StartTask(ctx context.Context, in contract.TaskInput, retry bool) error {
 	ctx, cancel := c.bounded(ctx)
@@ -56,8 +55,8 @@ func (c *Client) startTask(ctx context.Context, in contract.TaskInput, retry boo
 	return err
 }
 
-// aboutAttributes reports whether the server refuses a start for its search attributes. It
-// has no type of error for that.
+// aboutAttributes reports whether the server refused a start because of its search attributes. The server has no error
+// type for that.
 func aboutAttributes(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	return errors.As(err, &invalid) && strings.Contains(strings.ToLower(invalid.Message), "search attribute")
@@ -74,12 +73,12 @@ func (c *Client) whyNoRetry(ctx context.Context, taskID string) error {
 	return task.Errorf(task.CodeConflict, "The previous run has not ended.")
 }
 
-// SignalDigest tells a task what its sandbox has reported.
+// SignalDigest sends a digest of sandbox events to a task.
 func (c *Client) SignalDigest(ctx context.Context, taskID string, d contract.Digest) error {
 	return c.signal(ctx, taskID, contract.SignalSandboxEvents, d)
 }
 
-// SignalCommand hands a command to a task.
+// SignalCommand sends a command to a task.
 func (c *Client) SignalCommand(ctx context.Context, taskID string, command contract.Command) error {
 	return c.signal(ctx, taskID, contract.SignalCommand, command)
 }
@@ -102,23 +101,23 @@ func (c *Client) signal(ctx context.Context, taskID, name string, payload any) e
 	if task.CodeOf(err) != task.CodeNotFound {
 		return err
 	}
-	// The server says "not found" of one that has ended, too.
+	// The server also says "not found" for a workflow that has ended.
 	run, unknown := c.Describe(ctx, id)
 	switch {
 	case unknown != nil:
 		return unknown
-	case run.Open: // it has begun between the two calls
+	case run.Open: // it started between the two calls
 		return task.Errorf(task.CodeUnavailable, "The task's workflow has just started. Next: repeat in a moment").WithCause(err)
 	}
 	return task.Errorf(task.CodeGone, "The task's workflow has ended.").WithCause(err)
 }
 
-// Run is what Temporal knows of the newest run of a workflow.
+// Run describes the newest run of a workflow.
 type Run struct {
 	RunID         string
 	Open          bool // also if it was continued as new
 	Completed     bool
-	HistoryLength int64 // events
+	HistoryLength int64 // number of history events
 }
 
 // Describe returns the newest run of a workflow; [task.CodeNotFound] if Temporal knows none.
@@ -143,8 +142,8 @@ func (c *Client) CurrentRun(ctx context.Context, taskID string) (runID string, o
 	return run.RunID, run.Open, err
 }
 
-// StartCleanup starts the cleanup of a sandbox; one that runs is success. One that ran well begins anew, since what was verified
-// gone may have appeared after all; where the ledger says that nothing is left to do it ends at once.
+// StartCleanup starts the cleanup of a sandbox. It succeeds if the workflow is open. After a completed one it starts a
+// new run, since a deleted sandbox may have reappeared; if the ledger has nothing left to do, that run ends at once.
 func (c *Client) StartCleanup(ctx context.Context, in contract.CleanupInput) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package catalog describes for integrators the fields of each event type and what the event does to a task.
+// Package catalog describes the fields of each event type, and the effect of the event on a task.
 package catalog
 
 import (
@@ -15,14 +15,14 @@ var text []byte
 // Event is the description of an event type.
 type Event struct {
 	Summary string           `json:"summary"`
-	Effect  string           `json:"effect"` // on the task; empty: none
+	Effect  string           `json:"effect"` // effect on the task; empty: none
 	Uses    []string         `json:"uses"`   // groups of fields
-	Fields  map[string]Field `json:"fields"` // with those of the groups
+	Fields  map[string]Field `json:"fields"` // including the fields of the groups
 }
 
 // Field is the description of a field. All fields are optional.
 type Field struct {
-	Type     string // of JSON schema, or any
+	Type     string // type of JSON schema, or any
 	Nullable bool
 	Doc      string
 }
