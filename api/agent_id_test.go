@@ -57,7 +57,7 @@ func TestAgentID_ReachesItsSandboxOnAnOpenServer(t *testing.T) {
 	require.Len(t, w.take("agent-8", ""), 1, "an unknown ID names an unmanaged sandbox")
 }
 
-// TestAgentID_SharedByTwo is refused, where the ID of a sandbox still names one.
+// TestAgentID_SharedByTwo expects an error for an agent ID of two sandboxes; a sandbox ID still names one sandbox.
 func TestAgentID_SharedByTwo(t *testing.T) {
 	t.Parallel()
 	w := open(t)

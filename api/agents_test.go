@@ -16,7 +16,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// program is a runtime that lacks its program until it is installed.
+// program is a runtime whose program is missing until it is installed.
 type program struct {
 	mu        sync.Mutex
 	installed bool
@@ -45,7 +45,7 @@ func (p *program) AgentRuntimes(_ context.Context, work task.Work) ([]api.AgentR
 	return []api.AgentRuntime{{Agent: task.AgentClaude, Missing: []string{"There is no program. Next: install it."}}}, nil
 }
 
-// withProgram is a server on which one runtime may be installed.
+// withProgram starts a server on which one runtime may be installed.
 func withProgram(t *testing.T, agent string) (*world, *program) {
 	t.Helper()
 	return startWithProgram(t, func(c *api.Config) { c.Agent = agent })
@@ -98,7 +98,7 @@ func TestTaskWithoutAgent_IsRefusedByTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-// What names an agent needs no runtime.
+// A request that names its agent needs no runtime.
 func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 	t.Parallel()
 	w, _ := withProgram(t, "")

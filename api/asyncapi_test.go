@@ -45,8 +45,8 @@ type reference struct {
 // name returns the last part of a reference.
 func (r reference) name() string { return r.Ref[strings.LastIndexByte(r.Ref, '/')+1:] }
 
-// asyncAPI is api/asyncapi.json. Its schemas are those of api/openapi.json too, and all of them are closed: a field that no
-// schema names is a fault.
+// asyncAPI is api/asyncapi.json. Its schemas are also those of api/openapi.json. All of them are closed: a field that
+// no schema names is an error.
 type asyncAPI struct {
 	Version  string `json:"asyncapi"`
 	Channels map[string]struct {
@@ -65,7 +65,7 @@ type asyncAPI struct {
 
 	schemas *openapi3.T
 	paths   map[string]any
-	checked sync.Map // message: how many frames
+	checked sync.Map // number of frames by message
 }
 
 type asyncMessage struct {
@@ -96,7 +96,7 @@ func readAsyncAPI() (*asyncAPI, error) {
 	d.paths, _ = all["paths"].(map[string]any)
 	schemas, _ := all["components"].(map[string]any)["schemas"].(map[string]any)
 	for name, schema := range schemas {
-		if !strings.HasSuffix(name, "Base") { // a part of a whole
+		if !strings.HasSuffix(name, "Base") { // a part of a union
 			closeObjects(schema)
 		}
 	}
@@ -118,7 +118,7 @@ func readAsyncAPI() (*asyncAPI, error) {
 	return d, err
 }
 
-// closeObjects refuses fields that an object does not name, unless the schema says that others may come.
+// closeObjects rejects fields that an object does not name, unless the schema allows additional ones.
 func closeObjects(node any) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -126,7 +126,7 @@ func closeObjects(node any) {
 			node["additionalProperties"] = false
 		}
 		for name, inner := range node {
-			if name != "allOf" { // parts of a whole
+			if name != "allOf" { // parts of a union
 				closeObjects(inner)
 			}
 		}
@@ -137,7 +137,7 @@ func closeObjects(node any) {
 	}
 }
 
-// fits says what is wrong with a message. Many of a kind are not judged: the rest of them teaches nothing.
+// fits returns an error if a message violates its schema. It validates only the first messages of a kind, to save time.
 func (d *asyncAPI) fits(channel, message string, headers map[string]any, payload []byte) error {
 	const enough = 100
 	seen, _ := d.checked.LoadOrStore(message, &atomic.Int64{})
@@ -162,7 +162,7 @@ func (d *asyncAPI) fits(channel, message string, headers map[string]any, payload
 	return err
 }
 
-// busFrame says what is wrong with a frame that the server sent over the WebSocket.
+// busFrame returns an error if a frame that the server sent over the WebSocket violates the document.
 func (d *asyncAPI) busFrame(text []byte) error {
 	var f struct {
 		EventType string  `json:"event_type"`
@@ -184,7 +184,7 @@ func (d *asyncAPI) busFrame(text []byte) error {
 	return d.fits(busChannel, message, nil, text)
 }
 
-// busMessage returns the message that has an event type; that of events of sandboxes has a pattern for all others.
+// busMessage returns the message of an event type. The message of sandbox events has a pattern for all other types.
 func (d *asyncAPI) busMessage(eventType string) string {
 	for name := range d.Channels[busChannel].Messages {
 		properties, _ := d.Components.Schemas[d.Components.Messages[name].Payload.name()]["properties"].(map[string]any)
@@ -196,7 +196,7 @@ func (d *asyncAPI) busMessage(eventType string) string {
 	return "busSandboxEvent"
 }
 
-// stream says what is wrong with a stream of server-sent events, of which the last may be cut off.
+// stream returns an error if a stream of server-sent events violates the document. The last event may be cut off.
 func (d *asyncAPI) stream(path string, text []byte) error {
 	channel, event := sandboxChannel, "streamEventOfSandbox"
 	if strings.Contains(path, "/tasks/") {
@@ -226,7 +226,7 @@ func (d *asyncAPI) stream(path string, text []byte) error {
 	return errors.Join(errs...)
 }
 
-// messageOf returns the part of an operation of a channel that a reference names.
+// messageOf returns the message of a channel's operation that a reference names.
 func (d *asyncAPI) messageOf(channel string, r reference) string {
 	if r.Ref != "#/channels/"+channel+"/messages/"+r.name() {
 		return ""
@@ -234,7 +234,7 @@ func (d *asyncAPI) messageOf(channel string, r reference) string {
 	return d.Channels[channel].Messages[r.name()].name()
 }
 
-// heldToAsyncAPI fails the test if a frame of the WebSocket is not what api/asyncapi.json says.
+// heldToAsyncAPI fails the test if a frame of the WebSocket violates api/asyncapi.json.
 func heldToAsyncAPI(tb testing.TB, frame any) {
 	tb.Helper()
 	d, err := theAsyncAPI()
@@ -312,8 +312,8 @@ func TestAsyncAPI_WrongMessagesAreRefused(t *testing.T) {
 	require.Error(t, d.fits(webhookChannel, "diagnosisNotice", map[string]any{}, []byte(`{"id":"1","event":"diagnosis"}`)))
 }
 
-// TestAsyncAPI_FramesOfSupervision follows the bus while users act as the guardian, and guardian and conductor store what
-// they found. Other tests hold every frame that they read against the document too: see socket.next and follower.close.
+// TestAsyncAPI_FramesOfSupervision follows the bus while users call guardian actions, and guardian and conductor store
+// analyses. Other tests validate every frame that they read too: see socket.next and follower.close.
 func TestAsyncAPI_FramesOfSupervision(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
@@ -346,14 +346,14 @@ func TestAsyncAPI_FramesOfSupervision(t *testing.T) {
 	s.awaits("VALIDATION_SANDBOX_SPAWNED")
 }
 
-// awaits reads until a frame of an event type comes.
+// awaits reads until a frame of an event type arrives.
 func (s *socket) awaits(eventType string) {
 	s.t.Helper()
-	for s.next()["event_type"] != eventType { // each is held against the document
+	for s.next()["event_type"] != eventType { // which validates each frame
 	}
 }
 
-// steer lets the guardian nudge the agent of a task.
+// steer makes the guardian nudge the agent of a task.
 func (w *world) steer(of client.Task, box string) {
 	w.t.Helper()
 	j := guardian.Analysis{

@@ -18,7 +18,7 @@ import (
 
 const jwtSecret = "a secret that signs the logins of tests"
 
-// login is what a JWT with these claims looks like in a header.
+// login returns an Authorization header with a JWT that has these claims.
 func login(t *testing.T, more map[string]any) string {
 	t.Helper()
 	claims := jwt.MapClaims{"sub": "ada", "type": "access", "exp": time.Now().Add(time.Hour).Unix()}
@@ -89,5 +89,5 @@ func TestWebSocketTakesJWTs(t *testing.T) {
 		w.socket(t, "", authorization, login(t, bad)).closedWith(4401)
 	}
 	soon := map[string]any{"exp": time.Now().Add(2 * time.Second).Unix()}
-	w.socket(t, "", authorization, login(t, soon)).closedWith(4401) // a login that ends takes its socket along
+	w.socket(t, "", authorization, login(t, soon)).closedWith(4401) // the socket closes when the login expires
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// key makes an API key of an organization and answers its header.
+// key creates an API key of an organization and returns its header.
 func (w *world) key(org string, scopes ...string) string {
 	w.t.Helper()
 	_, secret, err := w.store.CreateKey(w.t.Context(), org, client.CreateAPIKeyRequest{Name: "test", Scopes: scopes})
@@ -285,14 +285,14 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	})
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/projects", nil)
 	res := httptest.NewRecorder()
-	handler.ServeHTTP(res, req) // nobody's store has no methods
+	handler.ServeHTTP(res, req) // a nil store panics
 	require.Equal(t, http.StatusInternalServerError, res.Code)
 	require.Contains(t, res.Body.String(), "Something went wrong inside omoi")
 	require.NotContains(t, res.Body.String(), "nil pointer")
 	require.Contains(t, log.String(), "nil pointer")
 }
 
-// listen takes a free port of an address.
+// listen listens on a free port of an address.
 func listen(t *testing.T, addr string) net.Listener {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
@@ -330,7 +330,7 @@ func TestServerStopsWithLongPollsUnderWay(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-// watched says when events are read.
+// watched signals when events are read.
 type watched struct {
 	*postgres.Store
 	asked chan struct{}
@@ -362,7 +362,6 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+secret).refused(http.StatusUnauthorized, "")
 }
 
-// A caller that went away is no fault of the server.
 func TestACallerThatWentAwayIsNoError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -20,7 +20,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// raw sends a request as one text over a connection of its own, and then reads the status.
+// raw sends a request as one text on its own connection, and then reads the status.
 func (w *world) raw(head string, body io.Reader) int {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
@@ -36,10 +36,10 @@ func (w *world) raw(head string, body io.Reader) int {
 	return res.StatusCode
 }
 
-// Senders that read nothing before they have sent all see why they are refused.
+// A client that reads nothing before it has sent everything gets the response that rejects its body.
 func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 	t.Parallel()
-	const length = 24 << 20 // more than what a connection holds by itself
+	const length = 24 << 20 // more than the buffers of a connection hold
 	w := open(t)
 	for _, path := range []string{wire + "b/events", wire + "b/events/batch", "/api/v1/tasks", wire + "b/transcripts/r?offset=0&sum=0"} {
 		method := http.MethodPost
@@ -56,7 +56,7 @@ func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 	}
 }
 
-// Who asks first is told before it sends anything.
+// A client that sends "Expect: 100-continue" gets the response before it sends the body.
 func TestWhoAsksFirstNeedNotSendTooMuch(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -65,7 +65,7 @@ func TestWhoAsksFirstNeedNotSendTooMuch(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, status)
 }
 
-// A worker of the replaced system sends its last event until it is taken, however long it is.
+// A legacy worker resends its last event, however long, until it is acknowledged.
 func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
@@ -103,7 +103,7 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 	}
 }
 
-// What was left out on the way counts with what is left out here.
+// Bytes that the sender and the server cut off are added.
 func TestATranscriptThatCameCutIsSaidToBe(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -134,7 +134,7 @@ func TestAReportWithoutATranscriptHasAMebibyte(t *testing.T) {
 		w.call(http.MethodPost, wire+"b/events", said(1<<20+1)).refused(http.StatusRequestEntityTooLarge, "").Detail, "1 MiB")
 }
 
-// storedTranscript is the transcript of a sandbox as it is stored.
+// storedTranscript returns the stored transcript of a sandbox.
 func (w *world) storedTranscript(box string) (content []byte) {
 	w.t.Helper()
 	require.NoError(w.t,

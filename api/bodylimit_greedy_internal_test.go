@@ -19,7 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// gate is a server with routes of its own under a limit of 8 MiB, and nothing behind them.
+// gate is a server with its own routes under a limit of 8 MiB and handlers that do nothing.
 type gate struct {
 	t     *testing.T
 	limit *bodyLimit
@@ -50,7 +50,7 @@ func depsOfAll() Deps {
 
 const gateRoom = 8 << 20
 
-// openGate opens one at which a body is refused that finds no room within wait.
+// openGate starts a gate that rejects a body that finds no room within wait.
 func openGate(t *testing.T, wait, haste time.Duration) *gate {
 	t.Helper()
 	a := New(Config{Open: true}, depsOfAll())
@@ -83,7 +83,7 @@ func (g *gate) stall(what string, length int) *bufio.Reader {
 	return bufio.NewReader(c)
 }
 
-// timesOut waits for the answer to a body that has stopped.
+// timesOut waits for the response to a stalled body.
 func (g *gate) timesOut(stalled *bufio.Reader) {
 	g.t.Helper()
 	answer, err := http.ReadResponse(stalled, nil)
@@ -129,7 +129,7 @@ const (
 	never    = 24 * time.Hour
 )
 
-// A sandbox that begins many batches and ends none keeps nobody out but itself.
+// A sandbox that starts many batches and ends none blocks no other sandbox.
 func TestOneSandboxHasAShareOfTheRoom(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)
@@ -149,7 +149,7 @@ func TestOneSandboxHasAShareOfTheRoom(t *testing.T) {
 	}
 }
 
-// Many sandboxes fill the room together: small bodies still pass, and large ones are told when to come again.
+// Many sandboxes use all of the room: small bodies still pass, and large ones get a Retry-After header.
 func TestManySandboxesFillTheRoom(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)
@@ -162,7 +162,7 @@ func TestManySandboxesFillTheRoom(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, g.batch("honest"))
 }
 
-// Where half of the room is in use, bodies that stop give way to those that wait.
+// If half of the room is in use, stalled bodies end for the waiting ones.
 func TestBodiesThatHaveStoppedGiveWay(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Minute, time.Millisecond)
@@ -179,7 +179,6 @@ func TestBodiesThatHaveStoppedGiveWay(t *testing.T) {
 	require.Equal(t, http.StatusOK, g.beat("honest"))
 }
 
-// Small bodies that have stopped give way likewise, so that heartbeats pass.
 func TestAHeartbeatPassesSmallBodiesThatHaveStopped(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Minute, time.Millisecond)
@@ -196,7 +195,7 @@ func TestAHeartbeatPassesSmallBodiesThatHaveStopped(t *testing.T) {
 	}
 }
 
-// Without that they are refused, and told when to come again.
+// Without the shorter patience small bodies are rejected with a Retry-After header.
 func TestSmallBodiesThatHaveStoppedFillTheirRoom(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)

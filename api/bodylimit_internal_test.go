@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// conn is the connection of a request that counts what time its sender was given.
+// conn is the connection of a request. It counts the read deadlines that its sender got.
 type conn struct {
 	http.ResponseWriter
 
@@ -28,7 +28,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// sent is a body that a limit counts.
+// sent returns a body that a limit counts.
 func sent(m *bodyLimit, c *conn, body io.Reader, headers ...string) (*limitedBody, func() error) {
 	r := httptest.NewRequest(http.MethodPost, "/", body)
 	r.ContentLength = -1
@@ -39,11 +39,11 @@ func sent(m *bodyLimit, c *conn, body io.Reader, headers ...string) (*limitedBod
 	return mine, func() error { return (&report{Request: r, in: mine}).readBody(2<<20, new(bytes.Buffer)) }
 }
 
-// takes is how many bytes of bodies are counted.
+// takes returns the counted bytes of bodies.
 func (l *bodyLimit) takes() int64 { return l.large.held.Load() + l.small.held.Load() }
 
-// Bodies that do not fit beside the others are refused; one alone always fits, one that leaves
-// makes room, and one that announces much takes none.
+// Bodies that do not fit are rejected. A single body always fits, a finished body frees its room, and an announced
+// length alone takes no room.
 func TestBodiesShareALimit(t *testing.T) {
 	t.Parallel()
 	const kib = 1 << 10
@@ -82,7 +82,7 @@ func TestBodiesShareALimit(t *testing.T) {
 	require.Zero(t, m.takes())
 }
 
-// A body that finds no room waits for others to leave.
+// A body that finds no room waits for others to end.
 func TestABodyWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	m := newBodyLimit(0, 1<<20)
@@ -102,7 +102,6 @@ func TestABodyWaitsForRoom(t *testing.T) {
 	require.Empty(t, m.large.sandboxes)
 }
 
-// No body waits without bound.
 func TestABodyThatWaitsIsRefusedInTheEnd(t *testing.T) {
 	t.Parallel()
 	m := newBodyLimit(0, 1<<20)
@@ -127,7 +126,7 @@ func gzipped(t *testing.T, body []byte) []byte {
 	return out.Bytes()
 }
 
-// A sender has half a minute for each piece; the answer may take as long as it takes.
+// A sender gets half a minute for each piece; the deadline does not apply to the response.
 func TestABodyMustKeepComing(t *testing.T) {
 	t.Parallel()
 	c := &conn{}
@@ -142,12 +141,12 @@ func TestABodyMustKeepComing(t *testing.T) {
 	}
 }
 
-// Most reports come in one piece with their heads; the rest of the others has its time.
+// Most events arrive together with their headers and need no deadline; other bodies get one for the rest.
 func TestABodyThatComesWithItsHeadNeedsNoTime(t *testing.T) {
 	t.Parallel()
 	for pieces, want := range map[io.Reader]int{
 		iotest.DataErrReader(strings.NewReader("{}")):                       0,
-		iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("{}"))): 2, // until it came, and none while it is answered
+		iotest.DataErrReader(iotest.OneByteReader(strings.NewReader("{}"))): 2, // none during the response
 	} {
 		c := &conn{}
 		_, read := sent(newBodyLimit(1<<20, 0), c, pieces)

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// flow is a git host that answers what a test wants, and remembers for whom it worked.
+// flow is a Git host that returns what a test sets, and records the owner of each call.
 type flow struct {
 	who      scm.Owner
 	merge    client.BranchMerge
@@ -79,7 +79,7 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 	require.Equal(t, client.BranchComparison{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)
 }
 
-// What the git host refuses is an answer, as in the replaced system; a fault of omoi's is none.
+// A request that the Git host rejects gets status 200, as in the legacy API; an error of omoi does not.
 func TestBranchWorkflowTellsRefusals(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -103,7 +103,7 @@ func TestBranchWorkflowTellsRefusals(t *testing.T) {
 	}
 }
 
-// A caller acts for itself, whomever it names.
+// A caller acts on its own behalf, whatever user a request names.
 func TestBranchWorkflowActsForTheCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Tasks for one repository that are submitted at once share the checks of the repository: side by side, none of the
-// checks would be done in time on a busy machine.
+// Tasks for one repository that are submitted at once share one check of the repository. Separate checks would all time
+// out on a busy machine.
 func TestCreateTask_BurstSharesTheCheckOfItsRepository(t *testing.T) {
 	t.Parallel()
 	const burst = 20
@@ -23,7 +23,7 @@ func TestCreateTask_BurstSharesTheCheckOfItsRepository(t *testing.T) {
 		n := under.Add(1)
 		defer under.Add(-1)
 		most.Store(max(most.Load(), n))
-		if checks.Add(1) == 1 { // the others come meanwhile
+		if checks.Add(1) == 1 { // the other requests arrive during this check
 			for w.repos.named.Load() < before+burst && under.Load() == 1 {
 				<-time.After(time.Millisecond)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestChunks_Malformed answers 400 to chunks that are none, on every kind of route, and 408 to a body that was cut off.
+// TestChunks_Malformed expects 400 for malformed chunks on every kind of route, and 408 for a body that was cut off.
 func TestChunks_Malformed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -46,8 +46,8 @@ func TestChunks_Malformed(t *testing.T) {
 	require.Equal(t, http.StatusRequestTimeout, status)
 }
 
-// TestNumbers_OutOfRange answers 422 in words that name the field, and none of Go's. A number that no double holds is
-// 400 where the body has a schema.
+// TestNumbers_OutOfRange expects 422 with a message that names the field, and without texts of Go. If the body has a
+// schema, a number that no double holds is 400.
 func TestNumbers_OutOfRange(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -81,7 +81,7 @@ func TestNumbers_OutOfRange(t *testing.T) {
 	}
 }
 
-// The name of a field comes from the caller, and is cut in the answer.
+// The name of a field comes from the caller; the response truncates it.
 func TestNumbers_OutOfRangeInALongField(t *testing.T) {
 	t.Parallel()
 	answer := open(t).call(http.MethodPost, "/api/v1/tasks", `{"`+strings.Repeat("k", 100_000)+`":1e999}`)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyWhoAskAtOnceShareAnAnswer has 50 ask while a question is under way: one more is
-// asked for all of them, and it begins after they asked.
+// TestManyWhoAskAtOnceShareAnAnswer has 50 callers during a running query: one more query runs for all of them, and it
+// starts after their calls.
 func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, int64](slog.New(slog.DiscardHandler))
@@ -45,7 +45,7 @@ func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 	require.Empty(t, s.under, "nothing is kept once nobody asks")
 }
 
-// TestReadersLeaveConnectionsToAgents asks for more at a time than may be under way.
+// TestReadersLeaveConnectionsToAgents has more concurrent callers than queries may run.
 func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 	t.Parallel()
 	const keys = 5 * mostLooks
@@ -74,7 +74,7 @@ func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 	}
 }
 
-// TestWhoeverLeavesSpoilsNoAnswer ends the one for whom the question is asked.
+// TestWhoeverLeavesSpoilsNoAnswer cancels the caller for which the query runs.
 func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, string](slog.New(slog.DiscardHandler))
@@ -96,7 +96,7 @@ func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 	require.Equal(t, "found", mine.value)
 }
 
-// A panic is of one question: the process and the next one go on.
+// A panic affects one query only; the process and the next query continue.
 func TestAQuestionThatPanicsIsAnError(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, string](slog.New(slog.DiscardHandler))

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// conducts is a cycle of the conductor.
+// conducts runs a cycle of the conductor.
 func (w *world) conducts(cycle string) {
 	w.t.Helper()
 	c := conductor.New(conductor.Config{}, conductor.Deps{Store: w.store})
@@ -23,7 +23,7 @@ func (w *world) conducts(cycle string) {
 	require.NoError(w.t, c.End(w.t.Context(), contract.CycleReport{ID: cycle}))
 }
 
-// about is a task about something, by an agent from outside.
+// about returns a task with a title, for an external agent.
 func about(title string) client.CreateTaskRequest {
 	in := newTask()
 	in.Title, in.Description = title, title

@@ -14,7 +14,7 @@ import (
 
 const credentials = "/api/v1/credentials"
 
-// keeper is the service behind the routes, with a key of its own.
+// keeper returns the credential service, with an encryption key of its own.
 func (w *world) keeper() api.Credentials {
 	w.t.Helper()
 	ring, err := credential.ParseRing(credential.NewKey())
@@ -24,7 +24,7 @@ func (w *world) keeper() api.Credentials {
 	}, ring, w.store)
 }
 
-// keyOf is a key that speaks for a user.
+// keyOf creates an API key of a user.
 func (w *world) keyOf(org, user, scope string) string {
 	w.t.Helper()
 	_, secret, err := w.store.CreateKey(w.t.Context(), org,
@@ -107,7 +107,7 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 		refused(422, "query.project_id")
 }
 
-// A task belongs to whom its key speaks for; an open server takes everybody for its owner.
+// A task belongs to the user of its key; without authentication, to the server's user.
 func TestTasksHaveOwners(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A page that is empty says that there is nothing new: of a place that nobody was given here, that
-// would hide everything.
+// An empty page means that there is nothing new. For a cursor that this server never issued, an empty page would hide
+// all events.
 func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
 	t.Parallel()
 	w := open(t)

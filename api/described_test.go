@@ -45,7 +45,7 @@ func descriptionOf(of *openapi3.SchemaRef) string {
 	return of.Value.Description
 }
 
-// describes reports whether a text has at least two words besides those of the name and small ones.
+// describes reports whether a text has at least two words that are neither in the name nor small words.
 func describes(name, text string) bool {
 	known := " the a an of is in to for and or it its this that with from on by as at be are was " +
 		strings.ReplaceAll(strings.ToLower(name), "_", " ") + " "

@@ -19,11 +19,11 @@ var (
 	jsonSpan  = regexp.MustCompile("`(\\{\"[^`]*\\}|\"[a-z_]+\": [^`]*)`")
 	jsonBlock = regexp.MustCompile("(?s)```json\n(.*?)\n```")
 	jsonShell = regexp.MustCompile(`(?:-d|say|echo|--input) '(\{.*\})'`)
-	shape     = regexp.MustCompile(`^\{"\w+", `) // a list of names, no JSON
+	shape     = regexp.MustCompile(`^\{"\w+", `) // a list of names is not JSON
 	elided    = strings.NewReplacer("{...}", "{}", "[...]", "[]", `'"$TASK"'`, "$TASK")
 )
 
-// shown are the JSON objects of a document.
+// shown returns the JSON objects in a document.
 func shown(t *testing.T, text string) (found []map[string]any) {
 	t.Helper()
 	for _, form := range []*regexp.Regexp{jsonSpan, jsonBlock, jsonShell} {
@@ -43,16 +43,16 @@ func shown(t *testing.T, text string) (found []map[string]any) {
 	return found
 }
 
-// notSent are the first names of objects that no client sends to the API: lines of programs, steps of scripts,
-// frames of a WebSocket, bodies for the Daytona emulator, signals, what an agent is given.
+// notSent returns the first field names of objects that no client sends to the API: lines of programs, steps of
+// scripts, frames of a WebSocket, bodies for the Daytona emulator, signals, and input of agents.
 func notSent(name string) bool {
 	steps := "say think write edit bash sleep_s commit push wait_message usage complete fail verdict iteration " +
 		"continuous_complete hang crash exit flood"
 	return strings.Contains(" omoi type switch by kind id passed version "+steps+" ", " "+name+" ")
 }
 
-// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each one. An object that it does not know fails it: say here what
-// it is.
+// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each request body in the docs. An unknown object fails the test:
+// add its kind here.
 func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open = true })
@@ -71,7 +71,7 @@ func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
 	require.GreaterOrEqual(t, sent, 10, "the documents show more")
 }
 
-// sendShown sends an object to the route that its names tell, and reports whether there is one.
+// sendShown sends an object to the route that has its fields, and reports whether there is one.
 func (w *world) sendShown(file string, object map[string]any) bool {
 	w.t.Helper()
 	has := func(names ...string) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Tags of Go hold the values of an enum once more.
+// Struct tags repeat the values of an enum.
 func TestEnumsOfTheDocument_AreThoseOfTheDomain(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile("openapi.json")

@@ -19,7 +19,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// mainOperations are those whose example the document shows, in an order in which a server can be asked.
+// mainOperations returns the operations with an example in the document, in an order in which a client can call them.
 func mainOperations() []string {
 	return []string{
 		"create-project", "set-credential", "create-ticket", "create-task", "get-task", "list-task-events", "get-task-receipt",
@@ -45,8 +45,8 @@ func sampleOf(tb testing.TB, operation string) (s sample) {
 	return s
 }
 
-// TestExamples_AreShown wants a request and an answer in the document for each main operation. That they fit their
-// schemas, [TestOpenAPIDocumentIsValid] tests.
+// TestExamples_AreShown expects a request and a response in the document for each main operation.
+// [TestOpenAPIDocumentIsValid] validates them.
 func TestExamples_AreShown(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -67,7 +67,7 @@ func TestExamples_AreShown(t *testing.T) {
 	require.ElementsMatch(t, mainOperations(), slices.Collect(maps.Keys(shown)))
 }
 
-// TestExamples_AreTrue sends the request of each example to a server, and wants an answer with the same fields.
+// TestExamples_AreTrue sends the request of each example to a server, and expects a response with the same fields.
 func TestExamples_AreTrue(t *testing.T) {
 	t.Parallel()
 	s := &stage{world: openAsUser(t), real: map[string]string{}}
@@ -76,7 +76,7 @@ func TestExamples_AreTrue(t *testing.T) {
 	}
 }
 
-// openAsUser starts a server without login, whose callers are a user.
+// openAsUser starts a server without authentication whose callers are a user.
 func openAsUser(tb testing.TB) *world {
 	tb.Helper()
 	user := task.NewID()
@@ -85,13 +85,13 @@ func openAsUser(tb testing.TB) *world {
 	return w
 }
 
-// stage is a server on which the examples are played, one after the other.
+// stage is a server on which the examples run, one after the other.
 type stage struct {
 	*world
 
-	real map[string]string // IDs of the server, by those of the examples
-	ran  client.Task       // the task of create-task, that of most other examples
-	open client.Task       // another one, with an active agent
+	real map[string]string // IDs on the server, by those of the examples
+	ran  client.Task       // the task of create-task, used in most other examples
+	open client.Task       // another task, with an active agent
 }
 
 func (s *stage) play(operation string) {
@@ -105,7 +105,7 @@ func (s *stage) play(operation string) {
 		body = s.translated(string(content))
 	}
 	got := s.call(of.Method, s.translated(of.Path), body)
-	// No workflow runs here: a command stays under way.
+	// No workflow runs here, so a command is never applied.
 	require.Contains(s.t, []int{of.Status, http.StatusAccepted}, got.status, "%s: %s", operation, got.body)
 	var answer any
 	require.NoError(s.t, json.Unmarshal(got.body, &answer))
@@ -116,7 +116,7 @@ func (s *stage) play(operation string) {
 	}
 }
 
-// prepare brings the server into the state in which the example was made.
+// prepare brings the server into the state in which the example was recorded.
 func (s *stage) prepare(operation string, of sample) {
 	switch operation {
 	case "get-task":
@@ -141,7 +141,7 @@ func (s *stage) translated(text string) string {
 	return text
 }
 
-// learn notes the IDs that the server gave what an example created.
+// learn records the IDs of the objects that an example created.
 func (s *stage) learn(example, got any) {
 	was, isObject := example.(map[string]any)
 	if !isObject {
@@ -156,7 +156,7 @@ func (s *stage) learn(example, got any) {
 	}
 }
 
-// requireSameFields wants two values of the same form. Null and an empty list fit any other value.
+// requireSameFields expects two values of the same form. Null and an empty list match any other value.
 func requireSameFields(t require.TestingT, where string, want, got any) {
 	if want == nil || got == nil {
 		return

@@ -2,7 +2,7 @@ package api
 
 import "github.com/omoi-dev/omoi/internal/postgres"
 
-// PortsOf returns the ports of one store. Those of a nil store are never called.
+// PortsOf returns the ports of one store. The ports of a nil store are never called.
 func PortsOf(s *postgres.Store) Ports {
 	return Ports{
 		Tasks: s, SavedWork: s, Commands: s, Dependencies: s, Projects: s, Dispatch: s, Organizations: s,

@@ -9,16 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// filters are what a reader of the bus has asked for last.
+// filters are the filters of a bus reader's last subscription.
 type filters struct {
 	EventTypes  []string `json:"event_types"`
 	EntityTypes []string `json:"entity_types"`
 	EntityIDs   []string `json:"entity_ids"`
 }
 
-// FuzzFrame holds the frames of a reader, one a line, to this: each that is no JSON is
-// answered by an error, each subscription by the filters that it leaves, and the connection
-// stays.
+// FuzzFrame sends frames, one per line. The server must respond to invalid JSON with an error and to a subscription
+// with the resulting filters, and keep the connection open.
 func FuzzFrame(f *testing.F) {
 	for _, frames := range []string{
 		`{"type":"subscribe","event_types":["SANDBOX_agent.started"],"entity_types":["sandbox"],"entity_ids":[]}`,
@@ -60,7 +59,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// within reports whether all of some stands in all, in its order.
+// within reports whether some is a subsequence of all.
 func within(some, all []string) bool {
 	for _, text := range all {
 		if len(some) > 0 && some[0] == text {
@@ -70,7 +69,7 @@ func within(some, all []string) bool {
 	return len(some) == 0
 }
 
-// after is the answer to a frame, and whether it must come; it moves the filters.
+// after returns the expected response to a frame, and whether it is certain; it updates the filters.
 func (f *filters) after(frame string) (answer map[string]any, certain bool) {
 	wrong := map[string]any{"error": "Invalid JSON message"}
 	if !json.Valid([]byte(frame)) {
@@ -90,6 +89,6 @@ func (f *filters) after(frame string) (answer map[string]any, certain bool) {
 	*f = next
 	var filters map[string]any
 	content, _ := json.Marshal(next)      //nolint:errchkjson // texts only
-	_ = json.Unmarshal(content, &filters) // likewise
+	_ = json.Unmarshal(content, &filters) // valid JSON, as above
 	return map[string]any{"status": "subscribed", "filters": filters}, true
 }

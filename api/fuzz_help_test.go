@@ -14,17 +14,17 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// Ways in which a body is sent.
+// Encodings of a body.
 const (
 	plainBody  = iota
-	packedBody // with gzip
-	falseBody  // as it is, said to be gzip
-	cutBody    // with gzip, and cut off
+	packedBody // gzip
+	falseBody  // not compressed, with the header of gzip
+	cutBody    // gzip, cut off
 	packings
 )
 
-// spelled turns the high half of how into a way to write bodies that mutation alone would
-// hardly find: each byte is a word of JSON or of the wire.
+// spelled returns a body in a form that mutation alone would rarely reach: if the high half of how is set, each byte
+// stands for a word of JSON or of the protocol.
 func spelled(body []byte, how byte) []byte {
 	if how < 0x80 {
 		return body
@@ -50,7 +50,7 @@ var words = []string{
 	`"` + strings.Repeat("x", 20<<10) + `"`, strings.Repeat(`[`, 600), strings.Repeat(`]`, 600),
 }
 
-// post sends a body the way that how says.
+// post sends a body in the encoding that how selects.
 func (b box) post(path string, body []byte, how byte, headers ...string) answer {
 	b.t.Helper()
 	switch how % packings {
@@ -70,7 +70,7 @@ func (b box) post(path string, body []byte, how byte, headers ...string) answer 
 
 func (b box) get(path string) answer { return b.call(http.MethodGet, wire+b.id+path, nil) }
 
-// unpacked is what a body says once it is unpacked; sent is false where that cannot be.
+// unpacked returns the decompressed body; sent is false if it cannot be decompressed.
 func unpacked(body []byte, how byte) (said []byte, sent bool) {
 	switch how % packings {
 	case plainBody, packedBody:
@@ -89,7 +89,7 @@ func unpacked(body []byte, how byte) (said []byte, sent bool) {
 func packed(body []byte) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	_, _ = z.Write(body) // into memory
+	_, _ = z.Write(body) // never fails
 	_ = z.Close()
 	return out.Bytes()
 }
@@ -99,7 +99,7 @@ func isHeader(s string) bool {
 	return strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// refusedWithoutATrace holds a refusal to its form, and to have stored nothing.
+// refusedWithoutATrace expects an error in the right form, and nothing stored.
 func (b box) refusedWithoutATrace(got answer) {
 	b.t.Helper()
 	require.Contains(b.t, []int{400, 408, 409, 413, 415, 422}, got.status, "%s", got.body)
@@ -108,7 +108,7 @@ func (b box) refusedWithoutATrace(got answer) {
 	require.Zero(b.t, b.count(`SELECT count(*) FROM messages WHERE sandbox_id = $1 AND state <> 'refused'`, b.id))
 }
 
-// holds reads all that the sandbox has reported in each way there is, and compares.
+// holds reads all events of the sandbox in each possible way, and compares.
 func (b box) holds(want ...wanted) {
 	b.t.Helper()
 	const page = 500
@@ -130,7 +130,7 @@ func (b box) holds(want ...wanted) {
 	}
 }
 
-// same compares by meaning: the database reads both texts. Transcripts are kept elsewhere.
+// same compares by meaning, since both texts pass through the database. Transcripts are stored elsewhere.
 func (b box) same(said wanted, stored string) {
 	b.t.Helper()
 	var same bool
@@ -140,7 +140,7 @@ func (b box) same(said wanted, stored string) {
 	require.True(b.t, same, "said %s\nstored %s", said.Data, stored)
 }
 
-// stranger posts an event of its own meanwhile; what it returns waits for the answer.
+// stranger posts an event to its own sandbox meanwhile; the function that it returns waits for the response.
 func (w *world) stranger(t *testing.T) func() {
 	t.Helper()
 	answered := make(chan int, 1)

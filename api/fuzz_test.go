@@ -18,8 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// The bodies that workers of the replaced system send, in the order of a run, and what has
-// been trouble before.
+// oldestEvents returns the bodies of legacy workers in the order of a run, and bodies that once caused a failure.
 func oldestEvents() []string {
 	return []string{
 		`{"event_type":"agent.started","event_data":{"task_id":"t","agent_id":"a","sandbox_id":"s","timestamp":"2026-01-02T03:04:05","sdk":"claude","model":"m","task":"do","is_resuming":false},"source":"worker"}`,
@@ -41,8 +40,8 @@ func oldestEvents() []string {
 	}
 }
 
-// FuzzEvent holds single events to this: one that is acknowledged is stored and read back
-// as it was said, once; one that is refused leaves no trace; nobody else notices.
+// FuzzEvent posts single events. An acknowledged event is stored once and read back unchanged, a rejected one leaves no
+// trace, and other sandboxes are not affected.
 func FuzzEvent(f *testing.F) {
 	for n, body := range oldestEvents() {
 		f.Add([]byte(body), byte(n%packings), "")
@@ -82,7 +81,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// FuzzBatch holds batches to the same, and to their numbers.
+// FuzzBatch checks the same for batches, and their sequences.
 func FuzzBatch(f *testing.F) {
 	for n, body := range oldestEvents() {
 		f.Add([]byte(`{"spool_id":"s","first":1,"events":[`+body+`,{"event_type":"heartbeat"}]}`), byte(n%packings))
@@ -107,7 +106,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// batch judges the answer to the numbers 1.. of a new sender.
+// batch checks the response to a batch with the sequences 1.. of a new sender.
 func (b box) batch(got answer, want []wanted, repeat func() answer) {
 	b.t.Helper()
 	if got.status != http.StatusOK {
@@ -122,7 +121,7 @@ func (b box) batch(got answer, want []wanted, repeat func() answer) {
 	b.holds(want...)
 }
 
-// FuzzMessage holds messages to this: one that is queued is given out as it was said.
+// FuzzMessage posts messages. A queued message is delivered unchanged.
 func FuzzMessage(f *testing.F) {
 	for n, body := range []string{
 		`{"content":"go on","message_type":"user_message"}`, `{"content":"stop","message_type":"interrupt"}`,
@@ -154,7 +153,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// wanted is what a body says by the rules of the wire, read without any of the server's code.
+// wanted is the content of a body by the rules of the protocol, decoded without the server's code.
 type wanted struct{ Type, Source, Key, Data string }
 
 func modelOf(body []byte) wanted { return eventOf(memberOf(body)) }
@@ -172,7 +171,7 @@ func eventOf(said map[string]json.RawMessage) wanted {
 
 var escapes = regexp.MustCompile(`(?i)\\ud[89ab]..\\ud[c-f]..|\\u....|\\.`)
 
-// kept has U+FFFD for U+0000 and for half surrogates.
+// kept returns data with U+FFFD in the place of U+0000 and lone surrogates.
 func kept(data string) string {
 	return escapes.ReplaceAllStringFunc(data, func(escape string) string {
 		if escape = strings.ToLower(escape); escape == `\u0000` || len(escape) == 6 && escape >= `\ud800` && escape < `\ue000` {
@@ -192,7 +191,7 @@ func modelOfBatch(body []byte) []wanted {
 	return found
 }
 
-// mustBeTaken is true of what is beyond doubt; the rest may be taken or refused.
+// mustBeTaken reports whether an event is certainly valid; other events may be accepted or rejected.
 func (e wanted) mustBeTaken(w *world) bool {
 	plain := func(r rune) bool { return r >= 'a' && r <= 'z' || r == '.' || r == '_' }
 	if e.Type == "" || len(e.Type) > 50 || strings.Trim(e.Type, "abcdefghijklmnopqrstuvwxyz._") != "" || !plain(rune(e.Type[0])) ||
@@ -200,14 +199,14 @@ func (e wanted) mustBeTaken(w *world) bool {
 		return false
 	}
 	if !strings.HasPrefix(e.Data, "{") || strings.ContainsAny(e.Data, "eE\\") && strings.ContainsAny(e.Data, "0123456789") {
-		return false // numbers and escapes may be beyond what can be kept
+		return false // numbers and escapes may be out of range
 	}
 	var good bool
 	err := w.pool.QueryRow(w.t.Context(), `SELECT $1::text::jsonb IS NOT NULL`, e.Data).Scan(&good)
 	return err == nil && good
 }
 
-// memberOf reads an object as the wire has it: names as they are, the last of equal ones.
+// memberOf decodes an object by the rules of the protocol: case-sensitive names, the last of duplicates.
 func memberOf(body []byte) map[string]json.RawMessage {
 	found := map[string]json.RawMessage{}
 	_ = json.Unmarshal(body, &found)

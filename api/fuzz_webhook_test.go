@@ -12,8 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/feedback"
 )
 
-// FuzzWebhook holds webhooks that GitHub signed to this: whatever they say, they are answered; what is held is bounded
-// text of somebody who has a say, and the same again is no more.
+// FuzzWebhook posts signed webhooks. Each gets a response; stored feedback is bounded text of a user who may steer, and
+// a duplicate adds nothing.
 func FuzzWebhook(f *testing.F) {
 	events := []string{
 		"check_run", "check_suite", "workflow_run", "status", "pull_request_review", "pull_request_review_comment",

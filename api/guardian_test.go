@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// schedules is a Temporal that remembers what it was told.
+// schedules is a Temporal that records its calls.
 type schedules struct {
 	absent bool
 	paused bool
@@ -43,7 +43,7 @@ func (s *schedules) ResumeSchedule(_ context.Context, _, note string) error {
 	return nil
 }
 
-// loops lets an agent ask the same thing again and again.
+// loops makes an agent call the same tool again and again.
 func (w *world) loops(box string) {
 	w.t.Helper()
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
@@ -54,7 +54,7 @@ func (w *world) loops(box string) {
 	w.exec(`UPDATE sandboxes SET last_sequence = 30 WHERE id = $1`, box)
 }
 
-// foreigner is a key of another organization, with every scope.
+// foreigner returns a key of another organization, with every scope.
 func (w *world) foreigner() string {
 	w.t.Helper()
 	other := task.NewID()

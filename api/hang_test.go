@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A store that takes questions and does not answer them holds nobody for ever.
+// A database that accepts queries and does not answer them blocks no caller for ever.
 func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -42,7 +42,7 @@ func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 	}
 }
 
-// A filter may name more sandboxes than fit into a frame of usual size.
+// A filter may name more sandboxes than fit into the default maximum of a frame.
 func TestALongFrameIsTaken(t *testing.T) {
 	t.Parallel()
 	s := open(t).socket(t, "").ready()

@@ -11,7 +11,6 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TestReadiness_NamesTheNextCommandInAField of its own, beside the sentence.
 func TestReadiness_NamesTheNextCommandInAField(t *testing.T) {
 	t.Parallel()
 	got := stateOf(t.Context(), Probe{Name: "workers", Check: func(context.Context) error {
@@ -22,7 +21,7 @@ func TestReadiness_NamesTheNextCommandInAField(t *testing.T) {
 	}, got)
 }
 
-// A check that ends with its time is no fault inside omoi.
+// A check that times out is not an internal error.
 func TestReadiness_SaysThatThereIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 0)

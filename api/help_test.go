@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"))
 }
 
-// world is a server on a database of its own, with a real store, intake and bus. What it
-// answers is held against the OpenAPI document.
+// world is a server on a database of its own, with a real store, ingest and bus. Its responses are validated against
+// the OpenAPI document.
 type world struct {
 	t     testing.TB
 	pool  *pgxpool.Pool
@@ -51,15 +51,15 @@ type world struct {
 	schedules *schedules
 }
 
-// repos knows one repository, and another for which there is no credential.
+// repos has one repository, and another one without a credential.
 type repos struct {
 	diff string
 	who  atomic.Value // the scm.Owner of the last check
 
-	noBranch atomic.Pointer[error] // what a diff answers; nil: there is the branch
+	noBranch atomic.Pointer[error] // error of a diff; nil: the branch exists
 
 	named  atomic.Int64
-	during func() // called in each check; nil: nothing
+	during func() // called in each check; may be nil
 }
 
 const (
@@ -94,7 +94,7 @@ func (r *repos) Diff(_ context.Context, _ scm.Owner, _ api.BranchDiff, w io.Writ
 	return err
 }
 
-// open starts a server without login.
+// open starts a server without authentication.
 func open(tb testing.TB) *world {
 	tb.Helper()
 	return start(tb, func(c *api.Config) { c.Open = true })
@@ -105,7 +105,7 @@ func start(tb testing.TB, change func(*api.Config)) *world {
 	return startOn(tb, pgtest.New(tb), live.New(), change)
 }
 
-// startOn is one of the processes that share a database and a bus.
+// startOn starts one of the processes that share a database and a bus.
 func startOn(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api.Config)) *world {
 	tb.Helper()
 	return startWith(tb, pool, bus, change, func(*api.Deps) {})
@@ -141,7 +141,7 @@ func startWith(tb testing.TB, pool *pgxpool.Pool, bus live.Bus, change func(*api
 	return w
 }
 
-// serve serves as omoi does, on a port of its own, until the test ends.
+// serve serves on a port of its own until the test ends.
 func serve(tb testing.TB, handler *api.API) (url string) {
 	tb.Helper()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -164,7 +164,7 @@ func (unmetered) Waited(time.Duration)                   {}
 func (unmetered) TurnedAway()                            {}
 func (unmetered) Lost(int)                               {}
 
-// intake runs until the test ends.
+// intake starts an intake that runs until the test ends.
 func (w *world) intake(bare bool) *ingest.Intake {
 	intake := ingest.NewIntake(ingest.IntakeConfig{AllowBare: bare, Meter: unmetered{}}, w.store, w.bus, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -190,7 +190,7 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// due listens as the relays do. The result waits until the database notifies them that something is due.
+// due listens as the relays do. The function that it returns waits until the database notifies.
 func (w *world) due() (notified func()) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -206,11 +206,11 @@ func (w *world) due() (notified func()) {
 			assert.Fail(w.t, "the database notifies no relay")
 		}
 	}
-	notified() // it listens
+	notified() // the listener is connected
 	return notified
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	t      testing.TB
 	status int
@@ -218,7 +218,7 @@ type answer struct {
 	body   []byte
 }
 
-// call sends a request; a body that is no string or bytes is sent as JSON. Headers come in pairs.
+// call sends a request. A body other than a string or bytes is sent as JSON. Headers come in pairs.
 func (w *world) call(method, path string, body any, headers ...string) answer {
 	w.t.Helper()
 	var content []byte
@@ -253,7 +253,7 @@ func (w *world) call(method, path string, body any, headers ...string) answer {
 	return answer{t: w.t, status: res.StatusCode, header: res.Header, body: got}
 }
 
-// ok decodes an answer of the expected status.
+// ok decodes a response of the expected status.
 func ok[T any](a answer, status int) T {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.body)
@@ -262,7 +262,7 @@ func ok[T any](a answer, status int) T {
 	return out
 }
 
-// refused holds an error to its form: a problem document with a sentence.
+// refused expects a problem document with a sentence.
 func (a answer) refused(status int, location string) client.Problem {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s", a.body)
@@ -280,7 +280,7 @@ func (a answer) refused(status int, location string) client.Problem {
 	return p
 }
 
-// newTask is a body that is accepted.
+// newTask returns a valid request.
 func newTask() client.CreateTaskRequest {
 	return client.CreateTaskRequest{Repo: goodRepo, Title: "Write a file", Agent: "external"}
 }
@@ -290,7 +290,7 @@ func (w *world) task(in client.CreateTaskRequest) client.Task {
 	return ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", in), http.StatusCreated)
 }
 
-// begin gives a task an attempt in a sandbox, as its workflow would.
+// begin starts an attempt of a task in a sandbox, as its workflow would.
 func (w *world) begin(t client.Task) string {
 	w.t.Helper()
 	id := task.NewSandboxID()
@@ -313,7 +313,7 @@ func (w *world) end(t client.Task, status task.Status) {
 		t.ID, string(status))
 }
 
-// settle writes a receipt, as the projection would.
+// settle stores a command receipt, as the projection would.
 func (w *world) settle(commandID string, r task.Receipt) {
 	w.exec(`UPDATE commands SET state = $2, settled_at = now(), reason = 'because' WHERE id = $1`, commandID, string(r))
 }

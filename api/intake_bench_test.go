@@ -37,7 +37,7 @@ func (d deaf) Header() http.Header         { return d.header }
 func (d deaf) Write(b []byte) (int, error) { return len(b), nil }
 func (d deaf) WriteHeader(int)             {}
 
-// reports is a server with tokens, logs and counts, and what makes a request of it anew.
+// reports starts a server with tokens, logs and metrics, and returns a function that handles one new request.
 func reports(tb testing.TB, path, body string) func() {
 	tb.Helper()
 	ring, err := token.NewRing(token.Key{ID: "k1", Secret: []byte(strings.Repeat("s", 32))}, nil)
@@ -72,7 +72,7 @@ func fifty() string {
 	return fmt.Sprintf(`{"spool_id":"s","first":1,"events":[%s]}`, strings.Repeat(usual()+",", 49)+usual())
 }
 
-// What a report costs beside its commit bounds how many a server takes.
+// The cost of an event beside its commit bounds the events per second of a server.
 func TestAReportAllocatesLittle(t *testing.T) { //nolint:paralleltest // allocations of others would count
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: the race detector empties pools at random")

@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// heard is an answer without what differs in each.
+// heard is a response without the parts that differ in each.
 type heard struct {
 	status int
 	header []string
 	body   string
 }
 
-// own differs in each answer: ids and times.
+// own matches the parts that differ in each response: IDs and times.
 var own = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[0-9:.]+Z|:\d+"`)
 
 // ask posts on a connection.
@@ -48,7 +48,7 @@ func ask(t *testing.T, conn net.Conn, answers *bufio.Reader, request string) hea
 	return h
 }
 
-// The first request of a connection and one that follows another get the same answer.
+// The first and the second request on a connection get the same response.
 func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
@@ -95,7 +95,7 @@ func TestPostedEvent_SameAnswerOnNewAndUsedConnection(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 		require.NoError(t, err)
 		answers := bufio.NewReader(conn)
-		ask(t, conn, answers, request) // what is said twice may be answered otherwise
+		ask(t, conn, answers, request) // a duplicate may get another response
 		again := ask(t, conn, answers, request)
 		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
 		require.NoError(t, err)

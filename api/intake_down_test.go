@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// down is an intake whose queue is full, or whose store is away.
+// down is an intake whose queue is full or whose store is unavailable.
 type down struct{ err error }
 
 func (d down) Single(context.Context, string, ingest.Event, bool) (ingest.Receipt, error) {
@@ -42,7 +42,7 @@ func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
 	}
 }
 
-// cut is a body whose sender is slow, or gone.
+// cut is a body whose sender is slow or has disconnected.
 type cut struct{ err error }
 
 func (c cut) Read([]byte) (int, error) { return 0, c.err }
@@ -50,7 +50,7 @@ func (c cut) Read([]byte) (int, error) { return 0, c.err }
 func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
-	end() // as net/http does when the sender has closed its half
+	end() // as net/http does after the sender has closed its side
 	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil), Intake: down{}})
 	for why, err := range map[string]error{"in time": os.ErrDeadlineExceeded, "was complete": io.ErrUnexpectedEOF} {
 		for _, encoding := range []string{"", "gzip"} {

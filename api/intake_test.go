@@ -23,7 +23,7 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM sandbox_events`))
 }
 
-// The routes of reports are served apart from all others: they must be as careful.
+// The event routes have their own handler, with the same checks as all other routes.
 func TestReportsAreGuardedLikeEverythingElse(t *testing.T) {
 	t.Parallel()
 	w := open(t)

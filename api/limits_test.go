@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the documents say of the length of bodies is what the server takes.
+// The documented maximum lengths of bodies are those of the server.
 func TestLimitsAreThoseOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

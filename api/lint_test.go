@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exceptions are the names that break a rule of [TestDocument_FollowsTheRules], with the reason.
+// exceptions returns the names that may break a rule of [TestDocument_FollowsTheRules], with the reason.
 func exceptions() map[string]string {
 	const legacy, agent, stored = "legacy API", "protocol of omoi-agent", "stored form, or a field that WIRE.md settles"
 	return map[string]string{
@@ -31,7 +31,7 @@ func exceptions() map[string]string {
 	}
 }
 
-// linter collects what breaks a rule.
+// linter collects broken rules.
 type linter struct {
 	doc    *openapi3.T
 	broken []string
@@ -39,7 +39,7 @@ type linter struct {
 	used   map[string]bool
 }
 
-// TestDocument_FollowsTheRules is the linter of the API document. [TestDocument_DescribesEverything] is the other part.
+// TestDocument_FollowsTheRules lints the API document, together with [TestDocument_DescribesEverything].
 func TestDocument_FollowsTheRules(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -60,7 +60,7 @@ func TestDocument_FollowsTheRules(t *testing.T) {
 	}
 }
 
-// want notes a broken rule of a name, unless the name is an exception.
+// want records a broken rule of a name, unless the name is an exception.
 func (l *linter) want(holds bool, name, rule string) {
 	if holds {
 		return
@@ -75,12 +75,12 @@ var (
 	unitName = regexp.MustCompile(`(^|_)(seconds|bytes|usd|ms)$`)
 	idText   = regexp.MustCompile(`^(UUID|ID)\b`)
 	idName   = regexp.MustCompile(`(^|_)ids?$`)
-	// eventData are the schemas of what events hold.
+	// eventData matches the schemas of event data.
 	eventData = regexp.MustCompile(`Data(Request)?$`)
 	kebab     = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 )
 
-// schemas checks the names of fields, except those of events, which omoi-agent and legacy workers write.
+// schemas checks the names of fields, except those of events, which omoi-agent and legacy workers define.
 func (l *linter) schemas() {
 	asked := l.requestSchemas()
 	for schema, of := range l.doc.Components.Schemas {
@@ -103,7 +103,7 @@ func (l *linter) number(name, field string, of *openapi3.Schema) {
 	l.want(!isNumber || !unitText.MatchString(of.Description) || unitName.MatchString(field), name, "a number names its unit")
 }
 
-// requestSchemas returns the names of the schemas below the bodies of requests.
+// requestSchemas returns the names of the schemas in request bodies.
 func (l *linter) requestSchemas() map[string]bool {
 	found := map[string]bool{}
 	var visit func(ref *openapi3.SchemaRef)
@@ -136,7 +136,7 @@ func (l *linter) requestSchemas() map[string]bool {
 	return found
 }
 
-// verbs begin the summaries of operations.
+// verbs are the verbs with which summaries of operations may begin.
 const verbs = " Acknowledge Add Analyze Append Cancel Check Compare Complete Count Create Delete Download Emergency-cancel End " +
 	"Explain Get Lease List Mark Merge Override Pause Preview Re-encrypt Read Reallocate Receive Remove Replace Resume Retry " +
 	"Revert Revoke Send Set Start Stream Submit Test Trigger Update Withdraw "
@@ -159,7 +159,7 @@ func (l *linter) operation(path, method string, op *openapi3.Operation) {
 	}
 }
 
-// statuses checks that the errors are described that follow from what an operation is.
+// statuses checks that an operation describes the errors that follow from its properties.
 func (l *linter) statuses(path string, op *openapi3.Operation) {
 	need := []string{"422", "500", "503"}
 	if op.Security != nil && len(*op.Security) > 0 {
@@ -176,7 +176,7 @@ func (l *linter) statuses(path string, op *openapi3.Operation) {
 	}
 }
 
-// paged checks that a list has a cursor and a limit, and answers with items and next_cursor.
+// paged checks that a list has a cursor and a limit, and returns items and next_cursor.
 func (l *linter) paged(op *openapi3.Operation) {
 	content := op.Responses.Value("200").Value.Content["application/json"]
 	if content == nil {

@@ -17,17 +17,17 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// rarely makes readers depend on wake-ups: what they find by themselves comes too late for a test.
+// rarely makes readers depend on notifications, since their own queries come too late for a test.
 func rarely(c *api.Config) {
 	c.Open, c.StreamBeat, c.PollEvery, c.SocketPing = true, time.Hour, time.Hour, time.Hour
 }
 
-// often makes readers find by themselves what they were not woken for.
+// often makes readers query often, so that they do not depend on notifications.
 func often(c *api.Config) {
 	c.Open, c.StreamBeat, c.PollEvery = true, 20*time.Millisecond, 20*time.Millisecond
 }
 
-// number is the n that [world.report] puts into an event, as a reader of the bus was told it.
+// number returns the n that [world.report] puts into an event, from a frame of the bus.
 func number(t *testing.T, frame map[string]any) int {
 	t.Helper()
 	payload, _ := frame["payload"].(map[string]any)
@@ -36,8 +36,8 @@ func number(t *testing.T, frame map[string]any) int {
 	return int(n)
 }
 
-// TestReadersOfOneProcessAreToldWhatAnotherTakesIn has two processes share a database and a
-// Redis, which is killed in the middle of a stream.
+// TestReadersOfOneProcessAreToldWhatAnotherTakesIn has two processes that share a database and a Redis, which is killed
+// in the middle of a stream.
 func TestReadersOfOneProcessAreToldWhatAnotherTakesIn(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, rarely, func(t *testing.T, w twins) {
@@ -73,14 +73,13 @@ func TestRedisThatDiesCostsReadersTimeOnly(t *testing.T) {
 	}
 }
 
-// TestAReaderThatNeverReadsHoldsNobodyUp opens a stream and a WebSocket and reads neither until
-// more is stored than any buffer between takes. Others read all meanwhile; then the slow ones
-// find in the store what they have missed.
+// TestAReaderThatNeverReadsHoldsNobodyUp opens a stream and a WebSocket and reads neither until more is stored than all
+// buffers hold. Other readers get all events meanwhile. Then the slow readers get what they missed from the database.
 func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	const each = 90
 	batches := 5
-	if testing.Short() { // and slow: what is not read for half a minute is cut off
+	if testing.Short() { // slow: a reader that reads nothing for half a minute is disconnected
 		batches = 1
 	}
 	w := start(t, func(c *api.Config) { c.Open = true })
@@ -88,7 +87,7 @@ func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 	stream, socket := w.follow(t, wire+"b/stream"), w.socket(t, "").ready()
 	defer stream.close()
 	answered := make(chan struct{})
-	defer func() { <-answered }() // the last event may be read before its post is answered
+	defer func() { <-answered }() // an event may be read before its post has a response
 	go func() {
 		defer close(answered)
 		for n := range batches {
@@ -105,8 +104,8 @@ func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 	require.Equal(t, batches*each, countOf(t, slowStream, batches*each))
 }
 
-// Readers who stand at the same place share looks at the store. One who waits for the next
-// look must not be given that of a reader who has gone on meanwhile.
+// Readers at the same cursor share queries. A reader that waits for the next query must not get that of a reader that
+// has moved on meanwhile.
 func TestReadersWhoShareLooksEachSeeAll(t *testing.T) {
 	t.Parallel()
 	const readers, total = 12, 300
@@ -131,7 +130,7 @@ func TestReadersWhoShareLooksEachSeeAll(t *testing.T) {
 	}
 }
 
-// reportLarge posts events of some 12 kB each, which is small enough to be shown.
+// reportLarge posts events of about 12 kB each, which is below the limit of large fields.
 func (w *world) reportLarge(sandbox string, first, count int) {
 	pad := strings.Repeat("x", 1500)
 	events := make([]map[string]any, count)
@@ -146,8 +145,7 @@ func (w *world) reportLarge(sandbox string, first, count int) {
 		map[string]any{"spool_id": "s", "first": first, "events": events})
 }
 
-// deaf opens a stream on a connection of its own, with a small buffer, and
-// reads nothing of it.
+// deaf opens a stream on a connection of its own with a small buffer, and reads nothing.
 func (w *world) deaf(t *testing.T, path string) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
@@ -161,7 +159,7 @@ func (w *world) deaf(t *testing.T, path string) net.Conn {
 	return conn
 }
 
-// countOf reads a stream until it has seen so many events, which come in order from 1 on.
+// countOf reads a stream until it has got the number of events, which must arrive in order from 1 on.
 func countOf(t *testing.T, conn net.Conn, most int) (seen int) {
 	t.Helper()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))

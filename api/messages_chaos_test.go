@@ -26,14 +26,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-// envTaker makes the test's own program a taker: seed, API, sandbox, folder.
+// envTaker makes the test binary run as a taker: seed, API, sandbox, folder.
 const envTaker = "OMOI_TEST_TAKER"
 
-// Each accepted message is used at least once by the taker that has won it, or expires; never
-// by two takers, and twice only by one that died after its use and before it could confirm it.
-// Takers are processes that note each use themselves and are killed at random points: asking,
-// winning, between winning and handing out, before and after the use. Leases are short, so that
-// several hold the same message; receipts are lost, repeated, and answered without anybody hearing it.
+// TestEachMessageIsUsedOnceOrExpires expects that each accepted message is used at least once by the taker that has won
+// it, or expires. Two takers never use the same message; one taker uses a message twice only if it died after the use
+// and before the confirmation. Takers are processes that log each use themselves and are killed at random points: while
+// they ask, win, hand out, and before and after the use. Leases are short, so that several takers hold the same
+// message. Receipts are lost, repeated, and their responses dropped.
 func TestEachMessageIsUsedOnceOrExpires(t *testing.T) {
 	t.Parallel()
 	const seed, generations, stays, ends = 20251121, 6, 40, 24
@@ -67,7 +67,7 @@ func TestEachMessageIsUsedOnceOrExpires(t *testing.T) {
 	w.usedByWinners(takers, won)
 }
 
-// usedByWinners holds what the takers did against the receipts.
+// usedByWinners compares what the takers did with the receipts.
 func (w *world) usedByWinners(takers []*taker, won int) {
 	w.t.Helper()
 	all := usesOf(w.t, takers)
@@ -89,7 +89,7 @@ func (w *world) usedByWinners(takers []*taker, won int) {
 	}
 }
 
-// taker is a process that is started again each time that it was killed.
+// taker is a process that is restarted each time that it was killed.
 type taker struct {
 	dir    string
 	starts atomic.Int32
@@ -106,12 +106,12 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 		for n := range generations {
 			faults := seed + uint64(n)
 			if n == generations-1 {
-				faults = 0 // the last one lives, so that every claim is settled
+				faults = 0 // the last process is not killed, so that every claim is settled
 			}
 			process := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestTakerProcess$")
 			process.Env = append(os.Environ(),
 				envTaker+"="+strings.Join([]string{strconv.FormatUint(faults, 10), w.url, box, one.dir}, " "))
-			if stdin, err := process.StdinPipe(); err == nil && process.Start() == nil { // it ends with us, by its input
+			if stdin, err := process.StdinPipe(); err == nil && process.Start() == nil { // ends with the test
 				one.starts.Add(1)
 				_ = process.Wait() // killed
 				_ = stdin.Close()
@@ -126,8 +126,8 @@ func (w *world) taker(box string, seed uint64, generations int) *taker {
 // use is one use of a message.
 type use struct {
 	taker               string
-	life                int  // which process of the taker it was
-	repeated, confirmed bool // as the inbox said; the process lived to say that it is used
+	life                int  // number of the taker's process
+	repeated, confirmed bool // the inbox reported a repeat; the process confirmed the use
 }
 
 // usesOf reads what the takers did, message by message, in order.
@@ -156,7 +156,7 @@ func usesOf(tb testing.TB, takers []*taker) map[string][]use {
 	return uses
 }
 
-// nameOf is the name under which a taker asks: the first note of its inbox.
+// nameOf returns the name of a taker, the first record of its inbox.
 func nameOf(tb testing.TB, dir string) string {
 	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "used"))
@@ -168,15 +168,15 @@ func nameOf(tb testing.TB, dir string) string {
 	return named.Taker
 }
 
-// What a taker notes in its own file, apart from its inbox.
+// Records of a taker in its own file, apart from its inbox.
 const (
 	didStart   = "started"
 	didUse     = "used"
-	didAgain   = "used-again" // the inbox had said that it may be used
+	didAgain   = "used-again" // the inbox reported that the message may be used again
 	didConfirm = "confirmed"
 )
 
-// diary is what a taker did: lines that outlive it.
+// diary records what a taker did in lines that outlive its process.
 type diary struct{ file *os.File }
 
 func openDiary(t *testing.T, dir string) diary {
@@ -193,7 +193,7 @@ func (d diary) note(t *testing.T, verb, id string) {
 	require.NoError(t, err)
 }
 
-// TestTakerProcess is no test of its own: it is the program of a taker.
+// TestTakerProcess is the program of a taker, not a test of its own.
 func TestTakerProcess(t *testing.T) {
 	t.Parallel()
 	args := strings.Fields(os.Getenv(envTaker))
@@ -228,7 +228,7 @@ func TestTakerProcess(t *testing.T) {
 	<-done
 }
 
-// use uses a message, which is to note it, and confirms that; it may end at any point.
+// use uses a message and confirms its use; it may be killed at any point.
 func (l *hostileLine) use(t *testing.T, box *inbox.Inbox, did diary, m inbox.Message) {
 	t.Helper()
 	l.mayDie()
@@ -243,12 +243,12 @@ func (l *hostileLine) use(t *testing.T, box *inbox.Inbox, did diary, m inbox.Mes
 	did.note(t, didConfirm, m.ID)
 }
 
-// unheard drops the numbered receipts, so that the plain ones decide.
+// unheard drops the numbered receipts, so that the plain ones count.
 type unheard struct{ line *hostileLine }
 
 func (u unheard) Emit(string, map[string]any) { u.line.mayDie() } // won, and not handed out
 
-// hostileLine ends the process, loses what is sent and what is answered, and repeats, at random.
+// hostileLine kills the process, loses requests and responses, and repeats requests, at random.
 type hostileLine struct {
 	*apiclient.Client
 
@@ -257,7 +257,7 @@ type hostileLine struct {
 	dice *rand.Rand
 }
 
-// happens is true once in n times.
+// happens returns true once in n calls, on average.
 func (l *hostileLine) happens(n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,14 +267,14 @@ func (l *hostileLine) happens(n int) bool {
 func (l *hostileLine) mayDie() {
 	if l.happens(12) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // until it comes
+		select {} // until the kill arrives
 	}
 }
 
 func (l *hostileLine) Get(ctx context.Context, path string, wait time.Duration) (apiclient.Answer, error) {
 	answer, err := l.Client.Get(ctx, path, wait)
 	if len(answer.Body) > len("[]\n") {
-		l.mayDie() // given, and nothing done
+		l.mayDie() // leased, and nothing done
 	}
 	return answer, err
 }
@@ -287,10 +287,10 @@ func (l *hostileLine) Post(ctx context.Context, path string, body []byte, compre
 		return apiclient.Answer{}, errLost
 	}
 	if l.happens(5) {
-		_, _ = l.Client.Post(ctx, path, body, compress) // and once more below
+		_, _ = l.Client.Post(ctx, path, body, compress) // repeated below
 	}
 	answer, err := l.Client.Post(ctx, path, body, compress)
-	l.mayDie() // won, and not heard
+	l.mayDie() // won, and the response was lost
 	if l.happens(5) {
 		return apiclient.Answer{}, errLost
 	}

@@ -21,10 +21,10 @@ import (
 // twins are two API processes on one database: what is said at one is heard at the other.
 type twins struct {
 	one, other *world
-	kill       func() // ends what carries wake-ups between them
+	kill       func() // kills what carries notifications between the two
 }
 
-// onEachBus runs a test over every form of the bus.
+// onEachBus runs a test with every implementation of the bus.
 func onEachBus(t *testing.T, change func(*api.Config), test func(t *testing.T, w twins)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
@@ -47,7 +47,7 @@ func pair(t *testing.T, bus, otherBus live.Bus, kill func(), change func(*api.Co
 	return twins{one: startOn(t, pool, bus, change), other: startOn(t, pool, otherBus, change), kill: kill}
 }
 
-// connected returns once at hears from by their bus, and not because it has just connected.
+// connected returns once at gets notifications from the other bus, and not because it has just connected.
 func connected(t *testing.T, from, at live.Bus) {
 	t.Helper()
 	for _, topic := range []string{"first", "second"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// Who did not hear the answer sends again, and has said it once.
+// A client that lost the response sends again with the same key and creates no second message.
 func TestALostAnswerMakesNoSecondMessage(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -44,7 +44,7 @@ func TestALostAnswerMakesNoSecondMessage(t *testing.T) {
 
 const idempotencyKey = "Idempotency-Key"
 
-// post sends a message and hangs up when it is stored, without having read the answer.
+// post sends a message and closes the connection once it is stored, without reading the response.
 func (w *world) post(path, body, key string) {
 	w.t.Helper()
 	host := strings.TrimPrefix(w.url, "http://")
@@ -74,7 +74,7 @@ func TestOneKeyAtOnceMakesOneMessage(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM messages`))
 }
 
-// A task that has another agent by now, or none, is no reason to say it again.
+// A repeat is deduplicated also if the receiving task has another agent by now, or none.
 func TestAnAgentsRepeatIsTheSameMessage(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -14,14 +14,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// say posts a message to a sandbox and answers its id.
+// say posts a message to a sandbox and returns its ID.
 func (w *world) say(box, content string, headers ...string) string {
 	w.t.Helper()
 	return ok[client.QueuedMessage](w.call(http.MethodPost, wire+box+"/messages", client.CreateMessageRequest{Content: content},
 		headers...), http.StatusOK).MessageID
 }
 
-// take fetches what waits for a sandbox.
+// take fetches the waiting messages of a sandbox.
 func (w *world) take(box, query string, headers ...string) []client.LeasedMessage {
 	w.t.Helper()
 	return ok[[]client.LeasedMessage](w.call(http.MethodGet, wire+box+"/messages"+query, nil, headers...), http.StatusOK)
@@ -38,7 +38,7 @@ func (w *world) receipt(path string, headers ...string) client.MessageReceipt {
 	return ok[client.MessageReceipt](w.call(http.MethodGet, "/api/v1"+path, nil, headers...), http.StatusOK)
 }
 
-// soon runs do beside the test and answers its result.
+// soon runs do concurrently and returns a channel with its result.
 func soon[T any](do func() T) <-chan T {
 	got := make(chan T, 1)
 	go func() {
@@ -49,7 +49,7 @@ func soon[T any](do func() T) <-chan T {
 	return got
 }
 
-// Every wait here is a minute or more: only a wake-up ends it in the test's time.
+// Every wait here is a minute or more, so that only a notification ends it within the time of the test.
 func TestMessagesOverEachBus(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, patient, func(t *testing.T, w twins) {
@@ -74,7 +74,7 @@ func TestMessagesOverEachBus(t *testing.T) {
 	})
 }
 
-// Without wake-ups a poll finds the message when it looks again by itself.
+// Without notifications a poll finds the message at its next query.
 func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
 	t.Parallel()
 	quick := func(c *api.Config) { c.Open, c.PollEvery, c.MaxWait = true, 20*time.Millisecond, time.Minute }
@@ -91,7 +91,7 @@ func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
 	})
 }
 
-// Many polls at both processes are given each message once while its lease lasts.
+// Many polls at both processes get each message once while its lease lasts.
 func TestNobodyIsGivenALeasedMessage(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, patient, func(t *testing.T, w twins) {
@@ -125,7 +125,7 @@ func TestNobodyIsGivenALeasedMessage(t *testing.T) {
 		}
 		<-all
 		over := soon(func() bool { group.Wait(); return true })
-		for waits := true; waits; { // those that still poll are told that it is over
+		for waits := true; waits; { // polls that still wait end
 			w.one.say("b", "over")
 			select {
 			case <-over:
@@ -207,7 +207,7 @@ func TestMessagesAreBounded(t *testing.T) {
 		"1000 messages already wait")
 }
 
-// Two organizations, three projects: who may read and write what.
+// Two organizations, three projects: access to receipts.
 func TestWhoMayReadAReceipt(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
@@ -273,7 +273,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 	require.Contains(t, post(to.ID, "").refused(http.StatusConflict, "").Detail, "no running attempt")
 }
 
-// Nothing is told of agents elsewhere, not even that they exist.
+// An agent learns nothing about agents of others, not even that they exist.
 func TestAgentsWriteToNobodyElsewhere(t *testing.T) {
 	t.Parallel()
 	w := open(t)

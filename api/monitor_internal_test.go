@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
-// thought are n judgements by a rule or by a model.
+// thought returns n analyses by a rule or by a model.
 func thought(n int, by string, score float64) []guardian.Analysis {
 	all := make([]guardian.Analysis, n)
 	for i := range all {

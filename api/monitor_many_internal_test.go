@@ -12,12 +12,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/guardian"
 )
 
-// resolver is a store that takes every id for that of a sandbox.
+// resolver is a store that resolves every ID to itself.
 type resolver struct{ Monitored }
 
 func (resolver) Resolve(_ context.Context, _, id string) (string, error) { return id, nil }
 
-// panel judges once several are to be judged at a time.
+// panel blocks analyses until several run concurrently.
 type panel struct {
 	size      int32
 	now, most atomic.Int32
@@ -67,7 +67,7 @@ func TestSeveralAreJudgedSideBySide(t *testing.T) {
 	require.EqualValues(t, 3, p.most.Load())
 }
 
-// A model that does not answer takes from nobody his turn, and from the caller no answer.
+// A model that does not respond blocks neither the other analyses nor the response.
 func TestAllAreJudgedWithinOneAnswersTime(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

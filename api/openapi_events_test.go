@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/event/catalog"
 )
 
-// Each event is exactly one of the schemas: that of its type, or the one for all others.
+// Each event matches exactly one of the schemas: that of its type, or the one for all others.
 func TestDocument_EventsHaveTheFieldsOfTheirType(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")

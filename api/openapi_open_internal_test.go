@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Clients of an answer accept new properties; a misspelled property of a request is an error.
+// A response may have new properties; an unknown property of a request is an error.
 func TestDocument_AnswersAreOpenAndRequestsClosed(t *testing.T) {
 	t.Parallel()
 	document := New(Config{}, Deps{Ports: PortsOf(nil)}).huma.OpenAPI()
@@ -37,7 +37,8 @@ func TestDocument_AnswersAreOpenAndRequestsClosed(t *testing.T) {
 	require.Greater(t, objects, 20)
 }
 
-// readsByHand reports whether a route ignores unknown fields of its body: legacy ones, what agents send, and webhooks.
+// readsByHand reports whether a route ignores unknown fields of its body: legacy routes, routes for agents, and
+// webhooks.
 func readsByHand(method, path string) bool {
 	return isLegacy(method, path) || slices.Contains([]string{
 		"POST /api/v1/sandboxes/{sandbox_id}/events/batch", "POST /api/v1/sandboxes/{sandbox_id}/outbox",

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A bad cursor is 422 at each operation with a cursor, except those of the legacy API, and an expired one 410.
+// An invalid cursor is 422 at each operation with a cursor, except those of the legacy API; an expired one is 410.
 func TestPages_BadAndExpiredCursors(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromFile("openapi.json")
@@ -27,7 +27,7 @@ func TestPages_BadAndExpiredCursors(t *testing.T) {
 		}
 		at := strings.ReplaceAll(path, "{id}", made.ID) + "?cursor="
 		bad := []string{"mine", forged + "eA", forged}
-		if item.Get.OperationID == "list-sandboxes" { // whose IDs have any form
+		if item.Get.OperationID == "list-sandboxes" { // its IDs have any form
 			bad = bad[:1]
 		}
 		for _, cursor := range bad {
@@ -43,7 +43,7 @@ func TestPages_BadAndExpiredCursors(t *testing.T) {
 	require.Greater(t, tried, 15)
 }
 
-// Lists that are read as a whole are paged as all others.
+// Lists that a port returns completely have pages like all others.
 func TestPages_OfAWholeList(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

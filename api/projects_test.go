@@ -55,7 +55,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 	require.Nil(t, next.NextCursor)
 }
 
-// A repository is looked at with the credential with which its tasks will work: that of its project counts.
+// A repository is checked with the credential of its tasks: that of its project wins.
 func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -70,7 +70,7 @@ func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 	require.Equal(t, locked.ID, who.ProjectID)
 }
 
-// Whoever makes a project, a person or the first task of its repository, it is called the same.
+// A project has the same name whether a user or the first task of its repository creates it.
 func TestAProjectThatIsGivenNoNameHasThatOfItsRepository(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -115,7 +115,7 @@ func TestTicketBringsItsFirstTask(t *testing.T) {
 	w.call(http.MethodGet, path+"?project_id=x", nil).refused(422, "query.project_id")
 }
 
-// TestDeadline_RaisesScore sets deadlines by task, ticket and change, and expects the task with one to be next.
+// TestDeadline_RaisesScore sets deadlines by task, ticket and change, and expects the task with a deadline to be next.
 func TestDeadline_RaisesScore(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -168,7 +168,7 @@ func TestReadinessNamesEachDependency(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.call(http.MethodGet, "/healthz", nil).status, "liveness asks nobody")
 }
 
-// What is turned away because the store is gone says when to come again; nothing of it is acknowledged.
+// A request that fails because the database is unavailable gets a Retry-After header and stores nothing.
 func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// operation is what this test reads of the OpenAPI document.
+// operation holds what this test reads from the OpenAPI document.
 type operation struct {
 	Parameters []struct {
 		Name   string `json:"name"`
@@ -25,7 +25,7 @@ type operation struct {
 	} `json:"parameters"`
 }
 
-// routes calls do with every operation, at a path that a request can name.
+// routes calls do with every operation, with a valid path.
 func routes(t *testing.T, do func(method, path string, op operation)) {
 	t.Helper()
 	content, err := os.ReadFile("openapi.json")
@@ -45,7 +45,7 @@ func routes(t *testing.T, do func(method, path string, op operation)) {
 	do(http.MethodGet, "/", operation{})
 }
 
-// isLegacy reports whether WIRE.md lets requests of a route carry unknown fields.
+// isLegacy reports whether WIRE.md allows unknown fields in requests of a route.
 func isLegacy(path string) bool {
 	for _, prefix := range []string{"/api/v1/sandboxes/", "/api/v1/branch-workflow/", "/api/v1/monitor/", "/api/v1/guardian/intervention/", "/api/v1/guardian/actions"} {
 		if strings.HasPrefix(path, prefix) {
@@ -60,7 +60,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	w := open(t)
 	routes(t, func(method, path string, _ operation) {
 		if strings.HasSuffix(path, "/stream") && isLegacy(path) {
-			return // it would begin to stream
+			return // the response would be a stream
 		}
 		got := w.call(method, path+"?state_=x", "{}")
 		if !isLegacy(path) {

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// report stores events of the given types as one numbered batch; each knows its number.
+// report stores events of the given types as one numbered batch; each event holds its number.
 func (w *world) report(sandbox string, first int, types ...string) {
 	w.t.Helper()
 	b := client.CreateEventBatchRequest{SpoolID: "s", First: int64(first)}
@@ -217,7 +217,7 @@ func TestEventsArePagedByCursorAndNameWhatTheyLack(t *testing.T) {
 	first := list("?event_type=x&limit=2")
 	require.Equal(t, []string{"b:5", "b:3"}, []string{first.Events[0].ID, first.Events[1].ID})
 	require.EqualValues(t, 3, first.TotalCount)
-	w.report("b", 6, "x") // moves pages by offset, but none by cursor
+	w.report("b", 6, "x") // shifts pages by offset, but none by cursor
 	rest := list("?event_type=x&limit=2&cursor=" + *first.NextCursor)
 	require.Len(t, rest.Events, 1)
 	require.Equal(t, "b:1", rest.Events[0].ID)

@@ -27,7 +27,7 @@ func TestReceiptOfATaskIsForItsOrganization(t *testing.T) {
 	other.call(http.MethodGet, "/api/v1/tasks/"+made.ID+"/receipt", nil).refused(http.StatusNotFound, "")
 }
 
-// strangers makes another organization.
+// strangers creates another organization.
 func (w *world) strangers() string {
 	w.t.Helper()
 	id, err := w.store.EnsureOrganization(w.t.Context(), "strangers")

@@ -30,7 +30,7 @@ func (w *world) keyed(name string) (k keyed) {
 	return k
 }
 
-// idIn returns the ID and the key that a path has in the place of {id}.
+// idIn returns the ID and the key for the {id} in a path.
 func (k keyed) idIn(path string) (id, key string) {
 	switch {
 	case strings.HasPrefix(path, "/api/v1/tasks/"):
@@ -54,7 +54,8 @@ func (w *world) opens(path string) int {
 
 var keyedPath = regexp.MustCompile(`^/api/v1/(tasks|projects|tickets)/\{id\}`)
 
-// Every route with the ID of a task, project or ticket in its path answers the same to the key, in any case, and 404 to an unknown one.
+// Every route with the ID of a task, project or ticket in its path gives the same response to the key, in upper and
+// lower case, and 404 to an unknown key.
 func TestRoutes_AcceptKeysInTheirPaths(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -115,7 +116,7 @@ func TestFilters_AcceptKeys(t *testing.T) {
 	}
 }
 
-// A legacy route ignores parameters that it does not have, also for callers without an organization.
+// A legacy route ignores unknown parameters, also for callers without an organization.
 func TestFilters_AreThoseOfTheRoute(t *testing.T) {
 	t.Parallel()
 	res := closed(t).call(http.MethodGet, "/api/v1/sandboxes/health?task_id=APP-1", nil)

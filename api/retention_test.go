@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// expired is a task that ended long ago, and whose data retention has removed.
+// expired returns a task that ended long ago, and whose data retention has removed.
 func (w *world) expired(kinds ...string) (client.Task, string) {
 	w.t.Helper()
 	made := w.task(newTask())
@@ -38,7 +38,7 @@ func (w *world) expired(kinds ...string) (client.Task, string) {
 	return made, box
 }
 
-// Readers of what was removed get 410 with the date; the legacy pages are empty.
+// Readers of removed data get 410 with the date; legacy pages are empty.
 func TestRetention_ReadersGetGone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -65,7 +65,7 @@ func TestRetention_ReadersGetGone(t *testing.T) {
 	require.Nil(t, end.NextCursor, "who has read all is at the end")
 }
 
-// A branch without commits is gone after retention; a missing branch that had commits was removed by somebody else.
+// Retention removes a branch without commits. A missing branch with commits was removed outside of omoi.
 func TestRetention_DiffOfARemovedBranch(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -83,7 +83,7 @@ func TestRetention_DiffOfARemovedBranch(t *testing.T) {
 	w.call(http.MethodGet, diff, nil).refused(http.StatusUnprocessableEntity, "query.branch")
 }
 
-// An event whose large fields were removed is listed; asked for as a whole, it says so.
+// A list includes an event whose large fields were removed; a request for the event itself gets 410.
 func TestRetention_LargeFieldsAlone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -94,7 +94,7 @@ func TestRetention_LargeFieldsAlone(t *testing.T) {
 	require.True(t, ok[client.Integrity](w.call(http.MethodGet, wire+box+"/integrity", nil), http.StatusOK).Gapless)
 }
 
-// The operator sees sizes and what expires next; others do not.
+// Operators see the sizes and what expires next; other users do not.
 func TestStorage(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) {
@@ -107,8 +107,8 @@ func TestStorage(t *testing.T) {
 	require.Positive(t, *got.Kinds[0].Bytes)
 }
 
-// TestRetention_ReadersInTheMiddleGetGone removes events between a reader's look at what was removed and its look at
-// the events.
+// TestRetention_ReadersInTheMiddleGetGone removes events between a reader's check of the retention and its query of the
+// events.
 func TestRetention_ReadersInTheMiddleGetGone(t *testing.T) {
 	t.Parallel()
 	w := open(t)

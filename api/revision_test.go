@@ -9,7 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// TestSandboxTask_RevisionFeedback shows an external agent what a failed verdict missed, until one passes.
+// TestSandboxTask_RevisionFeedback expects that an external agent gets the feedback of a failed verdict until a verdict
+// passes.
 func TestSandboxTask_RevisionFeedback(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/sandboxlog"
 )
 
-// local makes the sandbox of a task one that has a machine.
+// local gives the sandbox of a task the provider local.
 func (w *world) local(in client.CreateTaskRequest) string {
 	w.t.Helper()
 	box := w.begin(w.task(in))
@@ -33,7 +33,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 	w.exec(`UPDATE log_requests SET wanted_until = now() - interval '1s' WHERE sandbox_id = $1`, box)
 	answered := make(chan answer, 1)
 	go func() { answered <- w.call(http.MethodGet, wire+box+"/log", nil) }()
-	require.Eventually(t, func() bool { // as a worker does that finds that it is wanted
+	require.Eventually(t, func() bool { // as a worker does that finds the request
 		wanted, err := w.store.WantedLogs(t.Context(), "h", []string{"local"})
 		return err == nil && len(wanted) == 1
 	}, 20*time.Second, 20*time.Millisecond)
@@ -41,7 +41,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 		w.store.AddLog(t.Context(), box, []sandboxlog.Part{{First: 0, Last: 4, Text: []byte("one\n")}}, 100))
 	require.NoError(t, w.store.LogLooked(t.Context(), box))
 	got := ok[client.SandboxLog](<-answered, http.StatusOK)
-	got.Stale = false // it may have waited for too long
+	got.Stale = false // the wait may have timed out
 	require.Equal(t, client.SandboxLog{SandboxID: box, First: 0, Next: 4, End: 4, Text: "one\n"}, got)
 }
 
@@ -71,7 +71,7 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 	w.call(http.MethodGet, wire+box+"/log?after=-1", nil).refused(422, "query.after")
 }
 
-// What is stored is answered much at a time, and without waiting for a worker: here none ever looks.
+// A response has up to 1 MiB of stored output and does not wait for a worker: in this test no worker reads.
 func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -134,7 +134,7 @@ func TestAVisitIsWrittenDown(t *testing.T) {
 	w.call(http.MethodPost, wire+w.begin(w.task(newTask()))+"/access-sessions", in).refused(http.StatusConflict, "")
 }
 
-// Neither those who may read and write nor the sandbox itself go into sandboxes.
+// Neither users with the scopes read and write nor the sandbox itself may open access sessions.
 func TestVisitsAreForAdmins(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})

@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// A stop that cuts off a request says what failed, why, and what to do next.
+// The error of a shutdown that closes a request says what failed, why, and what to do next.
 func TestShutdown_RequestTakesTooLong(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -40,7 +40,7 @@ func TestShutdown_RequestTakesTooLong(t *testing.T) {
 	require.Regexp(t, `^cannot .+: .+ cut off\. Next: .+`, public.Message)
 }
 
-// served is a server of the API with a timeout of its own.
+// served starts a server of the API with a timeout of its own.
 func served(t *testing.T, timeout time.Duration) (addr string) {
 	t.Helper()
 	a := New(Config{Open: true}, depsOfAll())
@@ -59,7 +59,7 @@ func served(t *testing.T, timeout time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// statusOf sends a text and returns the status of the answer; nothing follows it.
+// statusOf sends a text, then nothing, and returns the status of the response.
 func statusOf(t *testing.T, addr, text string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -79,7 +79,7 @@ func statusOf(t *testing.T, addr, text string) int {
 	return answer.StatusCode
 }
 
-// A sender that sends the head of a request alone is told, and its connection ends.
+// A client that sends only the headers of a request gets a response, and its connection ends.
 func TestServer_BodyNeverArrives(t *testing.T) {
 	t.Parallel()
 	addr := served(t, 100*time.Millisecond)

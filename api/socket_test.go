@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// TestOpenServerTrustsNobodyOnItsSocket asks as an agent without network could.
+// TestOpenServerTrustsNobodyOnItsSocket sends requests as an agent without network could.
 func TestOpenServerTrustsNobodyOnItsSocket(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // a socket's path must be short

@@ -9,7 +9,7 @@ import (
 	apitest "github.com/omoi-dev/omoi/internal/testkit/api"
 )
 
-// judge fails the test if an answer is not what the committed OpenAPI document says.
+// judge fails the test if a response violates the committed OpenAPI document.
 func judge(tb testing.TB, res *http.Response, body []byte) {
 	tb.Helper()
 	doc, err := apitest.Load("openapi.json")

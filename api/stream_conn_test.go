@@ -36,7 +36,7 @@ func TestAnOpenStreamKeepsLittleMemory(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	conns = append(conns, w.listen(t)) // what is made once is made now
+	conns = append(conns, w.listen(t)) // allocates what is allocated only once
 	before := inUse()
 	for len(conns) < streams+1 {
 		conns = append(conns, w.listen(t))
@@ -54,7 +54,7 @@ func inUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// listen opens a stream with as little as can be on this side, and waits for its first line.
+// listen opens a stream with minimal memory on the client's side, and waits for its first line.
 func (w *world) listen(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
@@ -91,8 +91,7 @@ func TestAStreamForAnOldClient(t *testing.T) {
 	}
 }
 
-// TestAStreamEndsWithItsServer stops a server under open streams: each ends in order, and
-// Serve waits for them.
+// TestAStreamEndsWithItsServer stops a server with open streams: each stream ends properly, and Serve waits for all.
 func TestAStreamEndsWithItsServer(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -119,8 +118,8 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// TestReadersWhoShareLooksSeeEachEventOnce has more sandboxes than looks that may be under
-// way, so that readers join looks that wait.
+// TestReadersWhoShareLooksSeeEachEventOnce has more sandboxes than concurrent queries, so that readers join waiting
+// queries.
 func TestReadersWhoShareLooksSeeEachEventOnce(t *testing.T) {
 	t.Parallel()
 	const boxes, readers, total = 12, 4, 40

@@ -28,10 +28,10 @@ func (f *follower) awaitEnd() {
 	}
 }
 
-// shutOut reads until the server says why it closes.
+// shutOut reads until the server sends the reason and closes.
 func (s *socket) shutOut() {
 	s.t.Helper()
-	for s.next()["error"] == nil { // what is told before
+	for s.next()["error"] == nil { // frames before the reason
 	}
 	s.ends(4401)
 }
@@ -81,7 +81,7 @@ func TestAStreamSaysThatItLivesWhileTheStoreHangs(t *testing.T) {
 	require.Equal(t, "1", f.event().id)
 }
 
-// panicky panics at the first look.
+// panicky panics at the first query.
 type panicky struct {
 	*postgres.Store
 
@@ -99,12 +99,12 @@ func (p panicky) EventsAfter(ctx context.Context, id string, after int64, limit 
 
 func (p panicky) in(ports *api.Ports) { ports.EventLog = p }
 
-// panickyBus panics where a stream begins.
+// panicky panics when a stream begins.
 type panickyBus struct{ live.Bus }
 
 func (panickyBus) Subscribe(string) (<-chan struct{}, func()) { panic("the bus has a fault") }
 
-// A panic of a stream is no end of the process: no request is there to recover it.
+// A panic in a stream outside of a request does not end the process.
 func TestAStreamThatPanicsEndsAlone(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/api"
 )
 
-// ledger notes what was counted, and how many streams are open.
+// ledger records what was counted, and the number of open streams.
 type ledger struct {
 	mu       sync.Mutex
 	requests []string
@@ -47,7 +47,7 @@ func (l *ledger) counted() []string {
 	return append([]string{}, l.requests...)
 }
 
-// stands waits until so many streams of each kind are open.
+// stands waits until the given number of streams of each kind is open.
 func (l *ledger) stands(t *testing.T, want map[string]int) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// successor begins the next attempt of a task and gives its sandbox.
+// successor starts the next attempt of a task and returns its sandbox.
 func (w *world) successor(made client.Task, number int) string {
 	w.exec(`UPDATE attempts SET ended_at = now() WHERE task_id = $1 AND ended_at IS NULL`, made.ID)
 	w.exec(`UPDATE sandboxes SET ended_at = now() WHERE task_id = $1 AND ended_at IS NULL`, made.ID)
@@ -52,8 +52,7 @@ func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
 	require.Equal(t, "2:2,1:2", *page.NextCursor)
 }
 
-// TestReadersOfATaskSeeEachEventOnce has three attempts that speak at random, and a reader that
-// reconnects at random.
+// TestReadersOfATaskSeeEachEventOnce has three attempts that report at random, and a reader that reconnects at random.
 func TestReadersOfATaskSeeEachEventOnce(t *testing.T) {
 	t.Parallel()
 	const each = 120

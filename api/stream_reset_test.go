@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api"
 )
 
-// A reader may come from a server whose store had more: it is told, and misses nothing of this one.
+// A reader may come from a server with more events: it gets a reset, and then all events of this server.
 func TestAPlaceBeyondTheHeadIsReset(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })

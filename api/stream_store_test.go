@@ -12,7 +12,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// hanging is a store whose looks at sandboxes end when the test lets them.
+// hanging is a store whose queries of sandboxes block until the test releases them.
 type hanging struct {
 	*postgres.Store
 
@@ -36,7 +36,7 @@ func (h hanging) EventsAfter(ctx context.Context, id string, after int64, limit 
 
 func (h hanging) in(p *api.Ports) { p.EventLog = h }
 
-// beside is another API process, which sees the store as told.
+// beside starts another API process, with the given store.
 func (w *world) beside(t *testing.T, change func(*api.Ports), cfg api.Config) *world {
 	t.Helper()
 	ports := api.PortsOf(w.store)
@@ -47,7 +47,7 @@ func (w *world) beside(t *testing.T, change func(*api.Ports), cfg api.Config) *w
 	return &other
 }
 
-// An open server takes events of sandboxes of any name.
+// A server without authentication accepts events with any sandbox ID.
 func TestASandboxNamedLikeATaskIsNotTheTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -58,7 +58,7 @@ func TestASandboxNamedLikeATaskIsNotTheTask(t *testing.T) {
 	other := w.beside(t, store.in, api.Config{Open: true, Organization: w.org, StreamBeat: time.Minute})
 	ofSandbox := other.follow(t, wire+made.ID+"/stream")
 	defer ofSandbox.close()
-	<-store.begun // whoever asks the same now waits for the next answer
+	<-store.begun // readers at the same cursor now wait for the next query
 	ofTask := other.follow(t, "/api/v1/tasks/"+made.ID+"/stream")
 	defer ofTask.close()
 	require.Equal(t, "agent.started", ofTask.event().data.Type)

@@ -60,7 +60,7 @@ func (w *world) follow(t *testing.T, path string, headers ...string) *follower {
 	return f
 }
 
-// close leaves the stream; what was seen of it is held against the OpenAPI and the AsyncAPI document.
+// close closes the stream and validates its frames against the OpenAPI and the AsyncAPI document.
 func (f *follower) close() {
 	f.t.Helper()
 	f.leave()
@@ -68,7 +68,7 @@ func (f *follower) close() {
 	f.check(f.raw.Bytes())
 }
 
-// next answers the next frame; ok is false at the end of the stream.
+// next returns the next frame; ok is false at the end of the stream.
 func (f *follower) next() (got frame, ok bool) {
 	f.t.Helper()
 	for {
@@ -95,7 +95,7 @@ func (f *follower) next() (got frame, ok bool) {
 	}
 }
 
-// event answers the next frame that is no comment.
+// event returns the next frame that is not a comment.
 func (f *follower) event() frame {
 	f.t.Helper()
 	for {
@@ -197,7 +197,7 @@ func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
 	require.Equal(t, "1", f.event().id)
 }
 
-// A stream is woken by all that happens to its task, other attempts included.
+// A stream is notified of every change of its task, including other attempts.
 func TestAStreamThatIsWokenForNothingIsIdle(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, 100*time.Millisecond })

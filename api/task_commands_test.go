@@ -49,7 +49,7 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 			made := w.task(newTask())
 			notified := w.due()
 			done := make(chan struct{})
-			go func() { // what relay and workflow do
+			go func() { // as relay and workflow do
 				defer close(done)
 				notified()
 				w.exec(

@@ -163,7 +163,7 @@ func TestBadTasksAreRefusedWithTheFieldAtFault(t *testing.T) {
 	}
 }
 
-// tasks counts them when the test's own context is over.
+// tasks counts the tasks, also after the test's own context has ended.
 func (w *world) tasks() int {
 	var n int
 	require.NoError(w.t, w.pool.QueryRow(context.Background(), `SELECT count(*) FROM tasks`).Scan(&n))
@@ -187,7 +187,7 @@ func TestTextsOfTheWorldAreKeptAsTheyAre(t *testing.T) {
 	require.LessOrEqual(t, len([]rune(title)), 123)
 }
 
-// The secrets of a task's environment are for its agent, not for who reads the task.
+// The secrets in a task's environment are for its agent, not for readers of the task.
 func TestSecretsOfATaskAreNotShown(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The ledger decides how long the token of a sandbox lives.
+// The sandbox ledger decides how long a sandbox token is valid.
 func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

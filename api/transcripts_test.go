@@ -21,7 +21,7 @@ func sum(text string) int64 {
 	return int64(crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// put sends what follows before of a run's transcript.
+// put sends the piece of an agent session's transcript that follows before.
 func (w *world) put(sandbox, run, before, piece string, headers ...string) client.TranscriptMark {
 	w.t.Helper()
 	path := fmt.Sprintf("%s%s/transcripts/%s?offset=%d&sum=%d", wire, sandbox, run, len(before), sum(before))
@@ -36,7 +36,7 @@ func (w *world) kept(taskID, run string, headers ...string) string {
 	return string(got.body)
 }
 
-// next gives a task a further attempt.
+// next starts a further attempt of a task.
 func (w *world) next(t client.Task, number int) string {
 	w.t.Helper()
 	id := task.NewSandboxID()
@@ -76,7 +76,7 @@ func TestATranscriptGrowsByPieces(t *testing.T) {
 	require.Equal(t, 0, w.count(`SELECT count(*) FROM sandbox_events`), "it is no event")
 }
 
-// Programs print the URL that holds their token. What counts as sent is what came.
+// Agents print the URL that holds their token. The length counts the bytes before the token is hidden.
 func TestTokensInTranscriptsAreNotStored(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -127,8 +127,7 @@ func TestTranscriptsMayBePacked(t *testing.T) {
 	w.call(http.MethodPut, path, "a\n").refused(http.StatusGone, "")
 }
 
-// Of a transcript that grows beyond the limit the newest lines stay, whole, and nothing that
-// is said of it is wrong.
+// A transcript that grows beyond the limit keeps its newest lines, complete, and its lengths stay correct.
 func TestALongTranscriptKeepsItsNewestLines(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 10
@@ -205,7 +204,7 @@ func TestTheNewestEarlierTranscriptIsResumed(t *testing.T) {
 	require.Empty(t, earlier(4))
 	w.put(first, "run-1", "", "1\n")
 	w.put(third, "run-3", "", "3\n")
-	w.put(second, "run-2", "", "2\n") // came last, and is not the newest attempt
+	w.put(second, "run-2", "", "2\n") // arrived last, and is not of the newest attempt
 	require.Empty(t, earlier(1), "its own is no earlier one")
 	require.Equal(t, []string{"run-1", "run-2", "run-3"}, []string{earlier(2), earlier(3), earlier(4)})
 	fresh := w.task(newTask())

@@ -60,7 +60,7 @@ func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
 	}
 }
 
-// A scripted task has a script already; what its validator lacks is one of its own.
+// A scripted task already has a script; its validator needs one of its own.
 func TestRefusalOfAScriptedValidator_NamesItsOwnScript(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -29,7 +29,7 @@ const (
 	hookPath   = "/api/v1/webhooks/github"
 )
 
-// hooked is a server that takes webhooks, and a task with an open pull request of acme/app.
+// hooked is a server with webhooks, and a task with an open pull request of acme/app.
 type hooked struct {
 	*world
 
@@ -58,13 +58,13 @@ func takesHooks(tb testing.TB) *hooked {
 	return h
 }
 
-// blank fills the places of an example.
+// blank holds the variable parts of an example.
 type blank struct {
 	At, Login, Type, Association, State, Conclusion, Body, Action string
 	Fork, Merged                                                  bool
 }
 
-// example is a webhook with the shape of GitHub's documentation; what is not given is usual.
+// example returns a webhook in the form of GitHub's documentation; missing parts get usual values.
 func example(tb testing.TB, name string, b blank) []byte {
 	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "github", name+".json"))
@@ -113,7 +113,7 @@ func (h *hooked) story() feedback.TaskFeedback {
 	return ok[feedback.TaskFeedback](h.call(http.MethodGet, "/api/v1/tasks/"+h.task.ID+"/feedback", nil), http.StatusOK)
 }
 
-// What matters is held, with who says what, and where.
+// Relevant webhooks are stored, with author, text and position.
 func TestWebhooksThatMatter(t *testing.T) {
 	t.Parallel()
 	for event, c := range map[string]struct {
@@ -148,7 +148,7 @@ func TestWebhooksThatMatter(t *testing.T) {
 	}
 }
 
-// Others have no say, and what says nothing is no news.
+// Users who may not steer are ignored, and so are events without feedback.
 func TestWebhooksThatAreIgnored(t *testing.T) {
 	t.Parallel()
 	old := time.Now().Add(-73 * time.Hour).UTC().Format(time.RFC3339)
@@ -188,7 +188,7 @@ func TestWebhooksThatAreIgnored(t *testing.T) {
 		ok[feedback.Noted](h.send("ping", []byte(`{"zen":"Keep it logically awesome.","hook_id":1}`)), http.StatusOK).State)
 }
 
-// The end of a pull request is noted, and that it is open again.
+// Closing and reopening of a pull request are stored.
 func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
@@ -203,7 +203,7 @@ func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
 	}
 }
 
-// Only GitHub is believed: a signature of either secret, over the very bytes.
+// Only webhooks with a valid signature of the exact bytes, with either secret, are accepted.
 func TestAWebhookMustBeSigned(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
@@ -233,7 +233,7 @@ func TestAWebhookMustBeSigned(t *testing.T) {
 	require.Len(t, h.story().Items, 1)
 }
 
-// Without a secret nothing is taken, whoever signs with nothing.
+// If no secret is configured, webhooks are rejected, also when signed with an empty secret.
 func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -243,7 +243,7 @@ func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
 	require.Contains(t, p.Detail, "Next: set OMOI_GITHUB_WEBHOOK_SECRET")
 }
 
-// What others write is cut, scrubbed and stored as text.
+// Texts of GitHub users are truncated, scrubbed and stored as text.
 func TestWordsOfOthersAreBounded(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
@@ -264,7 +264,6 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	require.Len(t, h.story().Items, 4)
 }
 
-// The feedback of another organization's task is nobody's business.
 func TestFeedbackOfOthersIsNotShown(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -19,7 +19,7 @@ func (w *world) why(id string, headers ...string) client.Explanation {
 	return ok[client.Explanation](w.call(http.MethodGet, "/api/v1/tasks/"+id+"/why", nil, headers...), http.StatusOK)
 }
 
-// A task that waits for its sandbox says who is missing: /readyz knows.
+// A task that waits for its sandbox names the missing components of /readyz.
 func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	t.Parallel()
 	down := map[string]error{}

@@ -19,7 +19,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// patient is a server whose waits end by facts only.
+// patient configures waits that end by facts only.
 func patient(c *api.Config) {
 	c.Open, c.CommandWait, c.MaxWait, c.PollEvery, c.CommandPoll = true, time.Minute, time.Minute, time.Minute, time.Minute
 }
@@ -89,7 +89,7 @@ func TestBadEventsAreRefused(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM sandbox_events`))
 }
 
-// What no sandbox can be called is refused before anybody looks for it, and never made.
+// An invalid sandbox ID is rejected before any lookup, and no sandbox is created.
 func TestIDsOfNoSandboxAreRefused(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -105,7 +105,7 @@ func TestIDsOfNoSandboxAreRefused(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM sandboxes`))
 }
 
-// Workers of the replaced system send what a run has said with its end, until it is taken.
+// A legacy worker sends the transcript of its run with the last event, until the event is acknowledged.
 func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -161,7 +161,7 @@ func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
 	require.Equal(t, 6, w.count(`SELECT count(*) FROM sandbox_events`))
 }
 
-// bomb is little that unpacks to much.
+// bomb returns a few bytes that decompress to many.
 func bomb(t *testing.T) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -312,7 +312,7 @@ func TestTaskComplete_SuccessAfterFailureIsTooLate(t *testing.T) {
 		w.count(`SELECT count(*) FROM commands WHERE state = 'too_late' AND reason LIKE '%reported a failure%'`))
 }
 
-// A program that knows its URL only may put the token that it holds into its result.
+// A program that only knows its URL may put its token into its result.
 func TestACompletionKeepsNoToken(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// keeps stores a text of a task's work and answers its id.
+// keeps stores a text of a task's work and returns its ID.
 func (w *world) keeps(t client.Task, kind, content string) string {
 	w.t.Helper()
 	id, err := w.store.SaveText(w.t.Context(), t.ID, kind, content)
@@ -23,7 +23,7 @@ func (w *world) keeps(t client.Task, kind, content string) string {
 	return id
 }
 
-// saves writes what became of the work in a sandbox.
+// saves records the salvage of a sandbox.
 func (w *world) saves(box string, s task.Salvage) {
 	w.t.Helper()
 	raw, err := json.Marshal(s)
@@ -42,7 +42,7 @@ func (w *world) getsWork(t client.Task, attempt string) answer {
 	return w.call(http.MethodGet, "/api/v1/tasks/"+t.ID+"/saved-work/"+attempt, nil)
 }
 
-// An attempt may leave work on its branch and beside it: both are listed once, also one on a page.
+// An attempt may leave work on its branch and beside it. Both are listed once, also with pages of one item.
 func TestSavedWork_PagesHaveEachItemOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -108,7 +108,7 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 		"a clone knows where that is")
 }
 
-// What no repository has comes out as it was in the sandbox, whatever it is, also where it is longer than one piece.
+// Stored work is returned unchanged, also if it is binary or longer than one piece.
 func TestKeptWorkComesOutAsItWas(t *testing.T) {
 	t.Parallel()
 	w := open(t)
@@ -136,7 +136,7 @@ func TestKeptWorkComesOutAsItWas(t *testing.T) {
 	w.getsWork(job, "1").refused(http.StatusNotFound, "")
 }
 
-// A text of another task is nobody's work, and another organization's task is not there.
+// A text of another task is not found, and neither is a task of another organization.
 func TestSavedWorkIsForThoseWhoMayReadTheTask(t *testing.T) {
 	t.Parallel()
 	w := closed(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// TestWebSocketKnowsTheOldNames goes through all that the bus tells, and holds the names to
-// those of the replaced system.
+// TestWebSocketKnowsTheOldNames receives all kinds of bus entries, and compares their names with those of the legacy
+// API.
 func TestWebSocketKnowsTheOldNames(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)

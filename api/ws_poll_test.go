@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/postgres"
 )
 
-// counted is a store that counts looks at sandboxes, and who reads the bus at a time.
+// counted is a store that counts queries of sandboxes, and the maximum of concurrent bus queries.
 type counted struct {
 	*postgres.Store
 
@@ -43,7 +43,7 @@ func (c counted) BusEvents(
 
 func (c counted) in(p *api.Ports) { p.EventLog, p.Bulletin = c, c }
 
-// A sweep finds each sandbox that moved within a minute; only what has moved since is read.
+// A sweep finds each sandbox with events within a minute, and reads only those with newer events.
 func TestASweepReadsNoSandboxTwice(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -42,7 +42,7 @@ func (w *world) socket(t *testing.T, query string, headers ...string) *socket {
 	return &socket{t: t, ctx: ctx, conn: conn}
 }
 
-// ready waits until the server listens: it has answered a frame.
+// ready waits until the server listens: it has responded to a frame.
 func (s *socket) ready() *socket {
 	s.t.Helper()
 	s.say(`{"type":"subscribe"}`)
@@ -55,7 +55,7 @@ func (s *socket) say(text string) {
 	require.NoError(s.t, s.conn.Write(s.ctx, websocket.MessageText, []byte(text)))
 }
 
-// next returns the next frame, which it holds against the AsyncAPI document.
+// next returns the next frame, after validation against the AsyncAPI document.
 func (s *socket) next() map[string]any {
 	s.t.Helper()
 	var got map[string]any
@@ -81,7 +81,7 @@ func quick(c *api.Config) { c.Open, c.PollEvery = true, 10*time.Millisecond }
 func TestWebSocketTellsWhatSandboxesReport(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
-	w.report("b", 1, "agent.started") // the past is not told
+	w.report("b", 1, "agent.started") // past events are not sent
 	s := w.socket(t, "?event_types=SANDBOX_agent.tool_use,%20SANDBOX_x&entity_types=sandbox").ready()
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events",
 		`{"event_type":"agent.tool_use","event_data":{"tool":"Bash","source":"me"},"source":"worker"}`), http.StatusOK)
@@ -116,7 +116,7 @@ func TestWebSocketTellsEachEventOnceInOrder(t *testing.T) {
 			w.report("b", first, "x", "x", "x", "x", "x")
 		}
 	}()
-	defer func() { <-answered }() // the last event may be read before its post is answered
+	defer func() { <-answered }() // an event may be read before its post has a response
 	for n := 1; n <= total; n++ {
 		got, err := json.Marshal(s.next()["payload"])
 		require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 	require.Equal(t, "high", queued["payload"].(map[string]any)["priority"])
 }
 
-// What a filter passes over is the past for the filter after it; what it has told is not.
+// Entries that a filter excluded are not sent after a change of the filter; entries that it selected were sent.
 func TestWebSocketFiltersFromNowOn(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
@@ -218,7 +218,7 @@ func TestWebSocketSendsNoLargeFields(t *testing.T) {
 	require.NotContains(t, completed, "transcript_b64")
 }
 
-// A store that is away says nothing of a reader's credential.
+// An unavailable database says nothing about a reader's credential.
 func TestWebSocketSendsReadersAwayWhileTheStoreIs(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
@@ -287,7 +287,7 @@ func TestWebSocketRefusesStrangers(t *testing.T) {
 	s.closedWith(4401)
 }
 
-// Who is not let in at all reads the same form of error as on any other route.
+// A request that is not upgraded gets the same form of error as on any other route.
 func TestWhatIsNoWebSocketIsToldSo(t *testing.T) {
 	t.Parallel()
 	const path = "/api/v1/ws/events"

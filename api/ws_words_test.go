@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// Numbers that no float holds are told as they were written, and so is a field that is called as ours.
+// Numbers that no float64 holds are sent unchanged, and so is a field with the name of a field of omoi.
 func TestWebSocketKeepsTheWordsOfAnEvent(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
