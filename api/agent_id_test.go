@@ -57,8 +57,8 @@ func TestAgentID_ReachesItsSandboxOnAnOpenServer(t *testing.T) {
 	require.Len(t, w.take("agent-8", ""), 1, "an unknown ID names an unmanaged sandbox")
 }
 
-// TestAgentID_SharedByTwo expects an error for an agent ID of two sandboxes; a sandbox ID still names one sandbox.
-func TestAgentID_SharedByTwo(t *testing.T) {
+// TestAgentID_SharedByTwoIsRejected expects an error for an agent ID of two sandboxes; a sandbox ID still names one sandbox.
+func TestAgentID_SharedByTwoIsRejected(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	boxes := []string{w.begin(w.task(newTask())), w.begin(w.task(newTask()))}

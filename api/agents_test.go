@@ -83,7 +83,7 @@ func TestTaskWithoutAgent_GetsTheFirstRuntimeThatWorks(t *testing.T) {
 	require.Equal(t, made.ProjectID, p.last().ProjectID, "a repository has one project, however it is written")
 }
 
-func TestTaskWithoutAgent_IsRefusedByTheFieldThatIsWrong(t *testing.T) {
+func TestTaskWithoutAgent_ErrorNamesTheField(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
 	for _, installed := range []bool{true, false} {
@@ -119,7 +119,7 @@ func TestTaskWithScriptOrExternalSandbox_NamesItsAgent(t *testing.T) {
 	require.Equal(t, task.AgentExternal, configured.task(client.CreateTaskRequest{Repo: goodRepo, Title: "x"}).Agent)
 }
 
-func TestRepeatedRequest_ReturnsItsTaskAfterTheAgentIsGone(t *testing.T) {
+func TestRepeatedRequest_ReturnsItsTaskWithoutTheAgent(t *testing.T) {
 	t.Parallel()
 	w, p := withProgram(t, "")
 	p.install(true)

@@ -280,7 +280,7 @@ func TestAsyncAPI_NamesAgree(t *testing.T) {
 	require.Nil(t, d.Channels[webhookChannel].Address, "the receiver chooses it")
 }
 
-func TestAsyncAPI_WrongMessagesAreRefused(t *testing.T) {
+func TestAsyncAPI_RejectsInvalidMessages(t *testing.T) {
 	t.Parallel()
 	d, err := readAsyncAPI()
 	require.NoError(t, err)

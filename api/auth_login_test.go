@@ -28,7 +28,7 @@ func login(t *testing.T, more map[string]any) string {
 	return "Bearer " + text
 }
 
-func TestAJWTIsALoginWithScopes(t *testing.T) {
+func TestJWT_ScopesGrantAccess(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
@@ -59,7 +59,7 @@ func TestAJWTIsALoginWithScopes(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutASecretTakesNoJWT(t *testing.T) {
+func TestJWT_RejectedWithoutASecret(t *testing.T) {
 	t.Parallel()
 	handler := api.New(api.Config{}, api.Deps{Ports: api.PortsOf(nil)})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/api/v1/tasks", http.NoBody)
@@ -70,7 +70,7 @@ func TestAServerWithoutASecretTakesNoJWT(t *testing.T) {
 	require.Contains(t, answer.Body.String(), "OMOI_API_JWT_SECRET")
 }
 
-func TestWebSocketTakesJWTs(t *testing.T) {
+func TestWebSocket_AcceptsJWTs(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.PollEvery, c.StreamBeat = 10*time.Millisecond, 10*time.Millisecond })
 	good := strings.TrimPrefix(login(t, map[string]any{"scope": "read"}), "Bearer ")

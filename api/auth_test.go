@@ -36,7 +36,7 @@ func closed(tb testing.TB) *world {
 
 const authorization = "Authorization"
 
-func TestClosedServerAsksForKeys(t *testing.T) {
+func TestServerWithAuthentication_RequiresKeys(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	res := w.call(http.MethodGet, "/api/v1/tasks", nil)
@@ -57,7 +57,7 @@ func TestClosedServerAsksForKeys(t *testing.T) {
 	}
 }
 
-func TestScopesIncludeThoseBeforeThem(t *testing.T) {
+func TestScopes_IncludeLowerScopes(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	status := func(method, path string, body any, key string) int {
@@ -74,7 +74,7 @@ func TestScopesIncludeThoseBeforeThem(t *testing.T) {
 	require.Equal(t, []int{403, 200}, []int{status("GET", keys, nil, write), status("GET", keys, nil, admin)})
 }
 
-func TestKeysEnd(t *testing.T) {
+func TestAPIKeys_ExpireAndAreRevoked(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin := w.key(w.org, "admin")
@@ -109,7 +109,7 @@ func TestKeysEnd(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+expired).refused(http.StatusUnauthorized, "")
 }
 
-func TestOrganizationsDoNotSeeEachOther(t *testing.T) {
+func TestOrganizations_AreIsolated(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	mine := w.key(w.org, "admin")
@@ -141,7 +141,7 @@ func TestOrganizationsDoNotSeeEachOther(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM sandboxes WHERE provider = 'bare'`))
 }
 
-func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
+func TestSandboxToken_GrantsItsOwnRoutesOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
@@ -176,7 +176,7 @@ func TestSandboxTokensOpenTheirOwnRoutes(t *testing.T) {
 		refused(http.StatusUnauthorized, "")
 }
 
-func TestTokenOutlivesItsSandboxByAnHour(t *testing.T) {
+func TestSandboxToken_ValidForAnHourAfterItsSandbox(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
@@ -194,7 +194,7 @@ func TestTokenOutlivesItsSandboxByAnHour(t *testing.T) {
 	w.call(http.MethodPost, wire+box+"/events", `{"event_type":"x"}`, authorization, bearer).refused(http.StatusGone, "")
 }
 
-func TestWrongTokenIsRefusedOnAnOpenServerToo(t *testing.T) {
+func TestWrongToken_IsRejectedWithoutAuthentication(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.call(http.MethodPost, wire+"b/events", `{"event_type":"x"}`, authorization, "Bearer "+w.ring.Mint("other")).
@@ -203,7 +203,7 @@ func TestWrongTokenIsRefusedOnAnOpenServerToo(t *testing.T) {
 		"Bearer "+w.ring.Mint("b"), "Host", "anything"), http.StatusOK)
 }
 
-func TestOpenServerTakesNothingFromWebPages(t *testing.T) {
+func TestServerWithoutAuthentication_RejectsWebPages(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	host := strings.TrimPrefix(w.url, "http://")
@@ -235,7 +235,7 @@ func TestOpenServerTakesNothingFromWebPages(t *testing.T) {
 	require.Zero(t, w.tasks())
 }
 
-func TestEveryAnswerHasTheHeadersOfSafety(t *testing.T) {
+func TestResponses_HaveSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for _, path := range []string{"/health", "/api/v1/tasks", "/nowhere"} {
@@ -249,7 +249,7 @@ func TestEveryAnswerHasTheHeadersOfSafety(t *testing.T) {
 	}
 }
 
-func TestTokenIsInNoLog(t *testing.T) {
+func TestLogs_HoldNoToken(t *testing.T) {
 	t.Parallel()
 	ring, err := token.NewRing(token.Key{ID: "k1", Secret: []byte(strings.Repeat("s", 32))}, nil)
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestTokenIsInNoLog(t *testing.T) {
 	require.NotContains(t, log.String(), strings.Split(secret, ".")[2])
 }
 
-func TestPanicIsAnAnswer(t *testing.T) {
+func TestHandlerPanic_IsAnInternalError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	handler := api.New(api.Config{Open: true}, api.Deps{
@@ -300,14 +300,14 @@ func listen(t *testing.T, addr string) net.Listener {
 	return l
 }
 
-func TestOpenServerServesLoopbackOnly(t *testing.T) {
+func TestServerWithoutAuthentication_ListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil)})
 	err := api.Serve(t.Context(), handler, []net.Listener{listen(t, "127.0.0.1:0"), listen(t, "0.0.0.0:0")}, time.Second)
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
 
-func TestServerStopsWithLongPollsUnderWay(t *testing.T) {
+func TestServerStop_EndsLongPolls(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
 	asked, ports := make(chan struct{}, 1), api.PortsOf(w.store)
@@ -347,7 +347,7 @@ func (s watched) TaskEventsAfter(
 	return s.Store.TaskEventsAfter(ctx, id, after, limit)
 }
 
-func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
+func TestEnsureKey_StoresTheKeyOnce(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	const secret = "sk_live_0123456789abcdef"
@@ -362,7 +362,7 @@ func TestKeyOfThePersonsOwnIsStoredOnce(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks", nil, authorization, "Bearer "+secret).refused(http.StatusUnauthorized, "")
 }
 
-func TestACallerThatWentAwayIsNoError(t *testing.T) {
+func TestDisconnectedCaller_IsNoServerError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	handler := api.New(api.Config{Open: true}, api.Deps{
@@ -377,7 +377,7 @@ func TestACallerThatWentAwayIsNoError(t *testing.T) {
 	require.Empty(t, log.String())
 }
 
-func TestTheRootSaysWhereTheRestIs(t *testing.T) {
+func TestRootPage_LinksTheAPI(t *testing.T) {
 	t.Parallel()
 	handler := api.New(api.Config{Open: true}, api.Deps{Ports: api.PortsOf(nil)})
 	w := httptest.NewRecorder()

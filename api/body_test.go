@@ -37,7 +37,7 @@ func (w *world) raw(head string, body io.Reader) int {
 }
 
 // A client that reads nothing before it has sent everything gets the response that rejects its body.
-func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
+func TestBodyTooLong_SenderGetsTheResponse(t *testing.T) {
 	t.Parallel()
 	const length = 24 << 20 // more than the buffers of a connection hold
 	w := open(t)
@@ -57,7 +57,7 @@ func TestWhoSendsTooMuchIsToldSo(t *testing.T) {
 }
 
 // A client that sends "Expect: 100-continue" gets the response before it sends the body.
-func TestWhoAsksFirstNeedNotSendTooMuch(t *testing.T) {
+func TestExpectContinue_BodyTooLongIsRejectedFirst(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	status := w.raw("POST "+wire+"b/events/batch HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 99999999",
@@ -66,7 +66,7 @@ func TestWhoAsksFirstNeedNotSendTooMuch(t *testing.T) {
 }
 
 // A legacy worker resends its last event, however long, until it is acknowledged.
-func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
+func TestEvent_TranscriptTooLongIsTruncated(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
 	w := start(t, func(c *api.Config) { c.Open, c.MaxTranscript = true, limit })
@@ -104,7 +104,7 @@ func TestATranscriptThatIsTooLongIsCutAndTheEventTaken(t *testing.T) {
 }
 
 // Bytes that the sender and the server cut off are added.
-func TestATranscriptThatCameCutIsSaidToBe(t *testing.T) {
+func TestEvent_TranscriptTruncatedBySenderIsReported(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	wrapped := func(text string) string {
@@ -122,7 +122,7 @@ func TestATranscriptThatCameCutIsSaidToBe(t *testing.T) {
 	}
 }
 
-func TestAReportWithoutATranscriptHasAMebibyte(t *testing.T) {
+func TestEvent_LimitWithoutTranscriptIsOneMebibyte(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	said := func(length int) string {

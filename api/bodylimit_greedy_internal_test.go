@@ -130,7 +130,7 @@ const (
 )
 
 // A sandbox that starts many batches and ends none blocks no other sandbox.
-func TestOneSandboxHasAShareOfTheRoom(t *testing.T) {
+func TestBodyLimit_OneSandboxUsesItsShareOnly(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)
 	for n := range gateRoom / bodyParts >> 20 {
@@ -150,7 +150,7 @@ func TestOneSandboxHasAShareOfTheRoom(t *testing.T) {
 }
 
 // Many sandboxes use all of the room: small bodies still pass, and large ones get a Retry-After header.
-func TestManySandboxesFillTheRoom(t *testing.T) {
+func TestBodyLimit_SmallBodiesPassFullLargeClass(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)
 	const boxes = 8
@@ -163,7 +163,7 @@ func TestManySandboxesFillTheRoom(t *testing.T) {
 }
 
 // If half of the room is in use, stalled bodies end for the waiting ones.
-func TestBodiesThatHaveStoppedGiveWay(t *testing.T) {
+func TestBodyLimit_StalledBodiesEndForWaitingOnes(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Minute, time.Millisecond)
 	const half = 4
@@ -179,7 +179,7 @@ func TestBodiesThatHaveStoppedGiveWay(t *testing.T) {
 	require.Equal(t, http.StatusOK, g.beat("honest"))
 }
 
-func TestAHeartbeatPassesSmallBodiesThatHaveStopped(t *testing.T) {
+func TestBodyLimit_HeartbeatPassesStalledSmallBodies(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Minute, time.Millisecond)
 	const length, boxes = smallBody, gateRoom / bodyParts / smallBody
@@ -196,7 +196,7 @@ func TestAHeartbeatPassesSmallBodiesThatHaveStopped(t *testing.T) {
 }
 
 // Without the shorter patience small bodies are rejected with a Retry-After header.
-func TestSmallBodiesThatHaveStoppedFillTheirRoom(t *testing.T) {
+func TestBodyLimit_StalledSmallBodiesFillTheirClass(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, time.Millisecond, never)
 	const length, boxes = smallBody, gateRoom / bodyParts / smallBody

@@ -44,7 +44,7 @@ func (l *bodyLimit) takes() int64 { return l.large.held.Load() + l.small.held.Lo
 
 // Bodies that do not fit are rejected. A single body always fits, a finished body frees its room, and an announced
 // length alone takes no room.
-func TestBodiesShareALimit(t *testing.T) {
+func TestBodyLimit_RejectsBodiesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	const kib = 1 << 10
 	m := newBodyLimit(0, 1000*kib)
@@ -83,7 +83,7 @@ func TestBodiesShareALimit(t *testing.T) {
 }
 
 // A body that finds no room waits for others to end.
-func TestABodyWaitsForRoom(t *testing.T) {
+func TestBodyLimit_BodyWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	m := newBodyLimit(0, 1<<20)
 	m.wait = time.Minute
@@ -102,7 +102,7 @@ func TestABodyWaitsForRoom(t *testing.T) {
 	require.Empty(t, m.large.sandboxes)
 }
 
-func TestABodyThatWaitsIsRefusedInTheEnd(t *testing.T) {
+func TestBodyLimit_WaitIsBounded(t *testing.T) {
 	t.Parallel()
 	m := newBodyLimit(0, 1<<20)
 	m.wait = time.Millisecond
@@ -127,7 +127,7 @@ func gzipped(t *testing.T, body []byte) []byte {
 }
 
 // A sender gets half a minute for each piece; the deadline does not apply to the response.
-func TestABodyMustKeepComing(t *testing.T) {
+func TestBodyLimit_StalledBodyTimesOut(t *testing.T) {
 	t.Parallel()
 	c := &conn{}
 	mine, read := sent(newBodyLimit(1<<30, 0), c, strings.NewReader(strings.Repeat("x", 4*smallBody)))
@@ -142,7 +142,7 @@ func TestABodyMustKeepComing(t *testing.T) {
 }
 
 // Most events arrive together with their headers and need no deadline; other bodies get one for the rest.
-func TestABodyThatComesWithItsHeadNeedsNoTime(t *testing.T) {
+func TestBodyLimit_BodyWithItsHeadersNeedsNoDeadline(t *testing.T) {
 	t.Parallel()
 	for pieces, want := range map[io.Reader]int{
 		iotest.DataErrReader(strings.NewReader("{}")):                       0,

@@ -51,7 +51,7 @@ func (w *world) branch(verb string, in any, headers ...string) answer {
 	return w.call(http.MethodPost, "/api/v1/branch-workflow/"+verb, in, headers...)
 }
 
-func TestBranchWorkflowInTheOldForm(t *testing.T) {
+func TestBranchWorkflow_KeepsLegacyForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ticket := client.BranchTicket{TicketID: "t-1", TicketTitle: "Say hello"}
@@ -80,7 +80,7 @@ func TestBranchWorkflowInTheOldForm(t *testing.T) {
 }
 
 // A request that the Git host rejects gets status 200, as in the legacy API; an error of omoi does not.
-func TestBranchWorkflowTellsRefusals(t *testing.T) {
+func TestBranchWorkflow_ReturnsRejectionsOfTheHost(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.flow.conflict, w.flow.err = true, task.Errorf(task.CodeConflict, "Pull request #7 has conflicts.")
@@ -104,7 +104,7 @@ func TestBranchWorkflowTellsRefusals(t *testing.T) {
 }
 
 // A caller acts on its own behalf, whatever user a request names.
-func TestBranchWorkflowActsForTheCaller(t *testing.T) {
+func TestBranchWorkflow_ActsForTheCaller(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})
 	key, secret, err := w.store.CreateKey(t.Context(), w.org,

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestBudgetsAreReadAndReplaced(t *testing.T) {
+func TestBudgets_AreReadAndReplaced(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	in := newTask()

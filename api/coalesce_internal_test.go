@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestManyWhoAskAtOnceShareAnAnswer has 50 callers during a running query: one more query runs for all of them, and it
+// TestShared_ConcurrentCallersShareAQuery has 50 callers during a running query: one more query runs for all of them, and it
 // starts after their calls.
-func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
+func TestShared_ConcurrentCallersShareAQuery(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, int64](slog.New(slog.DiscardHandler))
 	var asked atomic.Int64
@@ -45,8 +45,8 @@ func TestManyWhoAskAtOnceShareAnAnswer(t *testing.T) {
 	require.Empty(t, s.under, "nothing is kept once nobody asks")
 }
 
-// TestReadersLeaveConnectionsToAgents has more concurrent callers than queries may run.
-func TestReadersLeaveConnectionsToAgents(t *testing.T) {
+// TestShared_BoundsConcurrentQueries has more concurrent callers than queries may run.
+func TestShared_BoundsConcurrentQueries(t *testing.T) {
 	t.Parallel()
 	const keys = 5 * mostLooks
 	s := newShared[int, int](slog.New(slog.DiscardHandler))
@@ -74,8 +74,8 @@ func TestReadersLeaveConnectionsToAgents(t *testing.T) {
 	}
 }
 
-// TestWhoeverLeavesSpoilsNoAnswer cancels the caller for which the query runs.
-func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
+// TestShared_CancelledCallerKeepsTheQuery cancels the caller for which the query runs.
+func TestShared_CancelledCallerKeepsTheQuery(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, string](slog.New(slog.DiscardHandler))
 	ctx, leave := context.WithCancel(t.Context())
@@ -97,7 +97,7 @@ func TestWhoeverLeavesSpoilsNoAnswer(t *testing.T) {
 }
 
 // A panic affects one query only; the process and the next query continue.
-func TestAQuestionThatPanicsIsAnError(t *testing.T) {
+func TestShared_PanicIsAnError(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, string](slog.New(slog.DiscardHandler))
 	var asked atomic.Int32

@@ -30,7 +30,7 @@ func about(title string) client.CreateTaskRequest {
 	return in
 }
 
-func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
+func TestConductorAnalyses_AreOfTheirOrganization(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin, read, stranger := w.key(w.org, "admin"), w.key(w.org, "read"), w.foreigner()
@@ -83,7 +83,7 @@ func TestWhatTheConductorFindsBelongsToItsOwn(t *testing.T) {
 		ok[client.Schedule](w.call(http.MethodPost, schedule+"/pause", nil, authorization, admin), http.StatusOK).Paused)
 }
 
-func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
+func TestCreateTicket_DuplicateIsRejected(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const tickets = "/api/v1/tickets"
@@ -112,7 +112,7 @@ func TestATicketAboutOpenWorkIsRefused(t *testing.T) {
 	ok[client.Ticket](w.call(http.MethodPost, tickets, body("Empty cart crashes checkout", "")), http.StatusCreated)
 }
 
-func TestATaskIsComparedOnlyIfItIsAskedFor(t *testing.T) {
+func TestCreateTask_ComparedOnRequestOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	write, stranger := w.key(w.org, "write"), w.foreigner()

@@ -33,7 +33,7 @@ func (w *world) keyOf(org, user, scope string) string {
 	return "Bearer " + secret
 }
 
-func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
+func TestCredentials_UsersChangeTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	alice, bob, reader := w.keyOf(w.org, "alice", "write"), w.keyOf(w.org, "bob", "write"), w.keyOf(w.org, "alice", "read")
@@ -69,7 +69,7 @@ func TestPeopleKeepTheirOwnCredentials(t *testing.T) {
 	require.Equal(t, []string{"installation github"}, kinds(alice))
 }
 
-func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
+func TestCredentials_OfOthersRequireAdmin(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
@@ -108,7 +108,7 @@ func TestCredentialsOfAllNeedAnAdmin(t *testing.T) {
 }
 
 // A task belongs to the user of its key; without authentication, to the server's user.
-func TestTasksHaveOwners(t *testing.T) {
+func TestTask_HasTheUserOfItsKey(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin := w.key(w.org, "admin")

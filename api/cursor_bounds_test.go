@@ -12,7 +12,7 @@ import (
 
 // An empty page means that there is nothing new. For a cursor that this server never issued, an empty page would hide
 // all events.
-func TestNoPageIsEmptyForAPlaceThatWasNeverHere(t *testing.T) {
+func TestUnknownCursor_IsAnError(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
+func TestProject_IsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := w.task(newTask())
@@ -34,7 +34,7 @@ func TestAProjectIsStoppedAndGoesOn(t *testing.T) {
 	w.call(http.MethodPost, path+"/pause", `{"soon":true}`).refused(422, "body.soon")
 }
 
-func TestATicketMovesFromPhaseToPhase(t *testing.T) {
+func TestTicket_ChangesItsPhase(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := ok[client.Ticket](w.call(http.MethodPost, "/api/v1/tickets",

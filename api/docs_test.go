@@ -51,9 +51,9 @@ func notSent(name string) bool {
 	return strings.Contains(" omoi type switch by kind id passed version "+steps+" ", " "+name+" ")
 }
 
-// TestEveryRequestBodyOfTheDocuments_IsAccepted sends each request body in the docs. An unknown object fails the test:
+// TestDocs_RequestBodiesAreAccepted sends each request body in the docs. An unknown object fails the test:
 // add its kind here.
-func TestEveryRequestBodyOfTheDocuments_IsAccepted(t *testing.T) {
+func TestDocs_RequestBodiesAreAccepted(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open = true })
 	files, err := filepath.Glob("../docs/*.md")

@@ -64,7 +64,7 @@ func (w *world) foreigner() string {
 
 const guardianRoutes, monitorRoutes = "/api/v1/guardian", "/api/v1/monitor/intelligent"
 
-func TestAuthorityComesFromWhoOneIs(t *testing.T) {
+func TestAuthority_FollowsTheScope(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin, write, stranger := w.key(w.org, "admin"), w.key(w.org, "write"), w.foreigner()
@@ -121,7 +121,7 @@ func only(of any, key string) map[string]any {
 	return map[string]any{key: all[key]}
 }
 
-func TestACancelIsUndoneByARetryOnce(t *testing.T) {
+func TestRevertCancel_RetriesOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -148,7 +148,7 @@ func TestACancelIsUndoneByARetryOnce(t *testing.T) {
 		refused(http.StatusConflict, "")
 }
 
-func TestAPriorityIsOverriddenAndSetBack(t *testing.T) {
+func TestRevertPriority_RestoresThePriority(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -174,7 +174,7 @@ func TestAPriorityIsOverriddenAndSetBack(t *testing.T) {
 	require.Equal(t, "CRITICAL", priority())
 }
 
-func TestPlacesAreMovedAndMovedBack(t *testing.T) {
+func TestRevertCapacity_MovesItBack(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -201,7 +201,7 @@ func TestPlacesAreMovedAndMovedBack(t *testing.T) {
 	require.Equal(t, before, slots())
 }
 
-func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
+func TestMonitor_ShowsActiveAgentsOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	mine, stranger := w.key(w.org, "write"), w.foreigner()
@@ -259,7 +259,7 @@ func TestWhoIsAtWorkIsMonitoredByHisOwn(t *testing.T) {
 	}
 }
 
-func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
+func TestRevertMessage_BeforeItsDelivery(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -290,7 +290,7 @@ func TestAMessageIsTakenBackBeforeItIsGiven(t *testing.T) {
 	w.call(http.MethodPost, withdraw, nil).refused(http.StatusConflict, "")
 }
 
-func TestSteeringGoesBackToTheDefault(t *testing.T) {
+func TestAutoSteering_ResetsToTheDefault(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := "/api/v1/projects/" + w.task(newTask()).ProjectID
@@ -306,7 +306,7 @@ func TestSteeringGoesBackToTheDefault(t *testing.T) {
 		refused(http.StatusUnprocessableEntity, "body.auto_steering")
 }
 
-func TestTheGuardiansScheduleIsForAdmins(t *testing.T) {
+func TestGuardianSchedule_RequiresAdmin(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin, read := w.key(w.org, "admin"), w.key(w.org, "read")

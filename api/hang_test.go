@@ -13,7 +13,7 @@ import (
 )
 
 // A database that accepts queries and does not answer them blocks no caller for ever.
-func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
+func TestHangingDatabase_CallerGetsAnError(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
@@ -43,7 +43,7 @@ func TestOfAStoreThatHangsTheCallerIsTold(t *testing.T) {
 }
 
 // A filter may name more sandboxes than fit into the default maximum of a frame.
-func TestALongFrameIsTaken(t *testing.T) {
+func TestWebSocket_AcceptsLongFrames(t *testing.T) {
 	t.Parallel()
 	s := open(t).socket(t, "").ready()
 	s.say(`{"type":"subscribe","filters":{"entity_ids":["` + strings.Repeat(`x","`, 50_000) + `y"]}}`)

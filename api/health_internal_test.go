@@ -22,7 +22,7 @@ func TestReadiness_NamesTheNextCommandInAField(t *testing.T) {
 }
 
 // A check that times out is not an internal error.
-func TestReadiness_SaysThatThereIsNoAnswer(t *testing.T) {
+func TestReadiness_ReportsATimeout(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()

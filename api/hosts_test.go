@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestHostsAreForAdminsAndLostByThem(t *testing.T) {
+func TestHosts_RequireAdmin(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	admin, write := w.key(w.org, "admin"), w.key(w.org, "write")

@@ -73,7 +73,7 @@ func fifty() string {
 }
 
 // The cost of an event beside its commit bounds the events per second of a server.
-func TestAReportAllocatesLittle(t *testing.T) { //nolint:paralleltest // allocations of others would count
+func TestPostEvent_AllocatesLittle(t *testing.T) { //nolint:paralleltest // allocations of others would count
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: the race detector empties pools at random")
 	}

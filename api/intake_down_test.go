@@ -27,7 +27,7 @@ func (d down) Batch(context.Context, string, string, int64, []ingest.Event) (ing
 	return ingest.BatchReceipt{Acknowledged: 7}, d.err
 }
 
-func TestNothingIsAcknowledgedWhileTheStoreIsDown(t *testing.T) {
+func TestPostEvent_NoAckWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
 	handler := api.New(api.Config{Open: true}, api.Deps{
 		Ports: api.PortsOf(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")},
@@ -47,7 +47,7 @@ type cut struct{ err error }
 
 func (c cut) Read([]byte) (int, error) { return 0, c.err }
 
-func TestAReportThatIsCutOffSaysWhy(t *testing.T) {
+func TestPostEvent_CutOffBodySaysWhy(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end() // as net/http does after the sender has closed its side

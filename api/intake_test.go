@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOtherContentTypesAreRefused(t *testing.T) {
+func TestPostEvent_RejectsOtherContentTypes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/events"
@@ -24,7 +24,7 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 }
 
 // The event routes have their own handler, with the same checks as all other routes.
-func TestReportsAreGuardedLikeEverythingElse(t *testing.T) {
+func TestPostEvent_IsCheckedLikeOtherRoutes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path = wire + "b/events"

@@ -11,7 +11,7 @@ import (
 )
 
 // The documented maximum lengths of bodies are those of the server.
-func TestLimitsAreThoseOfTheDocuments(t *testing.T) {
+func TestBodyLimits_MatchTheDocument(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
 	w := open(t)

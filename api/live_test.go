@@ -36,9 +36,9 @@ func number(t *testing.T, frame map[string]any) int {
 	return int(n)
 }
 
-// TestReadersOfOneProcessAreToldWhatAnotherTakesIn has two processes that share a database and a Redis, which is killed
+// TestStream_GetsEventsOfAnotherProcess has two processes that share a database and a Redis, which is killed
 // in the middle of a stream.
-func TestReadersOfOneProcessAreToldWhatAnotherTakesIn(t *testing.T) {
+func TestStream_GetsEventsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, rarely, func(t *testing.T, w twins) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestReadersOfOneProcessAreToldWhatAnotherTakesIn(t *testing.T) {
 	})
 }
 
-func TestRedisThatDiesCostsReadersTimeOnly(t *testing.T) {
+func TestStream_SurvivesLossOfRedis(t *testing.T) {
 	t.Parallel()
 	address, kill := redisServer(t)
 	pool, buses := pgtest.New(t), [2]live.Bus{redisBus(t, address), redisBus(t, address)}
@@ -73,9 +73,9 @@ func TestRedisThatDiesCostsReadersTimeOnly(t *testing.T) {
 	}
 }
 
-// TestAReaderThatNeverReadsHoldsNobodyUp opens a stream and a WebSocket and reads neither until more is stored than all
+// TestStream_SlowReaderBlocksNoOther opens a stream and a WebSocket and reads neither until more is stored than all
 // buffers hold. Other readers get all events meanwhile. Then the slow readers get what they missed from the database.
-func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
+func TestStream_SlowReaderBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	const each = 90
 	batches := 5
@@ -106,7 +106,7 @@ func TestAReaderThatNeverReadsHoldsNobodyUp(t *testing.T) {
 
 // Readers at the same cursor share queries. A reader that waits for the next query must not get that of a reader that
 // has moved on meanwhile.
-func TestReadersWhoShareLooksEachSeeAll(t *testing.T) {
+func TestStream_SharedQueriesLoseNothing(t *testing.T) {
 	t.Parallel()
 	const readers, total = 12, 300
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })

@@ -29,12 +29,12 @@ import (
 // envTaker makes the test binary run as a taker: seed, API, sandbox, folder.
 const envTaker = "OMOI_TEST_TAKER"
 
-// TestEachMessageIsUsedOnceOrExpires expects that each accepted message is used at least once by the taker that has won
+// TestMessages_AreUsedOnceOrExpire expects that each accepted message is used at least once by the taker that has won
 // it, or expires. Two takers never use the same message; one taker uses a message twice only if it died after the use
 // and before the confirmation. Takers are processes that log each use themselves and are killed at random points: while
 // they ask, win, hand out, and before and after the use. Leases are short, so that several takers hold the same
 // message. Receipts are lost, repeated, and their responses dropped.
-func TestEachMessageIsUsedOnceOrExpires(t *testing.T) {
+func TestMessages_AreUsedOnceOrExpire(t *testing.T) {
 	t.Parallel()
 	const seed, generations, stays, ends = 20251121, 6, 40, 24
 	w := start(t, func(c *api.Config) {

@@ -14,7 +14,7 @@ import (
 )
 
 // A client that lost the response sends again with the same key and creates no second message.
-func TestALostAnswerMakesNoSecondMessage(t *testing.T) {
+func TestMessage_RepeatAfterLostResponseIsDeduplicated(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
@@ -58,7 +58,7 @@ func (w *world) post(path, body, key string) {
 	require.NoError(w.t, conn.Close())
 }
 
-func TestOneKeyAtOnceMakesOneMessage(t *testing.T) {
+func TestMessage_ConcurrentRequestsWithOneKey(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
@@ -75,7 +75,7 @@ func TestOneKeyAtOnceMakesOneMessage(t *testing.T) {
 }
 
 // A repeat is deduplicated also if the receiving task has another agent by now, or none.
-func TestAnAgentsRepeatIsTheSameMessage(t *testing.T) {
+func TestAgentMessage_RepeatIsDeduplicated(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	from, to := w.task(newTask()), w.task(newTask())

@@ -50,7 +50,7 @@ func soon[T any](do func() T) <-chan T {
 }
 
 // Every wait here is a minute or more, so that only a notification ends it within the time of the test.
-func TestMessagesOverEachBus(t *testing.T) {
+func TestMessages_OverEachBus(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, patient, func(t *testing.T, w twins) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestMessagesOverEachBus(t *testing.T) {
 }
 
 // Without notifications a poll finds the message at its next query.
-func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
+func TestMessagePoll_SurvivesLossOfTheBus(t *testing.T) {
 	t.Parallel()
 	quick := func(c *api.Config) { c.Open, c.PollEvery, c.MaxWait = true, 20*time.Millisecond, time.Minute }
 	onEachBus(t, quick, func(t *testing.T, w twins) {
@@ -92,7 +92,7 @@ func TestLosingTheBusInMidPollCostsLatencyOnly(t *testing.T) {
 }
 
 // Many polls at both processes get each message once while its lease lasts.
-func TestNobodyIsGivenALeasedMessage(t *testing.T) {
+func TestMessages_LeasedOnceAtATime(t *testing.T) {
 	t.Parallel()
 	onEachBus(t, patient, func(t *testing.T, w twins) {
 		t.Helper()
@@ -139,7 +139,7 @@ func TestNobodyIsGivenALeasedMessage(t *testing.T) {
 	})
 }
 
-func TestReceiptsOfMessages(t *testing.T) {
+func TestMessageReceipts(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -174,7 +174,7 @@ func TestReceiptsOfMessages(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1"+path+"?wait=long", nil).refused(422, "query.wait")
 }
 
-func TestMessagesThatNobodyHearsHaveReceipts(t *testing.T) {
+func TestMessageReceipts_OfExpiredMessages(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -194,7 +194,7 @@ func TestMessagesThatNobodyHearsHaveReceipts(t *testing.T) {
 	require.Contains(t, refused(http.StatusGone).Reason, "gone")
 }
 
-func TestMessagesAreBounded(t *testing.T) {
+func TestMessages_AreBounded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/messages"
@@ -208,7 +208,7 @@ func TestMessagesAreBounded(t *testing.T) {
 }
 
 // Two organizations, three projects: access to receipts.
-func TestWhoMayReadAReceipt(t *testing.T) {
+func TestMessageReceipt_Access(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	mine := w.key(w.org, "write")
@@ -231,7 +231,7 @@ func TestWhoMayReadAReceipt(t *testing.T) {
 	w.call(http.MethodPost, wire+box+"/messages", `{"content":"x"}`, authorization, read).refused(http.StatusForbidden, "")
 }
 
-func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
+func TestAgentMessage_RequiresTheProjectSetting(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	from, to := w.task(newTask()), w.task(newTask())
@@ -274,7 +274,7 @@ func TestAgentsWriteToEachOtherWhereTheProjectAllowsIt(t *testing.T) {
 }
 
 // An agent learns nothing about agents of others, not even that they exist.
-func TestAgentsWriteToNobodyElsewhere(t *testing.T) {
+func TestAgentMessage_OtherProjectsAreNotFound(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made, other := w.task(newTask()), w.task(newTask())

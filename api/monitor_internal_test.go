@@ -20,7 +20,7 @@ func thought(n int, by string, score float64) []guardian.Analysis {
 	return all
 }
 
-func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
+func TestMonitorHealth_OfAnalyzedAndUnknownAgents(t *testing.T) {
 	t.Parallel()
 	bad, good := func(n int) []guardian.Analysis { return thought(n, "rules", 0.2) }, func(n int) []guardian.Analysis { return thought(n, "model", 0.95) }
 	known := func(score float64) *float64 { return &score }
@@ -54,7 +54,7 @@ func TestNobodyIsJudgedByThoseAtFaultAlone(t *testing.T) {
 	}
 }
 
-func TestHealthSaysWhyNoModelSpoke(t *testing.T) {
+func TestMonitorHealth_ReportsTheModelError(t *testing.T) {
 	t.Parallel()
 	judged := []guardian.Analysis{
 		{JudgedAt: time.Unix(1, 0), Analysis: json.RawMessage(`{"trouble": "older"}`)},

@@ -52,7 +52,7 @@ func emergencyOf(ctx context.Context, t *testing.T, p *panel, ids ...string) cli
 	return out.Body
 }
 
-func TestSeveralAreJudgedSideBySide(t *testing.T) {
+func TestEmergencyAnalysis_RunsConcurrently(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -68,7 +68,7 @@ func TestSeveralAreJudgedSideBySide(t *testing.T) {
 }
 
 // A model that does not respond blocks neither the other analyses nor the response.
-func TestAllAreJudgedWithinOneAnswersTime(t *testing.T) {
+func TestEmergencyAnalysis_EndsInTime(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

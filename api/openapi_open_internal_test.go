@@ -46,7 +46,7 @@ func readsByHand(method, path string) bool {
 	}, method+" "+path)
 }
 
-func TestDocument_ASchemaOfBothIsThereTwice(t *testing.T) {
+func TestDocument_DuplicatesSchemasOfBoth(t *testing.T) {
 	t.Parallel()
 	document := New(Config{}, Deps{Ports: PortsOf(nil)}).huma.OpenAPI()
 	schemas := document.Components.Schemas.Map()

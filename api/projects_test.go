@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestProjectsAreMadeChangedAndListed(t *testing.T) {
+func TestProjects_AreCreatedChangedAndListed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path = "/api/v1/projects"
@@ -56,7 +56,7 @@ func TestProjectsAreMadeChangedAndListed(t *testing.T) {
 }
 
 // A repository is checked with the credential of its tasks: that of its project wins.
-func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
+func TestCheckRepo_UsesTheCredentialOfTheProject(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.call(http.MethodPost, "/api/v1/tasks", `{"repo":"`+lockedRepo+`","agent":"external","description":"x"}`).
@@ -71,14 +71,14 @@ func TestRepositoriesAreLookedAtAsTheirTasksDo(t *testing.T) {
 }
 
 // A project has the same name whether a user or the first task of its repository creates it.
-func TestAProjectThatIsGivenNoNameHasThatOfItsRepository(t *testing.T) {
+func TestProject_DefaultNameIsThatOfTheRepository(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects", `{"repo":"/srv/git/app"}`), http.StatusCreated)
 	require.Equal(t, []any{"app", goodRepo}, []any{made.Name, made.Repo})
 }
 
-func TestLiftedLimitLetsTasksIn(t *testing.T) {
+func TestProjectLimit_RaiseAdmitsTasks(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first := w.task(newTask())
@@ -93,7 +93,7 @@ func TestLiftedLimitLetsTasksIn(t *testing.T) {
 	require.Nil(t, got.QueuePosition)
 }
 
-func TestTicketBringsItsFirstTask(t *testing.T) {
+func TestCreateTicket_CreatesItsFirstTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path = "/api/v1/tickets"
@@ -154,7 +154,7 @@ func TestDeadline_RaisesScore(t *testing.T) {
 	require.Equal(t, 2090, get(made.TaskIDs[0]).DeadlineAt.Year())
 }
 
-func TestReadinessNamesEachDependency(t *testing.T) {
+func TestReadiness_NamesEachDependency(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ready := ok[client.Readiness](w.call(http.MethodGet, "/readyz", nil), http.StatusOK)
@@ -169,7 +169,7 @@ func TestReadinessNamesEachDependency(t *testing.T) {
 }
 
 // A request that fails because the database is unavailable gets a Retry-After header and stores nothing.
-func TestAStoreThatIsAwayTurnsCallersAway(t *testing.T) {
+func TestDatabaseDown_ResponsesHaveRetryAfter(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.store.Close()

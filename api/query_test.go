@@ -55,7 +55,7 @@ func isLegacy(path string) bool {
 	return false
 }
 
-func TestUnknownQueryParametersAreRefused(t *testing.T) {
+func TestQuery_RejectsUnknownParameters(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	routes(t, func(method, path string, _ operation) {
@@ -78,7 +78,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		`{"event_type":"agent.message"}`), http.StatusOK)
 }
 
-func TestRepeatedQueryParametersAreRefusedUnlessTheyFilter(t *testing.T) {
+func TestQuery_RejectsRepeatedParametersExceptFilters(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	seen := 0
@@ -100,7 +100,7 @@ func TestRepeatedQueryParametersAreRefusedUnlessTheyFilter(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/ws/events?token=a&token=b", nil).refused(http.StatusUnprocessableEntity, "query.token")
 }
 
-func TestRepeatedFiltersAreLists(t *testing.T) {
+func TestQuery_RepeatedFiltersAreLists(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	var made []client.Task

@@ -38,7 +38,7 @@ func idsOf(page client.Trajectory) []string {
 	return ids
 }
 
-func TestTrajectoryKeepsItsWireForm(t *testing.T) {
+func TestTrajectory_KeepsLegacyForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "agent.started", "heartbeat", "agent.tool_use", "agent.heartbeat", "spec.heartbeat")
@@ -63,7 +63,7 @@ func TestTrajectoryKeepsItsWireForm(t *testing.T) {
 	require.Zero(t, empty.TotalEvents)
 }
 
-func TestTrajectoryLosesAndDoublesNothingAtAnEdge(t *testing.T) {
+func TestTrajectory_PagesHaveEachEventOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	var types, want []string
@@ -103,7 +103,7 @@ func reversed(in []string) []string {
 	return out
 }
 
-func TestAPageThatIsFilteredEmptyGivesACursor(t *testing.T) {
+func TestTrajectory_EmptyFilteredPageHasACursor(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "heartbeat", "heartbeat")
@@ -122,7 +122,7 @@ func TestAPageThatIsFilteredEmptyGivesACursor(t *testing.T) {
 		idsOf(w.trajectory("b", "?direction=newer&cursor="+*before.PrevCursor)), "back again")
 }
 
-func TestOneEventIsAnsweredWhole(t *testing.T) {
+func TestGetEvent_IncludesLargeFields(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "agent.tool_use", "agent.tool_result")
@@ -134,7 +134,7 @@ func TestOneEventIsAnsweredWhole(t *testing.T) {
 	}
 }
 
-func TestIntegrityProvesWhatIsStored(t *testing.T) {
+func TestIntegrity_ReportsStoredSequences(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.call(http.MethodGet, wire+"b/integrity", nil).refused(http.StatusNotFound, "")
@@ -183,7 +183,7 @@ func TestPhaseStatus(t *testing.T) {
 	require.True(t, got.Phases.HasCompleted)
 }
 
-func TestNothingIsTrackedInMemory(t *testing.T) {
+func TestClearTracked_ClearsNothing(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	got := ok[client.ClearResult](w.call(http.MethodPost, wire+"admin/clear-tracked-sandboxes", nil), http.StatusOK)
@@ -191,7 +191,7 @@ func TestNothingIsTrackedInMemory(t *testing.T) {
 	require.NotEmpty(t, got.Message)
 }
 
-func TestReadersShowNothingOfOtherOrganizations(t *testing.T) {
+func TestReaders_OtherOrganizationsAreNotFound(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
@@ -207,7 +207,7 @@ func TestReadersShowNothingOfOtherOrganizations(t *testing.T) {
 		http.StatusOK)
 }
 
-func TestEventsArePagedByCursorAndNameWhatTheyLack(t *testing.T) {
+func TestEvents_PagedByCursorWithoutLargeFields(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "x", "y", "x", "y", "x")

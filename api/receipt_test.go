@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestReceiptOfATaskIsForItsOrganization(t *testing.T) {
+func TestDeletionReceipt_OfItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())

@@ -162,7 +162,7 @@ func TestBodies_AcceptKeys(t *testing.T) {
 	require.Equal(t, task.ReceiptAccepted, completed.Receipt)
 }
 
-func TestCreateProject_TakesAKeyThatStays(t *testing.T) {
+func TestCreateProject_KeyIsImmutable(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path = "/api/v1/projects"

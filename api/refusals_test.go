@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestGzip_TrailingBytesAreRefused(t *testing.T) {
+func TestGzip_TrailingBytesAreRejected(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	whole := packed([]byte(`{"event_type":"x","event_data":{}}`))
@@ -28,7 +28,7 @@ func TestGzip_TrailingBytesAreRefused(t *testing.T) {
 	ok[client.ReceivedEvent](w.call(http.MethodPost, wire+"b/events", two, "Content-Encoding", "gzip"), http.StatusOK)
 }
 
-func TestAFieldOfAnotherTypeIsNamedInWords(t *testing.T) {
+func TestBody_ErrorNamesFieldAndType(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for body, want := range map[string]string{
@@ -45,7 +45,7 @@ func TestAFieldOfAnotherTypeIsNamedInWords(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsRefusedIsNamedAsItCame(t *testing.T) {
+func TestBody_ErrorNamesUnknownFieldUnchanged(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const event = `{"event_type":"x"}`

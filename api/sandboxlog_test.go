@@ -22,7 +22,7 @@ func (w *world) local(in client.CreateTaskRequest) string {
 	return box
 }
 
-func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
+func TestSandboxLog_OfARunningSandbox(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
@@ -45,7 +45,7 @@ func TestALogIsReadFromItsSandboxWhileItLives(t *testing.T) {
 	require.Equal(t, client.SandboxLog{SandboxID: box, First: 0, Next: 4, End: 4, Text: "one\n"}, got)
 }
 
-func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
+func TestSandboxLog_AfterDeletion(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
@@ -72,7 +72,7 @@ func TestALogIsReadAfterTheEndOfItsSandbox(t *testing.T) {
 }
 
 // A response has up to 1 MiB of stored output and does not wait for a worker: in this test no worker reads.
-func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
+func TestSandboxLog_StoredOutputIsReturnedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
@@ -101,7 +101,7 @@ func TestStoredPartsOfALogWaitForNoLook(t *testing.T) {
 	require.Less(t, time.Since(begun), longs*3*time.Second, "3 s is what a look may take")
 }
 
-func TestALogAndVisitsAreOfTheirOrganization(t *testing.T) {
+func TestSandboxLog_OfItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
@@ -110,7 +110,7 @@ func TestALogAndVisitsAreOfTheirOrganization(t *testing.T) {
 	other.call(http.MethodPost, wire+box+"/access-sessions", client.CreateAccessSessionRequest{Kind: "exec"}).refused(http.StatusNotFound, "")
 }
 
-func TestAVisitIsWrittenDown(t *testing.T) {
+func TestAccessSession_IsRecorded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.local(newTask())
@@ -135,7 +135,7 @@ func TestAVisitIsWrittenDown(t *testing.T) {
 }
 
 // Neither users with the scopes read and write nor the sandbox itself may open access sessions.
-func TestVisitsAreForAdmins(t *testing.T) {
+func TestAccessSession_RequiresAdmin(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*api.Config) {})
 	const box = "abc" // any

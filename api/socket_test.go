@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// TestOpenServerTrustsNobodyOnItsSocket sends requests as an agent without network could.
-func TestOpenServerTrustsNobodyOnItsSocket(t *testing.T) {
+// TestUnixSocket_ServesSandboxTokensOnly sends requests as an agent without network could.
+func TestUnixSocket_ServesSandboxTokensOnly(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // a socket's path must be short
 	require.NoError(t, err)

@@ -20,11 +20,11 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// TestAnOpenStreamKeepsLittleMemory opens many streams at once. It does not run beside other
+// TestStream_MemoryOfIdleStreams opens many streams at once. It does not run beside other
 // tests, whose memory would be counted.
 //
 //nolint:paralleltest // see above
-func TestAnOpenStreamKeepsLittleMemory(t *testing.T) {
+func TestStream_MemoryOfIdleStreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: the race detector has memory of its own")
 	}
@@ -71,7 +71,7 @@ func (w *world) listen(t *testing.T) net.Conn {
 	return conn
 }
 
-func TestAStreamForAnOldClient(t *testing.T) {
+func TestStream_HTTP10Client(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "agent.started")
@@ -91,8 +91,8 @@ func TestAStreamForAnOldClient(t *testing.T) {
 	}
 }
 
-// TestAStreamEndsWithItsServer stops a server with open streams: each stream ends properly, and Serve waits for all.
-func TestAStreamEndsWithItsServer(t *testing.T) {
+// TestStream_EndsWithTheServer stops a server with open streams: each stream ends properly, and Serve waits for all.
+func TestStream_EndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	a := api.New(api.Config{Open: true}, api.Deps{
@@ -118,9 +118,9 @@ func TestAStreamEndsWithItsServer(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// TestReadersWhoShareLooksSeeEachEventOnce has more sandboxes than concurrent queries, so that readers join waiting
+// TestStream_SharedQueriesReturnEachEventOnce has more sandboxes than concurrent queries, so that readers join waiting
 // queries.
-func TestReadersWhoShareLooksSeeEachEventOnce(t *testing.T) {
+func TestStream_SharedQueriesReturnEachEventOnce(t *testing.T) {
 	t.Parallel()
 	const boxes, readers, total = 12, 4, 40
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })

@@ -36,7 +36,7 @@ func (s *socket) shutOut() {
 	s.ends(4401)
 }
 
-func TestStreamsEndWithTheirKey(t *testing.T) {
+func TestStream_EndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	w := start(t, impatient)
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)
@@ -51,7 +51,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	socket.shutOut()
 }
 
-func TestStreamsEndWithTheTokenOfTheirSandbox(t *testing.T) {
+func TestStream_EndsWithTheSandboxToken(t *testing.T) {
 	t.Parallel()
 	w := start(t, impatient)
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)
@@ -63,7 +63,7 @@ func TestStreamsEndWithTheTokenOfTheirSandbox(t *testing.T) {
 	socket.shutOut()
 }
 
-func TestAStreamSaysThatItLivesWhileTheStoreHangs(t *testing.T) {
+func TestStream_KeepAliveWhileTheDatabaseHangs(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	store := hang(w.store)
@@ -105,7 +105,7 @@ type panickyBus struct{ live.Bus }
 func (panickyBus) Subscribe(string) (<-chan struct{}, func()) { panic("the bus has a fault") }
 
 // A panic in a stream outside of a request does not end the process.
-func TestAStreamThatPanicsEndsAlone(t *testing.T) {
+func TestStream_PanicEndsOneStream(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.report("b", 1, "agent.started")

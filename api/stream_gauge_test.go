@@ -72,7 +72,7 @@ func (w *world) watched(t *testing.T, open bool) (*world, *ledger) {
 	return &other, l
 }
 
-func TestStreamsAreCountedWhileTheyAreOpen(t *testing.T) {
+func TestStreamGauge_CountsOpenStreams(t *testing.T) {
 	t.Parallel()
 	const ofSandbox, ofTask = "/api/v1/sandboxes/{sandbox_id}/stream", "/api/v1/tasks/{id}/stream"
 	w := open(t)
@@ -91,7 +91,7 @@ func TestStreamsAreCountedWhileTheyAreOpen(t *testing.T) {
 	require.Len(t, counts.counted(), 4, "nothing is counted at the end of a stream")
 }
 
-func TestAReaderOfTheBusWhoIsTurnedAwayHasNotOpened(t *testing.T) {
+func TestStreamGauge_RejectedWebSocketIsNotCounted(t *testing.T) {
 	t.Parallel()
 	w, counts := open(t).watched(t, false)
 	w.socket(t, "?token=sk_live_wrong").closedWith(websocket.StatusCode(4401))

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ingest"
 )
 
-func TestAStretchIsBoundedInBytes(t *testing.T) {
+func TestStretch_IsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	event := ingest.StoredEvent{Data: make(json.RawMessage, streamBytes/4)}
 	long := stretch{events: []ingest.StoredEvent{event, event, event, event, event}}

@@ -22,7 +22,7 @@ func (w *world) successor(made client.Task, number int) string {
 	return box
 }
 
-func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
+func TestTaskStream_LateEventsOfEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
 	made := w.task(newTask())
@@ -52,8 +52,8 @@ func TestLateEventsOfEarlierAttemptsReachReadersOfTheTask(t *testing.T) {
 	require.Equal(t, "2:2,1:2", *page.NextCursor)
 }
 
-// TestReadersOfATaskSeeEachEventOnce has three attempts that report at random, and a reader that reconnects at random.
-func TestReadersOfATaskSeeEachEventOnce(t *testing.T) {
+// TestTaskStream_EachEventOnce has three attempts that report at random, and a reader that reconnects at random.
+func TestTaskStream_EachEventOnce(t *testing.T) {
 	t.Parallel()
 	const each = 120
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })

@@ -10,7 +10,7 @@ import (
 )
 
 // A reader may come from a server with more events: it gets a reset, and then all events of this server.
-func TestAPlaceBeyondTheHeadIsReset(t *testing.T) {
+func TestStream_CursorBeyondTheLastEventIsReset(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
 	made := w.task(newTask())

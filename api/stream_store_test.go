@@ -48,7 +48,7 @@ func (w *world) beside(t *testing.T, change func(*api.Ports), cfg api.Config) *w
 }
 
 // A server without authentication accepts events with any sandbox ID.
-func TestASandboxNamedLikeATaskIsNotTheTask(t *testing.T) {
+func TestStream_SandboxWithTheIDOfATask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())

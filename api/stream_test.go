@@ -107,7 +107,7 @@ func (f *follower) event() frame {
 	}
 }
 
-func TestAReaderThatReconnectsAtRandomSeesEachEventOnce(t *testing.T) {
+func TestStream_ReconnectingReaderGetsEachEventOnce(t *testing.T) {
 	t.Parallel()
 	const total = 600
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
@@ -144,7 +144,7 @@ func TestAReaderThatReconnectsAtRandomSeesEachEventOnce(t *testing.T) {
 	require.Len(t, seen, total)
 }
 
-func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
+func TestTaskStream_SpansAttemptsAndEnds(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, time.Minute })
 	made := w.task(newTask())
@@ -181,7 +181,7 @@ func TestTaskStreamSpansAttemptsAndEnds(t *testing.T) {
 	ofSandbox.close()
 }
 
-func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
+func TestStream_IdleSendsKeepAlivesAndPolls(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, 5*time.Millisecond })
 	f := w.follow(t, wire+"b/stream")
@@ -198,7 +198,7 @@ func TestAnIdleStreamSaysSoAndLooksAgain(t *testing.T) {
 }
 
 // A stream is notified of every change of its task, including other attempts.
-func TestAStreamThatIsWokenForNothingIsIdle(t *testing.T) {
+func TestStream_NotificationWithoutEventsIsIdle(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.StreamBeat = true, 100*time.Millisecond })
 	f := w.follow(t, wire+"b/stream")
@@ -226,7 +226,7 @@ func TestAStreamThatIsWokenForNothingIsIdle(t *testing.T) {
 	<-done
 }
 
-func TestStreamsLeaveLargeFieldsOut(t *testing.T) {
+func TestStream_OmitsLargeFields(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	large := strings.Repeat("x", 20_000)
@@ -244,7 +244,7 @@ func TestStreamsLeaveLargeFieldsOut(t *testing.T) {
 	require.Equal(t, []string{"transcript_b64"}, completed.Omitted)
 }
 
-func TestBadStreamsAreRefused(t *testing.T) {
+func TestStream_RejectsInvalidRequests(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.call(http.MethodGet, wire+"b/stream?after=x", nil).refused(422, "query.after")

@@ -12,7 +12,7 @@ import (
 )
 
 //nolint:paralleltest // it changes the tables
-func TestTasks_TakeARuntimeAndAProviderOfTheTables(t *testing.T) {
+func TestTasks_AcceptKnownRuntimesAndProviders(t *testing.T) {
 	in := client.CreateTaskRequest{Repo: goodRepo, Title: "x", Agent: tables.Dummy, Provider: tables.Dummy}
 	w := start(t, func(c *api.Config) { c.Open, c.Shared = true, []string{tables.Dummy} })
 	w.call(http.MethodPost, "/api/v1/tasks", in).refused(422, "body.agent")

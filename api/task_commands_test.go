@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestCancelIsACommandWithAReceipt(t *testing.T) {
+func TestCancel_IsACommandWithAReceipt(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -37,7 +37,7 @@ func TestCancelIsACommandWithAReceipt(t *testing.T) {
 	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/fail", `{}`).refused(http.StatusConflict, "")
 }
 
-func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
+func TestCommand_OutcomeWithinTheWait(t *testing.T) {
 	t.Parallel()
 	for receipt, status := range map[task.Receipt]int{ //nolint:exhaustive // accepted is no outcome
 		task.ReceiptCarriedOut: http.StatusOK, task.ReceiptTooLate: http.StatusConflict,
@@ -68,7 +68,7 @@ func TestOutcomeWithinTheWaitIsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestRetryIsForWhatHasEndedBadly(t *testing.T) {
+func TestRetry_RequiresFailedOrCancelledTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for _, status := range []task.Status{task.StatusFailed, task.StatusCancelled} {
@@ -88,7 +88,7 @@ func TestRetryIsForWhatHasEndedBadly(t *testing.T) {
 	w.call(http.MethodPost, "/api/v1/tasks/"+made.ID+"/retry", nil).refused(http.StatusConflict, "")
 }
 
-func TestParkedTaskCanBeRetriedAndQueuedOneNot(t *testing.T) {
+func TestRetry_AcceptsSuspendedTaskAndRejectsQueued(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -101,7 +101,7 @@ func TestParkedTaskCanBeRetriedAndQueuedOneNot(t *testing.T) {
 	w.call(http.MethodPost, "/api/v1/tasks/"+waiting.ID+"/retry", nil).refused(http.StatusConflict, "")
 }
 
-func TestBadReasonsAreRefused(t *testing.T) {
+func TestCommand_RejectsInvalidReasons(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -112,7 +112,7 @@ func TestBadReasonsAreRefused(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM commands WHERE kind = 'cancel'`))
 }
 
-func TestDependenciesCanBeEditedAndNeverCloseACycle(t *testing.T) {
+func TestDependencies_RejectCycles(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	a, b, c := w.task(newTask()), w.task(newTask()), w.task(newTask())
@@ -141,7 +141,7 @@ func TestDependenciesCanBeEditedAndNeverCloseACycle(t *testing.T) {
 	w.call(http.MethodPost, path(a), on(b)).refused(http.StatusConflict, "")
 }
 
-func TestTwoEditsAtOnceCannotCloseACycle(t *testing.T) {
+func TestDependencies_ConcurrentEditsRejectCycles(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	a, b := w.task(newTask()), w.task(newTask())

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestListsShowWhatIsShortOfAResult(t *testing.T) {
+func TestTaskList_TruncatesResults(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	short, long, list := w.task(newTask()), w.task(newTask()), w.task(newTask())

@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
+func TestCreateTask_StoresWhatStartsItsWorkflow(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	notified := w.due()
@@ -34,7 +34,7 @@ func TestAcceptedTaskHasEverythingThatCarriesItOut(t *testing.T) {
 	require.Equal(t, made.ID, ok[client.Task](w.call(http.MethodGet, "/api/v1/tasks/"+made.ID, nil), http.StatusOK).ID)
 }
 
-func TestRefusedTask_WakesNoRelay(t *testing.T) {
+func TestRejectedTask_NotifiesNoRelay(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	refused := newTask()
@@ -43,7 +43,7 @@ func TestRefusedTask_WakesNoRelay(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM task_outbox`), "the database notifies the relay of nothing else")
 }
 
-func TestOneRepositoryIsOneProject(t *testing.T) {
+func TestCreateTask_OneProjectForARepository(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	first, second := w.task(newTask()), newTask()
@@ -58,7 +58,7 @@ func TestOneRepositoryIsOneProject(t *testing.T) {
 	require.Equal(t, "app", projects.Items[0].Name)
 }
 
-func TestIdempotencyKeyAnswersTheSameTask(t *testing.T) {
+func TestIdempotencyKey_ReturnsTheSameTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	const path, header = "/api/v1/tasks", "Idempotency-Key"
@@ -73,7 +73,7 @@ func TestIdempotencyKeyAnswersTheSameTask(t *testing.T) {
 		ok[client.Task](w.call(http.MethodPost, path, body, header, "other"), http.StatusCreated).ID)
 }
 
-func TestSameKeyAtOnceMakesOneTask(t *testing.T) {
+func TestIdempotencyKey_ConcurrentRequestsCreateOneTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	ids := make(chan string, 8)
@@ -94,7 +94,7 @@ func TestSameKeyAtOnceMakesOneTask(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM tickets`), "what lost the race is undone")
 }
 
-func TestBadTasksAreRefusedWithTheFieldAtFault(t *testing.T) {
+func TestCreateTask_ErrorNamesTheInvalidField(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	t.Cleanup(func() { require.Zero(t, w.tasks(), "nothing half-made") }) // runs after the parallel cases
@@ -170,7 +170,7 @@ func (w *world) tasks() int {
 	return n
 }
 
-func TestTextsOfTheWorldAreKeptAsTheyAre(t *testing.T) {
+func TestCreateTask_KeepsUnicodeTexts(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	in := newTask()
@@ -188,7 +188,7 @@ func TestTextsOfTheWorldAreKeptAsTheyAre(t *testing.T) {
 }
 
 // The secrets in a task's environment are for its agent, not for readers of the task.
-func TestSecretsOfATaskAreNotShown(t *testing.T) {
+func TestTask_SecretsAreNotReturned(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	in := newTask()
@@ -236,7 +236,7 @@ func TestModeAndContinuousFollowTaskTypeAndAgent(t *testing.T) {
 	}
 }
 
-func TestTaskListFiltersAndPages(t *testing.T) {
+func TestTaskList_FiltersAndPages(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	var ids []string
@@ -275,7 +275,7 @@ func TestTaskListFiltersAndPages(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/tasks?id=%25%25%25%25", nil).refused(422, "query.id")
 }
 
-func TestUnknownIdsAreNotFound(t *testing.T) {
+func TestUnknownIDs_AreNotFound(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for _, id := range []string{"01890a5d-ac96-774b-bcce-b302099a8057", "7", "%00", strings.Repeat("x", 300)} {
@@ -288,7 +288,7 @@ func TestUnknownIdsAreNotFound(t *testing.T) {
 	w.call(http.MethodPut, "/api/v1/tasks", nil).refused(http.StatusMethodNotAllowed, "")
 }
 
-func TestPatchChangesWhatStillCounts(t *testing.T) {
+func TestUpdateTask_ChangesWhatStillApplies(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -312,7 +312,7 @@ func TestPatchChangesWhatStillCounts(t *testing.T) {
 	require.Equal(t, "e", ok[client.Task](w.call(http.MethodPatch, path, `{"title":"e"}`), http.StatusOK).Title)
 }
 
-func TestDiffIsServedOnceThereIsABranch(t *testing.T) {
+func TestDiff_RequiresABranch(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.repos.diff = "--- a/x\n+++ b/x\n"

@@ -8,7 +8,7 @@ import (
 )
 
 // The sandbox ledger decides how long a sandbox token is valid.
-func TestTheTokenOfASandboxThatIsLongGoneOpensNothing(t *testing.T) {
+func TestSandboxToken_RejectedLongAfterDeletion(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	w.exec(`INSERT INTO sandboxes (id, organization_id, provider, host_bound, machine, state) VALUES ('box', $1, 'local', true, true, 'running')`, w.org)

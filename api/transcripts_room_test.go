@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-func TestASandboxHasTranscriptsOfSoManyRuns(t *testing.T) {
+func TestTranscripts_NumberPerSandboxIsBounded(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))

@@ -45,7 +45,7 @@ func (w *world) next(t client.Task, number int) string {
 	return id
 }
 
-func TestATranscriptGrowsByPieces(t *testing.T) {
+func TestTranscript_GrowsByPieces(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())
@@ -77,7 +77,7 @@ func TestATranscriptGrowsByPieces(t *testing.T) {
 }
 
 // Agents print the URL that holds their token. The length counts the bytes before the token is hidden.
-func TestTokensInTranscriptsAreNotStored(t *testing.T) {
+func TestTranscript_StoresNoTokens(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())
@@ -92,7 +92,7 @@ func TestTokensInTranscriptsAreNotStored(t *testing.T) {
 	require.Equal(t, "http://h/t/[redacted]\n", w.kept(job.ID, "run"))
 }
 
-func TestAPieceThatIsNotStoredBeginsNoTranscript(t *testing.T) {
+func TestTranscript_RejectedPieceCreatesNone(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
@@ -102,7 +102,7 @@ func TestAPieceThatIsNotStoredBeginsNoTranscript(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM transcripts`))
 }
 
-func TestTranscriptsMayBePacked(t *testing.T) {
+func TestTranscript_AcceptsGzip(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())
@@ -128,7 +128,7 @@ func TestTranscriptsMayBePacked(t *testing.T) {
 }
 
 // A transcript that grows beyond the limit keeps its newest lines, complete, and its lengths stay correct.
-func TestALongTranscriptKeepsItsNewestLines(t *testing.T) {
+func TestTranscript_LongOneKeepsItsNewestLines(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 10
 	w := start(t, func(c *api.Config) { c.Open, c.MaxTranscript = true, limit })
@@ -154,7 +154,7 @@ func TestALongTranscriptKeepsItsNewestLines(t *testing.T) {
 	require.Equal(t, "after\n", w.kept(job.ID, "run"))
 }
 
-func TestTranscriptsAreTheirTasksAlone(t *testing.T) {
+func TestTranscript_OfItsTaskOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	owner := w.key(w.org, "write")
@@ -188,7 +188,7 @@ func TestTranscriptsAreTheirTasksAlone(t *testing.T) {
 		refused(http.StatusNotFound, "")
 }
 
-func TestTheNewestEarlierTranscriptIsResumed(t *testing.T) {
+func TestTranscript_NewestEarlierOneIsResumed(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())

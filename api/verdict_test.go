@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func TestWhoAsksForValidation(t *testing.T) {
+func TestValidation_EnabledByTaskOrType(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.Open, c.ValidationRounds, c.ValidatedTypes = true, 2, []string{"hotfix"} })
 	project := ok[client.Project](w.call(http.MethodPost, "/api/v1/projects",
@@ -41,7 +41,7 @@ func TestWhoAsksForValidation(t *testing.T) {
 	}
 }
 
-func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
+func TestValidator_IncompleteConfigurationIsRejected(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	yes := true
@@ -61,7 +61,7 @@ func TestAValidatorThatLacksSomethingIsRefused(t *testing.T) {
 }
 
 // A scripted task already has a script; its validator needs one of its own.
-func TestRefusalOfAScriptedValidator_NamesItsOwnScript(t *testing.T) {
+func TestScriptedValidator_RequiresItsOwnScript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	in := newTask()
@@ -71,7 +71,7 @@ func TestRefusalOfAScriptedValidator_NamesItsOwnScript(t *testing.T) {
 	require.NotContains(t, string(res.body), "example:hello")
 }
 
-func TestAPersonJudgesATask(t *testing.T) {
+func TestReview_VerdictOfAUser(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())

@@ -114,7 +114,7 @@ func (h *hooked) story() feedback.TaskFeedback {
 }
 
 // Relevant webhooks are stored, with author, text and position.
-func TestWebhooksThatMatter(t *testing.T) {
+func TestWebhook_RelevantEventsAreStored(t *testing.T) {
 	t.Parallel()
 	for event, c := range map[string]struct {
 		blank blank
@@ -149,7 +149,7 @@ func TestWebhooksThatMatter(t *testing.T) {
 }
 
 // Users who may not steer are ignored, and so are events without feedback.
-func TestWebhooksThatAreIgnored(t *testing.T) {
+func TestWebhook_OtherEventsAreIgnored(t *testing.T) {
 	t.Parallel()
 	old := time.Now().Add(-73 * time.Hour).UTC().Format(time.RFC3339)
 	h := takesHooks(t)
@@ -189,7 +189,7 @@ func TestWebhooksThatAreIgnored(t *testing.T) {
 }
 
 // Closing and reopening of a pull request are stored.
-func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
+func TestWebhook_StoresEndOfAPullRequest(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
 	for n, c := range []struct {
@@ -204,7 +204,7 @@ func TestTheEndOfAPullRequestIsNoted(t *testing.T) {
 }
 
 // Only webhooks with a valid signature of the exact bytes, with either secret, are accepted.
-func TestAWebhookMustBeSigned(t *testing.T) {
+func TestWebhook_RequiresASignature(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
 	body := example(t, "issue_comment", blank{})
@@ -234,7 +234,7 @@ func TestAWebhookMustBeSigned(t *testing.T) {
 }
 
 // If no secret is configured, webhooks are rejected, also when signed with an empty secret.
-func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
+func TestWebhook_RejectedWithoutASecret(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	body := []byte(`{}`)
@@ -244,7 +244,7 @@ func TestWithoutASecretNoWebhookIsTaken(t *testing.T) {
 }
 
 // Texts of GitHub users are truncated, scrubbed and stored as text.
-func TestWordsOfOthersAreBounded(t *testing.T) {
+func TestWebhook_TextsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := takesHooks(t)
 	words := strings.Repeat("x", 60_000) + ` \u0000 \ud800`
@@ -264,7 +264,7 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	require.Len(t, h.story().Items, 4)
 }
 
-func TestFeedbackOfOthersIsNotShown(t *testing.T) {
+func TestFeedback_OfItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.call(http.MethodGet, "/api/v1/tasks/"+task.NewID()+"/feedback", nil).refused(http.StatusNotFound, "")

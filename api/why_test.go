@@ -56,7 +56,7 @@ func TestWhy_NamesMissingWorkersAndASilentTemporal(t *testing.T) {
 	require.NotEqual(t, explain.StandsWaiting, w.why(made.ID).State, "it has its sandbox")
 }
 
-func TestWhyTellsATasksWholeLife(t *testing.T) {
+func TestWhy_CoversAllStatesOfATask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -106,7 +106,7 @@ func TestWhyTellsATasksWholeLife(t *testing.T) {
 	w.call(http.MethodGet, "/api/v1/diagnoses?task_id=x", nil).refused(422, "query.task_id")
 }
 
-func TestOthersAreNotTold(t *testing.T) {
+func TestWhy_OfItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	made := ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, w.key(w.org, "write")),
@@ -118,7 +118,7 @@ func TestOthersAreNotTold(t *testing.T) {
 		refused(http.StatusNotFound, "")
 }
 
-func TestEventsAreCountedByType(t *testing.T) {
+func TestEventCounts_ByType(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	box := w.begin(w.task(newTask()))
@@ -129,7 +129,7 @@ func TestEventsAreCountedByType(t *testing.T) {
 	}}, got)
 }
 
-func TestPlansAreChangedByTheInstallation(t *testing.T) {
+func TestPlan_ChangedByOperatorsOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	const path = "/api/v1/organizations"

@@ -26,7 +26,7 @@ func patient(c *api.Config) {
 
 const wire = "/api/v1/sandboxes/"
 
-func TestSingleEventsKeepTheirWireForm(t *testing.T) {
+func TestPostEvent_KeepsLegacyForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "Box-1/events"
@@ -57,7 +57,7 @@ func TestSingleEventsKeepTheirWireForm(t *testing.T) {
 	require.JSONEq(t, `{"events":[],"total_count":0,"sandbox_id":"never-seen"}`, string(empty.body))
 }
 
-func TestRepeatsOfSingleEventsAreHarmlessWithAKey(t *testing.T) {
+func TestPostEvent_RepeatWithKeyIsDeduplicated(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/events"
@@ -71,7 +71,7 @@ func TestRepeatsOfSingleEventsAreHarmlessWithAKey(t *testing.T) {
 	require.Equal(t, 4, w.count(`SELECT count(*) FROM sandbox_events`))
 }
 
-func TestBadEventsAreRefused(t *testing.T) {
+func TestPostEvent_RejectsInvalidEvents(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/events"
@@ -90,7 +90,7 @@ func TestBadEventsAreRefused(t *testing.T) {
 }
 
 // An invalid sandbox ID is rejected before any lookup, and no sandbox is created.
-func TestIDsOfNoSandboxAreRefused(t *testing.T) {
+func TestSandboxID_InvalidIsRejected(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for _, id := range []string{"a%00b", "a%0Ab", "a%7Fb", "a%FFb", strings.Repeat("x", 101)} {
@@ -106,7 +106,7 @@ func TestIDsOfNoSandboxAreRefused(t *testing.T) {
 }
 
 // A legacy worker sends the transcript of its run with the last event, until the event is acknowledged.
-func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
+func TestPostEvent_AcceptsTheLongestTranscript(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	said := bytes.Repeat([]byte(strings.Repeat("x", 1<<10-1)+"\n"), 8<<10)
@@ -126,7 +126,7 @@ func TestAnEventMayBringTheLongestTranscript(t *testing.T) {
 	}
 }
 
-func TestBatchesAreNumberedAndMayBePacked(t *testing.T) {
+func TestPostBatch_NumberedAndGzipped(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/events/batch"
@@ -172,7 +172,7 @@ func bomb(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-func TestMessagesKeepTheirWireForm(t *testing.T) {
+func TestMessages_KeepLegacyForm(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	path := wire + "b/messages"
@@ -195,7 +195,7 @@ func TestMessagesKeepTheirWireForm(t *testing.T) {
 	w.call(http.MethodGet, path+"?wait=long", nil).refused(422, "query.wait")
 }
 
-func TestLongPollEndsWithTheMessage(t *testing.T) {
+func TestMessagePoll_EndsWithTheMessage(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
 	got := make(chan []client.LeasedMessage, 1)
@@ -208,7 +208,7 @@ func TestLongPollEndsWithTheMessage(t *testing.T) {
 	require.Len(t, <-got, 1)
 }
 
-func TestTaskEventsFollowOverAttempts(t *testing.T) {
+func TestTaskEvents_SpanAttempts(t *testing.T) {
 	t.Parallel()
 	w := start(t, patient)
 	made := w.task(newTask())
@@ -236,7 +236,7 @@ func TestTaskEventsFollowOverAttempts(t *testing.T) {
 	w.call(http.MethodGet, path+"?cursor=x", nil).refused(422, "query.cursor")
 }
 
-func TestTaskOfASandbox(t *testing.T) {
+func TestSandboxTask(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -248,7 +248,7 @@ func TestTaskOfASandbox(t *testing.T) {
 		w.call(http.MethodGet, wire+"unknown/task", nil).refused(http.StatusNotFound, "").Detail, "unknown")
 }
 
-func TestCompletionTellsWhatWasAccepted(t *testing.T) {
+func TestTaskComplete_ReturnsWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -313,7 +313,7 @@ func TestTaskComplete_SuccessAfterFailureIsTooLate(t *testing.T) {
 }
 
 // A program that only knows its URL may put its token into its result.
-func TestACompletionKeepsNoToken(t *testing.T) {
+func TestTaskComplete_StoresNoToken(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -323,7 +323,7 @@ func TestACompletionKeepsNoToken(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE args -> 'result' ->> 'log' = 'to /t/[redacted]'`))
 }
 
-func TestVerdictsTellWhatWasAccepted(t *testing.T) {
+func TestValidationResult_ReturnsWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	for passed, status := range map[bool]string{true: "completed", false: "needs_revision"} {
@@ -343,7 +343,7 @@ func TestVerdictsTellWhatWasAccepted(t *testing.T) {
 	}
 }
 
-func TestVerdictBeforeAnAttempt_IsRefused(t *testing.T) {
+func TestValidationResult_RejectedBeforeAnAttempt(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())
@@ -352,7 +352,7 @@ func TestVerdictBeforeAnAttempt_IsRefused(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM commands WHERE kind = 'verdict'`))
 }
 
-func TestLedgerIsShown(t *testing.T) {
+func TestListSandboxes(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	made := w.task(newTask())

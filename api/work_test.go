@@ -64,7 +64,7 @@ func TestSavedWork_PagesHaveEachItemOnce(t *testing.T) {
 	require.Equal(t, all, read)
 }
 
-func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
+func TestSavedWork_OfAnAttempt(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())
@@ -109,7 +109,7 @@ func TestWhereTheWorkOfAnAttemptIs(t *testing.T) {
 }
 
 // Stored work is returned unchanged, also if it is binary or longer than one piece.
-func TestKeptWorkComesOutAsItWas(t *testing.T) {
+func TestSavedWork_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	job := w.task(newTask())
@@ -137,7 +137,7 @@ func TestKeptWorkComesOutAsItWas(t *testing.T) {
 }
 
 // A text of another task is not found, and neither is a task of another organization.
-func TestSavedWorkIsForThoseWhoMayReadTheTask(t *testing.T) {
+func TestSavedWork_OfItsTaskOnly(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	mine := []string{authorization, w.key(w.org, "read", "write")}

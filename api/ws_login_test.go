@@ -9,13 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/api"
 )
 
-func TestWebSocketRefusesTheSilent(t *testing.T) {
+func TestWebSocket_RejectsSilentClients(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.LoginWait = time.Millisecond })
 	w.socket(t, "").closedWith(4401)
 }
 
-func TestWebSocketRefusesAFirstFrameThatIsNoJSON(t *testing.T) {
+func TestWebSocket_RejectsInvalidFirstFrame(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	s := w.socket(t, "")

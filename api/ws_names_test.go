@@ -9,9 +9,9 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-// TestWebSocketKnowsTheOldNames receives all kinds of bus entries, and compares their names with those of the legacy
+// TestWebSocket_UsesLegacyNames receives all kinds of bus entries, and compares their names with those of the legacy
 // API.
-func TestWebSocketKnowsTheOldNames(t *testing.T) {
+func TestWebSocket_UsesLegacyNames(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	s := w.socket(t, "").ready()

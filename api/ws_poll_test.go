@@ -44,7 +44,7 @@ func (c counted) BusEvents(
 func (c counted) in(p *api.Ports) { p.EventLog, p.Bulletin = c, c }
 
 // A sweep finds each sandbox with events within a minute, and reads only those with newer events.
-func TestASweepReadsNoSandboxTwice(t *testing.T) {
+func TestWebSocket_SweepReadsEachSandboxOnce(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	store := count(w.store)
@@ -62,7 +62,7 @@ func TestASweepReadsNoSandboxTwice(t *testing.T) {
 	require.Less(t, store.looks.Load()-before, int64(10), "the wake-up may bring one more look")
 }
 
-func TestSocketsTakeFewConnections(t *testing.T) {
+func TestWebSocket_BoundsDatabaseConnections(t *testing.T) {
 	t.Parallel()
 	const sockets, most = 20, 4
 	w := open(t)

@@ -78,7 +78,7 @@ func (s *socket) ends(code websocket.StatusCode) {
 
 func quick(c *api.Config) { c.Open, c.PollEvery = true, 10*time.Millisecond }
 
-func TestWebSocketTellsWhatSandboxesReport(t *testing.T) {
+func TestWebSocket_SendsSandboxEvents(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	w.report("b", 1, "agent.started") // past events are not sent
@@ -104,7 +104,7 @@ func TestWebSocketTellsWhatSandboxesReport(t *testing.T) {
 	require.Equal(t, map[string]any{"error": "Invalid JSON message"}, s.next())
 }
 
-func TestWebSocketTellsEachEventOnceInOrder(t *testing.T) {
+func TestWebSocket_SendsEachEventOnceInOrder(t *testing.T) {
 	t.Parallel()
 	const total = 500
 	w := start(t, quick)
@@ -128,7 +128,7 @@ func TestWebSocketTellsEachEventOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestWebSocketFindsWhatItWasNotWokenFor(t *testing.T) {
+func TestWebSocket_FindsEventsWithoutNotification(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { quick(c); c.StreamBeat = 10 * time.Millisecond })
 	s := w.socket(t, "").ready()
@@ -137,7 +137,7 @@ func TestWebSocketFindsWhatItWasNotWokenFor(t *testing.T) {
 	require.Equal(t, "SANDBOX_x", s.next()["event_type"])
 }
 
-func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
+func TestWebSocket_SendsTaskAndMessageEntries(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	s := w.socket(t, "?entity_types=task").ready()
@@ -178,7 +178,7 @@ func TestWebSocketTellsOfTasksAndMessages(t *testing.T) {
 }
 
 // Entries that a filter excluded are not sent after a change of the filter; entries that it selected were sent.
-func TestWebSocketFiltersFromNowOn(t *testing.T) {
+func TestWebSocket_NewFilterAppliesFromNowOn(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	s := w.socket(t, "?entity_ids=a").ready()
@@ -200,7 +200,7 @@ func TestWebSocketFiltersFromNowOn(t *testing.T) {
 	require.ElementsMatch(t, []any{"SANDBOX_two", "SANDBOX_three"}, got)
 }
 
-func TestWebSocketSendsNoLargeFields(t *testing.T) {
+func TestWebSocket_OmitsLargeFields(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	s := w.socket(t, "").ready()
@@ -219,7 +219,7 @@ func TestWebSocketSendsNoLargeFields(t *testing.T) {
 }
 
 // An unavailable database says nothing about a reader's credential.
-func TestWebSocketSendsReadersAwayWhileTheStoreIs(t *testing.T) {
+func TestWebSocket_DatabaseDownAllowsReconnect(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	key := w.key(w.org, "read")
@@ -230,14 +230,14 @@ func TestWebSocketSendsReadersAwayWhileTheStoreIs(t *testing.T) {
 	o.socket(t, "").closedWith(1013)
 }
 
-func TestWebSocketPingsTheSilent(t *testing.T) {
+func TestWebSocket_PingsSilentReaders(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { quick(c); c.SocketPing = time.Millisecond })
 	s := w.socket(t, "?token=anything")
 	require.Equal(t, map[string]any{"type": "ping"}, s.next())
 }
 
-func TestWebSocketShowsNothingOfOtherOrganizations(t *testing.T) {
+func TestWebSocket_OfItsOrganizationOnly(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(c *api.Config) { c.PollEvery = 10 * time.Millisecond })
 	other, err := w.store.EnsureOrganization(t.Context(), "other")
@@ -276,7 +276,7 @@ func (w *world) foreignTask(key string) {
 	ok[client.Task](w.call(http.MethodPost, "/api/v1/tasks", newTask(), authorization, key), http.StatusCreated)
 }
 
-func TestWebSocketRefusesStrangers(t *testing.T) {
+func TestWebSocket_RequiresACredential(t *testing.T) {
 	t.Parallel()
 	w := closed(t)
 	w.socket(t, "?token=nonsense").closedWith(4401)
@@ -288,7 +288,7 @@ func TestWebSocketRefusesStrangers(t *testing.T) {
 }
 
 // A request that is not upgraded gets the same form of error as on any other route.
-func TestWhatIsNoWebSocketIsToldSo(t *testing.T) {
+func TestWebSocket_PlainRequestGetsAnError(t *testing.T) {
 	t.Parallel()
 	const path = "/api/v1/ws/events"
 	w, o := closed(t), open(t)
@@ -306,7 +306,7 @@ func TestWhatIsNoWebSocketIsToldSo(t *testing.T) {
 	asks("Sec-WebSocket-Version", "12").refused(http.StatusBadRequest, "")
 }
 
-func TestTheBusForgetsAfterADay(t *testing.T) {
+func TestBus_ForgetsAfterADay(t *testing.T) {
 	t.Parallel()
 	w := open(t)
 	w.exec(`INSERT INTO bus_events (event_type, entity_type, entity_id, created_at)

@@ -11,7 +11,7 @@ import (
 )
 
 // Numbers that no float64 holds are sent unchanged, and so is a field with the name of a field of omoi.
-func TestWebSocketKeepsTheWordsOfAnEvent(t *testing.T) {
+func TestWebSocket_KeepsEventFieldsUnchanged(t *testing.T) {
 	t.Parallel()
 	w := start(t, quick)
 	s := w.socket(t, "").ready()
