@@ -56,7 +56,7 @@ func TestBranchWorkflow_KeepsLegacyForm(t *testing.T) {
 	w := open(t)
 	ticket := client.BranchTicket{TicketID: "t-1", TicketTitle: "Say hello"}
 	started := ok[client.BranchStarted](w.branch("start",
-		client.BranchStart{BranchPlace: place("whoever"), BranchTicket: ticket}), http.StatusOK)
+		client.BranchStart{BranchPlace: place("other"), BranchTicket: ticket}), http.StatusOK)
 	require.True(t, started.Success)
 	require.Equal(t, "feature/t-1", *started.BranchName)
 	require.Nil(t, started.Error)
@@ -73,7 +73,7 @@ func TestBranchWorkflow_KeepsLegacyForm(t *testing.T) {
 	merged = ok[client.BranchMerged](w.branch("merge",
 		client.BranchMerge{BranchPlace: place(""), TicketID: "t-1", PRNumber: 7}), http.StatusOK)
 	require.True(t, merged.Success)
-	require.Equal(t, w.flow.left, *merged.Error, "what was not done is told")
+	require.Equal(t, w.flow.left, *merged.Error, "the result lists what was not done")
 	standing := ok[client.BranchComparison](w.branch("status",
 		client.CompareBranchRequest{BranchPlace: place(""), BranchName: "feature/t-1"}), http.StatusOK)
 	require.Equal(t, client.BranchComparison{Success: true, AheadBy: 2, BehindBy: 1, HasConflicts: true}, standing)

@@ -212,7 +212,7 @@ func TestMonitor_ShowsActiveAgentsOfTheOrganization(t *testing.T) {
 			http.StatusOK)
 	}
 	require.Equal(t, "no_activity", health(stranger).Health)
-	require.Equal(t, "unknown", health(mine).Health, "of whom nothing is known he is not well")
+	require.Equal(t, "unknown", health(mine).Health, "an agent without analysis is not healthy")
 	require.Nil(t, health(mine).Alignment)
 
 	analyze := monitorRoutes + "/analyze/"
@@ -282,7 +282,7 @@ func TestRevertMessage_BeforeItsDelivery(t *testing.T) {
 	require.Equal(t, []any{"withdrawn", "expired"}, []any{list().State, list().MessageState})
 	require.Empty(t,
 		ok[[]client.LeasedMessage](w.call(http.MethodGet, "/api/v1/sandboxes/"+box+"/messages", nil), http.StatusOK),
-		"nobody is told")
+		"the message is not delivered")
 	w.call(http.MethodPost, withdraw, nil).refused(http.StatusConflict, "")
 
 	w.exec(`UPDATE interventions SET state = 'sent'`)

@@ -18,7 +18,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// twins are two API processes on one database: what is said at one is heard at the other.
+// twins are two API processes that share a database and a bus.
 type twins struct {
 	one, other *world
 	kill       func() // kills what carries notifications between the two
@@ -77,12 +77,12 @@ func redisBus(t *testing.T, address string) live.Bus {
 	return bus
 }
 
-// redisServer is a real Redis where there is one, else a stand-in, which the test says.
+// redisServer starts a real Redis if one is installed, else miniredis, which the log of the test says.
 func redisServer(t *testing.T) (address string, kill func()) {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		t.Log("STAND-IN: no redis-server on this machine; miniredis takes its place")
+		t.Log("no redis-server on this machine: using miniredis")
 		server := miniredis.RunT(t)
 		return server.Addr(), server.Close
 	}

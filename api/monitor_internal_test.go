@@ -30,7 +30,7 @@ func TestMonitorHealth_OfAnalyzedAndUnknownAgents(t *testing.T) {
 		word   string
 		mean   *float64
 	}{
-		"nobody at work":                          {0, nil, "no_activity", nil},
+		"no active agent":                         {0, nil, "no_activity", nil},
 		"nobody judged":                           {3, nil, "unknown", nil},
 		"one at fault, one unjudged":              {2, bad(1), "warning", nil},
 		"one of ten at fault, nine unjudged":      {10, bad(1), "unknown", nil},

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/api"
 )
 
-var update = flag.Bool("update", false, "write api/openapi.json and the golden answers anew")
+var update = flag.Bool("update", false, "write api/openapi.json and the golden responses")
 
 func TestOpenAPIDocumentIsCurrent(t *testing.T) {
 	t.Parallel()

@@ -155,7 +155,7 @@ type eventWriter struct {
 }
 
 // open sends the response headers, and clears the server's deadlines, which are for requests that end. A reader whose
-// cursor is beyond the last event is told to reset and gets all events from the beginning.
+// cursor is beyond the last event gets the frame reset and gets all events from the beginning.
 func (o *eventWriter) open(lost string) error {
 	_ = o.control.SetReadDeadline(time.Time{}) // a writer without deadlines has none to clear
 	if err := o.comment("stream of events"); err != nil || lost == "" {

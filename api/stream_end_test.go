@@ -115,7 +115,7 @@ func TestStream_PanicEndsOneStream(t *testing.T) {
 	f := w.beside(t, panicky{w.store, once}.in, cfg).follow(t, wire+"b/stream")
 	defer f.close()
 	require.Equal(t, "1", f.event().id, "it looks again")
-	require.NotContains(t, f.raw.String(), "\n: ", "after the first comment, comments come at beats only")
+	require.NotContains(t, f.raw.String(), "\n: ", "after the first comment, comments are keep-alives only")
 	w.bus = panickyBus{w.bus}
 	w.beside(t, func(*api.Ports) {}, cfg).follow(t, wire+"b/stream").awaitEnd()
 }

@@ -48,7 +48,7 @@ func TestTaskStream_LateEventsOfEarlierAttempts(t *testing.T) {
 	defer again.close()
 	require.Equal(t, "2:2,1:2", again.event().id, "nothing twice, nothing missed")
 	page := ok[client.TaskEventList](w.call(http.MethodGet, path+"/events?cursor="+*seen.NextCursor, nil), http.StatusOK)
-	require.Len(t, page.Items, 2, "whoever pages gets it too")
+	require.Len(t, page.Items, 2, "pages include it too")
 	require.Equal(t, "2:2,1:2", *page.NextCursor)
 }
 

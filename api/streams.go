@@ -161,7 +161,7 @@ func (a *API) taskStream(ctx context.Context, in *taskStreamIn) (*huma.StreamRes
 		}
 		return stretch{page.Events, page.More}, err
 	}
-	return a.stream(f), nil //nolint:contextcheck // likewise
+	return a.stream(f), nil //nolint:contextcheck // the context of the request comes with the body
 }
 
 // taskEventsAfter returns the next events of a task. Concurrent readers at the same cursor share one query.

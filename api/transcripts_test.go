@@ -63,9 +63,9 @@ func TestTranscript_GrowsByPieces(t *testing.T) {
 	require.Equal(t, client.TranscriptMark{}, w.put(box, "run-9", "one\n", "two\n"), "nothing is known of this run")
 	require.Equal(t, "one\ntwo\n", w.kept(job.ID, "run-1"))
 	again := ok[client.TranscriptMark](w.call(http.MethodPut,
-		wire+box+"/transcripts/run-1?replace=true&session_id=s", "anew\n"), http.StatusOK)
-	require.Equal(t, client.TranscriptMark{Stored: true, Received: 5, Sum: sum("anew\n")}, again)
-	require.Equal(t, "anew\n", w.kept(job.ID, "run-1"))
+		wire+box+"/transcripts/run-1?replace=true&session_id=s", "new1\n"), http.StatusOK)
+	require.Equal(t, client.TranscriptMark{Stored: true, Received: 5, Sum: sum("new1\n")}, again)
+	require.Equal(t, "new1\n", w.kept(job.ID, "run-1"))
 	list := ok[client.Page[client.TranscriptInfo]](w.call(http.MethodGet, "/api/v1/tasks/"+job.ID+"/transcripts", nil),
 		http.StatusOK)
 	require.Len(t, list.Items, 1)
@@ -175,7 +175,7 @@ func TestTranscript_OfItsTaskOnly(t *testing.T) {
 	require.Equal(t, "mine\n", w.kept(mine.ID, "run-1", authorization, owner))
 
 	later := w.call(http.MethodGet, path(second), nil, bearer(second)...)
-	require.Equal(t, "mine\n", string(later.body), "a later attempt goes on from it")
+	require.Equal(t, "mine\n", string(later.body), "a later attempt continues from it")
 	w.call(http.MethodGet, path(other), nil, bearer(other)...).refused(http.StatusNotFound, "")
 	w.call(http.MethodGet, path(first), nil, bearer(other)...).refused(http.StatusForbidden, "")
 	tenant, err := w.store.EnsureOrganization(t.Context(), "other")

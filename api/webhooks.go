@@ -59,7 +59,7 @@ func (a *API) taskFeedback(ctx context.Context, in *listOfIn) (*bodyOut[feedback
 
 type webhookIn struct {
 	Event     string `header:"X-GitHub-Event" doc:"Name of the GitHub event; events that omoi does not use are ignored."`                         //nolint:tagliatelle // as GitHub writes itself
-	Delivery  string `header:"X-GitHub-Delivery" doc:"GitHub's ID of the delivery, at most 100 characters. A repeated delivery changes nothing."` //nolint:tagliatelle // likewise
+	Delivery  string `header:"X-GitHub-Delivery" doc:"GitHub's ID of the delivery, at most 100 characters. A repeated delivery changes nothing."` //nolint:tagliatelle // as GitHub writes itself
 	Signature string `header:"X-Hub-Signature-256" doc:"sha256= and the HMAC-SHA256 of the body in hexadecimal digits, with the webhook secret."`
 	Type      string `header:"Content-Type" doc:"Must be application/json."`
 	RawBody   []byte `contentType:"application/json"`

@@ -72,7 +72,7 @@ func TestSavedWork_OfAnAttempt(t *testing.T) {
 	w.getsWork(job, "1").refused(http.StatusNotFound, "")
 	w.getsWork(job, "0").refused(http.StatusUnprocessableEntity, "path.attempt")
 	box := w.begin(job)
-	require.Empty(t, w.works(job), "it is at work")
+	require.Empty(t, w.works(job), "it is running")
 	w.end(job, task.StatusFailed)
 	require.Equal(t, savedwork.Saving, w.works(job)[0].Kind)
 	require.Contains(t, w.getsWork(job, "1").refused(http.StatusConflict, "").Detail, "is still being saved")

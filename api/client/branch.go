@@ -1,20 +1,20 @@
 package client
 
-// BranchPlace names the repository and the user of a request of the branch workflow. The
-// server acts for the caller alone, so that user_id may be left out.
+// BranchPlace names the repository and the user of a branch workflow request. The user_id is optional, since the server
+// acts on behalf of the caller.
 type BranchPlace struct {
 	RepoOwner string `json:"repo_owner" doc:"User or organization on GitHub that owns the repository."`
 	RepoName  string `json:"repo_name" doc:"Name of the repository, without its owner."`
 	UserID    string `json:"user_id,omitempty" doc:"ID or name of the caller; another user is rejected with 403. Default: the caller."`
 }
 
-// BranchTicket is the ticket that a branch is for.
+// BranchTicket is the ticket of a branch.
 type BranchTicket struct {
 	TicketID    string `json:"ticket_id" doc:"ID of the ticket; any text of letters, digits, - and _, since the branch name contains it."`
 	TicketTitle string `json:"ticket_title" doc:"Title of the ticket, from which branch name and pull request title are made."`
 }
 
-// BranchStart asks for the branch of a ticket: POST /api/v1/branch-workflow/start.
+// BranchStart is the body of POST /api/v1/branch-workflow/start.
 type BranchStart struct {
 	BranchPlace
 	BranchTicket
@@ -23,8 +23,8 @@ type BranchStart struct {
 	Priority   string `json:"priority,omitempty" doc:"critical with ticket_type bug makes a hotfix branch; other values have no effect. Default: none."`
 }
 
-// BranchStarted is its answer. The answers of the branch workflow come with status 200 also where
-// success is false.
+// BranchStarted is the response to [BranchStart]. The responses of the branch workflow have status 200 even if Success
+// is false.
 type BranchStarted struct {
 	Success    bool    `json:"success" doc:"true: the branch exists. false comes with status 200 too, and error tells why."`
 	BranchName *string `json:"branch_name" doc:"Name of the found or created branch. null: success is false."`
@@ -32,7 +32,7 @@ type BranchStarted struct {
 	Error      *string `json:"error" doc:"What GitHub or omoi rejected. null: success is true."`
 }
 
-// BranchFinish asks for the pull request of a branch.
+// BranchFinish requests the pull request of a branch.
 type BranchFinish struct {
 	BranchPlace
 	BranchTicket
@@ -41,7 +41,7 @@ type BranchFinish struct {
 	PRBody     string `json:"pr_body,omitempty" doc:"Text of the pull request, at most 64 KiB. Default: a text that names the ticket."`
 }
 
-// BranchFinished is its answer.
+// BranchFinished is the response to [BranchFinish].
 type BranchFinished struct {
 	Success  bool    `json:"success" doc:"true: the pull request exists. false comes with status 200 too, and error tells why."`
 	PRNumber *int    `json:"pr_number" doc:"Number of the found or created pull request. null: success is false."`
@@ -49,7 +49,7 @@ type BranchFinished struct {
 	Error    *string `json:"error" doc:"What GitHub or omoi rejected. null: success is true."`
 }
 
-// BranchMerge asks for the merge of a pull request.
+// BranchMerge requests the merge of a pull request.
 type BranchMerge struct {
 	BranchPlace
 
@@ -59,7 +59,7 @@ type BranchMerge struct {
 	MergeMethod string `json:"merge_method,omitempty" doc:"How GitHub merges: merge, squash or rebase. Default: squash."`
 }
 
-// BranchMerged is its answer.
+// BranchMerged is the response to [BranchMerge].
 type BranchMerged struct {
 	Success      bool    `json:"success" doc:"true: the pull request is merged. false comes with status 200 too, and error tells why."`
 	MergeSHA     *string `json:"merge_sha" doc:"Commit of the merge. null: success is false."`
@@ -67,14 +67,14 @@ type BranchMerged struct {
 	Error        *string `json:"error" doc:"Why nothing was merged; if success is true, what was not done after the merge. null: nothing to report."`
 }
 
-// CompareBranchRequest asks how a branch stands to the default branch.
+// CompareBranchRequest requests the comparison of a branch with the default branch.
 type CompareBranchRequest struct {
 	BranchPlace
 
 	BranchName string `json:"branch_name" doc:"Branch to compare with the default branch of the repository."`
 }
 
-// BranchComparison is its answer.
+// BranchComparison is the response to [CompareBranchRequest].
 type BranchComparison struct {
 	Success      bool    `json:"success" doc:"true: the comparison worked. false comes with status 200 too, and error tells why."`
 	AheadBy      int     `json:"ahead_by" doc:"Commits that only the branch has. 0 if success is false."`

@@ -7,22 +7,23 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TaskBudget returns the budget of a task and what it has used.
+// TaskBudget returns the budget and the usage of a task.
 func (c *Client) TaskBudget(ctx context.Context, id string) (BudgetUsage, error) {
 	return answer[BudgetUsage](ctx, c, call{path: item("tasks", id, "budget")})
 }
 
-// SetTaskBudget replaces it; a task that was parked for it goes on if that is enough.
+// SetTaskBudget replaces the budget of a task. A task that was suspended for its budget resumes if the new one
+// suffices.
 func (c *Client) SetTaskBudget(ctx context.Context, id string, b Budget) (BudgetUsage, error) {
 	return answer[BudgetUsage](ctx, c, call{method: http.MethodPut, path: item("tasks", id, "budget"), body: b})
 }
 
-// ProjectBudget returns the budget that the tasks of a project share and what they have used.
+// ProjectBudget returns the budget that the tasks of a project share, and their usage.
 func (c *Client) ProjectBudget(ctx context.Context, id string) (BudgetUsage, error) {
 	return answer[BudgetUsage](ctx, c, call{path: item("projects", id, "budget")})
 }
 
-// SetProjectBudget replaces it; tasks that were parked for it go on if that is enough.
+// SetProjectBudget replaces the budget of a project. Tasks that were suspended for it resume if the new one suffices.
 func (c *Client) SetProjectBudget(ctx context.Context, id string, b Budget) (BudgetUsage, error) {
 	return answer[BudgetUsage](ctx, c, call{method: http.MethodPut, path: item("projects", id, "budget"), body: b})
 }
@@ -36,7 +37,7 @@ type Usage struct {
 	SandboxSeconds float64  `json:"sandbox_s" doc:"Lifetime of all sandboxes together, in seconds."`
 }
 
-// BudgetUsage is a budget with what was used of it.
+// BudgetUsage is a budget with its usage.
 type BudgetUsage struct {
 	Budget  task.Budget `json:"budget" doc:"Limits that are set; a missing key or 0: no limit."`
 	Used    Usage       `json:"used" doc:"Usage by now, of all attempts, or of all tasks of the project."`

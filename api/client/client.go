@@ -19,37 +19,37 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// prefix stands before every route but the health checks.
+// prefix precedes every route except the health checks.
 const prefix = "/api/v1"
 
-// Client speaks to one server. It is safe for concurrent use.
+// Client is a client of one server. It is safe for concurrent use.
 type Client struct {
 	base string
 	key  string
 	http *http.Client
 }
 
-// New makes a client of the server at baseURL, as http://127.0.0.1:18000. An empty key
-// sends none, which an open server accepts. Deadlines come from the contexts.
+// New returns a client of the server at baseURL, for example http://127.0.0.1:18000. If key is empty, the client sends
+// none, for a server without authentication. Contexts set the deadlines.
 func New(baseURL, key string) *Client {
 	return &Client{base: strings.TrimRight(baseURL, "/"), key: key, http: &http.Client{}}
 }
 
-// BaseURL is the address of the server, without a slash at its end.
+// BaseURL returns the URL of the server, without a trailing slash.
 func (c *Client) BaseURL() string { return c.base }
 
-// call is one request. A body that is not nil is sent as JSON.
+// call is one request. A body other than nil is sent as JSON.
 type call struct {
-	method string // default GET
+	method string // default: GET
 	path   string
 	query  url.Values
 	header http.Header
 	body   any
-	accept int // a status from 400 whose answer is decoded as a success; 0: none
+	accept int // a status of at least 400 whose response is decoded as a success; 0: none
 }
 
-// do sends a call and decodes the answer into out, unless that is nil. It returns the
-// HTTP status; every status from 400 is an error, except the one that the call accepts.
+// do sends a call and decodes the response into out, unless out is nil. It returns the HTTP status. Every status of at
+// least 400 is an error, except the one that the call accepts.
 func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
 	res, err := c.send(ctx, in)
 	if err != nil {
@@ -65,13 +65,13 @@ func (c *Client) do(ctx context.Context, in call, out any) (int, error) {
 	return res.StatusCode, nil
 }
 
-// answer sends a call and returns the decoded answer.
+// answer sends a call and returns the decoded response.
 func answer[T any](ctx context.Context, c *Client, in call) (out T, err error) {
 	_, err = c.do(ctx, in, &out)
 	return out, err
 }
 
-// all returns a list as a whole, page by page.
+// all returns a complete list, page by page.
 func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	items := []T{}
 	for cursor := ""; ; {
@@ -84,7 +84,7 @@ func all[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	}
 }
 
-// download sends a call and copies the answer to w.
+// download sends a call and copies the response to w.
 func (c *Client) download(ctx context.Context, path string, w io.Writer) (int64, error) {
 	res, err := c.send(ctx, call{path: path})
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Client) download(ctx context.Context, path string, w io.Writer) (int64,
 	return n, nil
 }
 
-// query returns parameters by name; those with an empty value are left out.
+// query returns parameters by name, without those that have an empty value.
 func query(pairs ...string) url.Values {
 	q := url.Values{}
 	for pair := range slices.Chunk(pairs, 2) {
@@ -109,7 +109,7 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// positive returns a number as text, empty unless it is above 0.
+// positive returns a number as text; empty if n is not positive.
 func positive(n int) string {
 	if n <= 0 {
 		return ""
@@ -117,7 +117,7 @@ func positive(n int) string {
 	return strconv.Itoa(n)
 }
 
-// patience returns the time that the server may wait as text, empty unless it is above 0.
+// patience returns the maximum wait of the server as text; empty if wait is not positive.
 func patience(wait time.Duration) string {
 	if wait <= 0 {
 		return ""
@@ -125,7 +125,7 @@ func patience(wait time.Duration) string {
 	return wait.String()
 }
 
-// when returns a text if a condition holds, else an empty one.
+// when returns text if holds is true, and an empty string otherwise.
 func when(holds bool, text string) string {
 	if holds {
 		return text
@@ -133,7 +133,7 @@ func when(holds bool, text string) string {
 	return ""
 }
 
-// send returns a response of success, whose body the caller closes.
+// send returns a successful response, whose body the caller closes.
 func (c *Client) send(ctx context.Context, in call) (*http.Response, error) {
 	req, err := c.request(ctx, in)
 	if err != nil {
@@ -184,7 +184,8 @@ func (c *Client) decorate(req *http.Request) {
 	}
 }
 
-// unreachable says what to do when there is no answer. A cancelled caller keeps its own error.
+// unreachable returns an error with the next step for a request without a response. A cancelled caller keeps its own
+// error.
 func unreachable(base string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("ask %s: %w", base, err)
@@ -193,13 +194,13 @@ func unreachable(base string, err error) error {
 		"No server answers at %s. Next: run omoi dev, or set --api-url or OMOI_API_URL", base).WithCause(err)
 }
 
-// NotSent reports whether a request cannot have arrived, since nobody could be connected to.
+// NotSent reports whether a request cannot have reached the server, since the connection failed.
 func NotSent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
-// item is the path of one thing of a kind.
+// item returns the path of one object of a kind.
 func item(kind, id string, more ...string) string {
 	return strings.Join(append([]string{prefix, kind, url.PathEscape(id)}, more...), "/")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// serve answers every request with status and body and remembers the last request.
+// serve responds to every request with status and body, and records the last request.
 func serve(t *testing.T, status int, body string) (*client.Client, func() *http.Request) {
 	t.Helper()
 	requests := make(chan *http.Request, 10)

@@ -9,7 +9,7 @@ import (
 // ConductorAnalysis is one analysis of all active agents of an organization by the conductor.
 type ConductorAnalysis = conductor.Analysis
 
-// ConductorStatus says how the conductor runs.
+// ConductorStatus is the state of the conductor.
 type ConductorStatus struct {
 	Running    bool               `json:"running" doc:"True if the conductor's schedule exists and is not paused."`
 	PausedIdle bool               `json:"paused_idle" doc:"True if omoi paused the conductor's schedule because all tasks are final; the next task resumes the schedule."`
@@ -18,7 +18,7 @@ type ConductorStatus struct {
 	Last       *ConductorAnalysis `json:"last_analysis,omitempty" doc:"Newest conductor analysis of the caller's organization. Absent: there is none."`
 }
 
-// DuplicateReport says which open work is like that which was asked for, in the form of the replaced system.
+// DuplicateReport lists the open tasks that are similar to a proposed task, in the form of the legacy API.
 type DuplicateReport struct {
 	IsDuplicate bool        `json:"is_duplicate" doc:"Legacy field: whether open work of the project is similar enough."`
 	Message     string      `json:"message" doc:"Legacy field: the same as a sentence."`
@@ -26,7 +26,7 @@ type DuplicateReport struct {
 	Highest     float64     `json:"highest_similarity" doc:"Legacy field: highest score of all compared tasks, 0 to 1."`
 }
 
-// Candidate is open work that is like another.
+// Candidate is an open task that is similar to another task.
 type Candidate struct {
 	TicketID    string  `json:"ticket_id" doc:"Legacy field: ticket of the similar task."`
 	TaskID      string  `json:"task_id" doc:"Legacy field: UUID of the similar task."`
@@ -36,7 +36,7 @@ type Candidate struct {
 	Similarity  float64 `json:"similarity_score" doc:"Legacy field: similarity of both descriptions, 0 to 1."`
 }
 
-// ConductorAnalyses lists what the conductor thought, newest first.
+// ConductorAnalyses lists conductor analyses, newest first.
 func (c *Client) ConductorAnalyses(ctx context.Context, limit int, cursor string) (Page[ConductorAnalysis], error) {
 	return answer[Page[ConductorAnalysis]](ctx, c, call{
 		path: prefix + "/conductor/analyses", query: query("cursor", cursor, "limit", positive(limit)),

@@ -7,10 +7,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/credential"
 )
 
-// Credential is one without its secret.
+// Credential is a credential without its secret.
 type Credential = credential.Credential
 
-// SetCredentialRequest is a credential that is to be kept.
+// SetCredentialRequest is a credential to store.
 type SetCredentialRequest struct {
 	Secret    string `json:"secret" doc:"The key or token itself, 8 bytes to 16 KiB without blanks. No answer contains it."`
 	Scope     string `json:"scope,omitempty" enum:"user,project,organization" doc:"Owner of the credential; project and organization need the scope admin. Default: user, the caller."`
@@ -20,36 +20,36 @@ type SetCredentialRequest struct {
 	credential.Models
 }
 
-// TestCredentialRequest asks whether a credential works.
+// TestCredentialRequest names the credential to test.
 type TestCredentialRequest struct {
 	ProjectID string `json:"project_id,omitempty" doc:"ID or key of a project: test the credential that a task of this project would use. Default: no project."`
 }
 
-// SetCredential keeps a credential in place of the one before.
+// SetCredential stores a credential and replaces the previous one.
 func (c *Client) SetCredential(ctx context.Context, kind string, in SetCredentialRequest) (Credential, error) {
 	return answer[Credential](ctx, c, call{method: http.MethodPut, path: item("credentials", kind), body: in})
 }
 
-// Credentials lists what the caller can see, without secrets.
+// Credentials lists the credentials that the caller can see, without secrets.
 func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
 	return all[Credential](ctx, c, prefix+"/credentials")
 }
 
-// RemoveCredential deletes one; an empty scope is the caller's own.
+// RemoveCredential deletes a credential; an empty scope is the caller's own.
 func (c *Client) RemoveCredential(ctx context.Context, kind, scope, projectID string) error {
 	q := query("scope", scope, "project_id", projectID)
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: item("credentials", kind), query: q}, nil)
 	return err
 }
 
-// TestCredential asks the provider whether the credential works that the caller would work with.
+// TestCredential tests the caller's effective credential at its provider.
 func (c *Client) TestCredential(ctx context.Context, kind, projectID string) (credential.Test, error) {
 	return answer[credential.Test](ctx, c, call{
 		method: http.MethodPost, path: item("credentials", kind, "test"), body: TestCredentialRequest{ProjectID: projectID},
 	})
 }
 
-// RotateCredentials encrypts all of them under the server's first key.
+// RotateCredentials encrypts all credentials with the server's first key.
 func (c *Client) RotateCredentials(ctx context.Context) (credential.Rotation, error) {
 	return answer[credential.Rotation](ctx, c, call{method: http.MethodPost, path: prefix + "/credentials/rotate"})
 }

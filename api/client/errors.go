@@ -9,8 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// statuses is the one table of codes and HTTP statuses; the first line with a status
-// decodes it.
+// statuses maps codes to HTTP statuses; the first line with a status decodes it.
 var statuses = []struct { //nolint:gochecknoglobals // a table that nobody writes
 	code   task.Code
 	status int
@@ -33,7 +32,7 @@ var statuses = []struct { //nolint:gochecknoglobals // a table that nobody write
 	{task.CodeInternal, http.StatusInternalServerError},
 }
 
-// StatusOf returns the HTTP status with which the server answers a code: 500 for an unknown one.
+// StatusOf returns the HTTP status of a code: 500 for an unknown code.
 func StatusOf(code task.Code) int {
 	for _, s := range statuses {
 		if s.code == code {
@@ -43,7 +42,7 @@ func StatusOf(code task.Code) int {
 	return http.StatusInternalServerError
 }
 
-// CodeOf returns the code that an HTTP status means: [task.CodeInternal] for an unknown one.
+// CodeOf returns the code of an HTTP status: [task.CodeInternal] for an unknown status.
 func CodeOf(status int) task.Code {
 	for _, s := range statuses {
 		if s.status == status {
@@ -53,12 +52,12 @@ func CodeOf(status int) task.Code {
 	return task.CodeInternal
 }
 
-// maxProblem bounds how much of an error's body is read, in bytes.
+// maxProblem is the maximum number of bytes read of an error's body.
 const maxProblem = 64 << 10
 
-// decodeProblem turns an answer that is no success into a *task.Error.
+// decodeProblem converts an unsuccessful response to a *task.Error.
 func decodeProblem(status int, body io.Reader) error {
-	content, _ := io.ReadAll(io.LimitReader(body, maxProblem)) // what could be read is all there is to tell
+	content, _ := io.ReadAll(io.LimitReader(body, maxProblem)) // a partial body is better than none
 	var p Problem
 	if err := json.Unmarshal(content, &p); err != nil || p.Detail == "" {
 		return task.Errorf(CodeOf(status), "The server answered %d %s.", status, http.StatusText(status))

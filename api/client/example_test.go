@@ -14,7 +14,7 @@ import (
 
 // Runs a task to its end, and prints its events.
 func Example() {
-	server := httptest.NewServer(http.HandlerFunc(oneTask)) // stands for omoi
+	server := httptest.NewServer(http.HandlerFunc(oneTask)) // in the place of an omoi server
 	defer server.Close()
 	c := client.New(server.URL, "sk_live_key")
 	if err := runTask(context.Background(), c, "owner/name", "Say hello"); err != nil {
@@ -47,7 +47,7 @@ func runTask(ctx context.Context, c *client.Client, repo, title string) error {
 	}
 }
 
-// oneTask answers as omoi does while a task runs.
+// oneTask responds as omoi does while a task runs.
 func oneTask(w http.ResponseWriter, r *http.Request) {
 	answer := `{"id":"t1","status":"pending"}`
 	switch {

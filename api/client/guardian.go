@@ -18,10 +18,10 @@ type GuardianAnalysis = guardian.Analysis
 // Intervention is a decision of the guardian about an attempt, with its outcome.
 type Intervention = guardian.Intervention
 
-// GuardianAction is what a user did by the guardian's routes.
+// GuardianAction is an action of a user through the guardian routes.
 type GuardianAction = guardian.Action
 
-// CancelAction is the body of POST /api/v1/guardian/intervention/cancel-task. Unknown fields are ignored here.
+// CancelAction is the body of POST /api/v1/guardian/intervention/cancel-task. Unknown fields are ignored.
 type CancelAction struct {
 	TaskID string `json:"task_id" doc:"Task to fail, by ID or key. A task that has ended answers 409."`
 	Authorship
@@ -42,7 +42,7 @@ type ReallocateAction struct {
 	Authorship
 }
 
-// Authorship is what the bodies of the guardian's actions have in common.
+// Authorship holds the common fields of all guardian actions.
 type Authorship struct {
 	Reason    string `json:"reason" doc:"Why the action is needed, 1 to 2000 bytes; kept with the action."`
 	By        string `json:"initiated_by,omitempty" doc:"Claimed author, up to 2000 bytes; kept in audit_log beside the authenticated caller. Default: none."`
@@ -65,7 +65,7 @@ type RevertedAction struct {
 	NotReverted []string `json:"not_reverted" nullable:"false" doc:"Sentences that name what could not be reverted, and why."`
 }
 
-// MonitorStatus is the answer of GET /api/v1/monitor/intelligent/status.
+// MonitorStatus is the response of GET /api/v1/monitor/intelligent/status.
 type MonitorStatus struct {
 	Running    bool            `json:"running" doc:"True if the guardian's schedule exists and is not paused."`
 	PausedIdle bool            `json:"paused_idle" doc:"True if omoi paused the guardian's schedule because all tasks are final; the next task resumes the schedule."`
@@ -91,7 +91,7 @@ type MonitorConfig struct {
 	InterventionsLimit int     `json:"max_interventions" doc:"Limit of interventions in one attempt."`
 }
 
-// MonitorTiming says when the guardian ran and when it runs next.
+// MonitorTiming holds the times of the last and the next guardian cycle.
 type MonitorTiming struct {
 	LastRun    *time.Time `json:"last_run" doc:"When the guardian's schedule last started a cycle. Null: never."`
 	LastRunAge *float64   `json:"last_run_age_seconds" doc:"Time since a guardian cycle last ended. Null: none has ended."`
@@ -107,7 +107,7 @@ type MonitorMetrics struct {
 	SuccessRate        float64 `json:"success_rate" doc:"Share of successful cycles among successful and failed ones, 0 to 1. 0 before the first of them."`
 }
 
-// MonitorHealth is the answer of GET /api/v1/monitor/intelligent/health.
+// MonitorHealth is the response of GET /api/v1/monitor/intelligent/health.
 type MonitorHealth struct {
 	ActiveAgents     int            `json:"active_agents" doc:"Number of active agents of the caller's organization."`
 	Alignment        *float64       `json:"average_alignment" doc:"Mean alignment of the active agents, 0 to 1. Null: fewer than half of the agents without a rule finding have a score."`
@@ -127,7 +127,7 @@ type MonitorHealth struct {
 	Recommendations []string `json:"recommendations" nullable:"false" doc:"Sentences for operators, from the newest conductor analysis."`
 }
 
-// AgentAnalysis is the answer of POST /api/v1/monitor/intelligent/analyze/{agent_id}.
+// AgentAnalysis is the response of POST /api/v1/monitor/intelligent/analyze/{agent_id}.
 type AgentAnalysis struct {
 	AgentID        string   `json:"agent_id" doc:"ID of the agent's sandbox."`
 	TaskID         string   `json:"task_id" doc:"Task that the agent works on."`
@@ -149,13 +149,13 @@ type AgentAnalysis struct {
 	CreatedAt time.Time       `json:"created_at" doc:"When the guardian made the analysis."`
 }
 
-// EmergencyAnalysis is the answer of POST /api/v1/monitor/intelligent/emergency.
+// EmergencyAnalysis is the response of POST /api/v1/monitor/intelligent/emergency.
 type EmergencyAnalysis struct {
 	Analyses []AgentAnalysis   `json:"analyses" nullable:"false" doc:"Analyses of the agents, in the order of the request and without those that failed."`
 	Failed   map[string]string `json:"failed" nullable:"false" doc:"Error message by ID, for each ID that could not be analyzed."`
 }
 
-// SandboxesStatus is the answer of GET /api/v1/sandboxes/monitoring/status.
+// SandboxesStatus is the response of GET /api/v1/sandboxes/monitoring/status.
 type SandboxesStatus struct {
 	Sandboxes []MonitoredSandbox `json:"sandboxes" nullable:"false" doc:"Active sandboxes of the caller's organization, oldest first."`
 	Active    int                `json:"active_count" doc:"Number of sandboxes in the list."`
@@ -171,7 +171,7 @@ type MonitoredSandbox struct {
 	Phases    *spec.PhaseStatus `json:"phase_status,omitempty" doc:"Progress of a spec by phases. Absent for all other sandboxes."`
 }
 
-// GuardianFilter selects judgements or interventions.
+// GuardianFilter selects analyses or interventions.
 type GuardianFilter struct {
 	TaskID string // empty: all
 	Limit  int    // 1..500; 0 is 100
@@ -181,35 +181,35 @@ func (f GuardianFilter) query() url.Values {
 	return query("task_id", f.TaskID, "limit", positive(f.Limit))
 }
 
-// Judgements lists what the guardian thought, newest first.
+// Judgements lists guardian analyses, newest first.
 func (c *Client) Judgements(ctx context.Context, f GuardianFilter) (Page[GuardianAnalysis], error) {
 	return answer[Page[GuardianAnalysis]](ctx, c, call{path: prefix + "/guardian/analyses", query: f.query()})
 }
 
-// Interventions lists what was decided about attempts, newest first.
+// Interventions lists interventions, newest first.
 func (c *Client) Interventions(ctx context.Context, f GuardianFilter) (Page[Intervention], error) {
 	return answer[Page[Intervention]](ctx, c, call{path: prefix + "/guardian/interventions", query: f.query()})
 }
 
-// Withdraw takes an intervention back that the agent has not been given yet.
+// Withdraw withdraws an intervention that the agent has not received yet.
 func (c *Client) Withdraw(ctx context.Context, id string) (Intervention, error) {
 	return answer[Intervention](ctx, c, call{
 		method: http.MethodPost, path: item("guardian/interventions", id, "withdraw"),
 	})
 }
 
-// MonitorStatus returns how the guardian runs.
+// MonitorStatus returns the state of the guardian.
 func (c *Client) MonitorStatus(ctx context.Context) (MonitorStatus, error) {
 	return answer[MonitorStatus](ctx, c, call{path: prefix + "/monitor/intelligent/status"})
 }
 
-// MonitorHealth returns how the agents at work are thought of.
+// MonitorHealth returns a summary of the analyses of all active agents.
 func (c *Client) MonitorHealth(ctx context.Context) (MonitorHealth, error) {
 	return answer[MonitorHealth](ctx, c, call{path: prefix + "/monitor/intelligent/health"})
 }
 
-// Analyze judges an agent at work now; id is that of its sandbox or task. Without force a
-// judgement that still stands is answered.
+// Analyze analyzes an active agent now; id is that of its sandbox or task. Without force the server may return a recent
+// analysis.
 func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnalysis, error) {
 	q := query("force", when(force, "true"))
 	return answer[AgentAnalysis](ctx, c, call{
@@ -217,14 +217,14 @@ func (c *Client) Analyze(ctx context.Context, id string, force bool) (AgentAnaly
 	})
 }
 
-// AskSchedule runs, pauses or resumes a schedule; it needs the scope admin.
+// AskSchedule runs, pauses or resumes a schedule; it requires the scope admin.
 func (c *Client) AskSchedule(ctx context.Context, name, what, reason string) (Schedule, error) {
 	return answer[Schedule](ctx, c, call{
 		method: http.MethodPost, path: item("schedules", name, what), body: ReasonRequest{Reason: reason},
 	})
 }
 
-// Diagnoses lists them, newest first.
+// Diagnoses lists diagnoses, newest first.
 func (c *Client) Diagnoses(ctx context.Context, f GuardianFilter) (Page[explain.Diagnosis], error) {
 	return answer[Page[explain.Diagnosis]](ctx, c, call{path: prefix + "/diagnoses", query: f.query()})
 }

@@ -2,7 +2,7 @@ package client
 
 import "time"
 
-// Host is a machine that holds sandboxes.
+// Host is a machine that runs a worker and holds sandboxes.
 type Host struct {
 	ID         string     `json:"id" doc:"Host ID, which its worker keeps over restarts."`
 	Name       string     `json:"name" doc:"Host name of the machine, for users; may be empty."`

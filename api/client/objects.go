@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ExecutionConfig are the keys that omoi reads of execution_config; others are kept and ignored.
+// ExecutionConfig holds the keys of execution_config that omoi reads; other keys are stored and ignored.
 type ExecutionConfig struct {
 	task.Execution
 
@@ -17,7 +17,8 @@ type ExecutionConfig struct {
 	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that the agent must not run, as the guardian judges. Default: none."`
 }
 
-// TaskResult are the keys that omoi writes into the result of a task. A program outside may add others, and give other types.
+// TaskResult holds the keys that omoi writes into the result of a task. An external program may add other keys, and use
+// other types.
 type TaskResult struct {
 	Success         bool       `json:"success,omitempty" doc:"True once the task is completed."`
 	Output          string     `json:"output,omitempty" doc:"Last message of the agent. Absent: none."`
@@ -37,7 +38,7 @@ type TaskResult struct {
 	Truncated       bool       `json:"truncated,omitempty" doc:"True, in lists only: fields of a result above 2 KiB are shortened."`
 }
 
-// Artifact is what a task made: code changes, or tests that passed.
+// Artifact is a result of a task: code changes, or tests that passed.
 type Artifact struct {
 	Type         string `json:"type" enum:"code_changes,test_coverage" doc:"code_changes: commits that were pushed; test_coverage: tests that passed. More values may be added."`
 	HasTests     bool   `json:"has_tests" doc:"True: the tests of the changes passed."`
@@ -51,7 +52,7 @@ type Artifact struct {
 	Checks       any    `json:"checks,omitempty" doc:"State of the CI checks, in the form that a legacy worker reported. Absent: unknown."`
 }
 
-// ProjectSettings are the keys that omoi reads of the settings of a project; others are kept and ignored.
+// ProjectSettings holds the keys of a project's settings that omoi reads; other keys are stored and ignored.
 type ProjectSettings struct {
 	Validate          bool     `json:"validate,omitempty" doc:"True: validate the work of tasks that do not say otherwise. Default: false."`
 	ModelPrices       string   `json:"model_prices,omitempty" doc:"Prices as model=input/output or model=input/output/cache_read/cache_write in USD per million tokens, comma-separated. Default: none."`
@@ -61,7 +62,7 @@ type ProjectSettings struct {
 	ForbiddenCommands []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that agents must not run, as the guardian judges. Default: none."`
 }
 
-// SharedResources are what two tasks have in common.
+// SharedResources are the common resources of two tasks.
 type SharedResources struct {
 	Files []string `json:"files,omitempty" doc:"Paths that both tasks changed. Absent: none."`
 }

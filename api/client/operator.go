@@ -9,10 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/receipt"
 )
 
-// TaskReceipt proves what became of the sandboxes of a task.
+// TaskReceipt is the deletion receipt of a task.
 type TaskReceipt = receipt.DeletionReceipt
 
-// Receipt returns what became of every sandbox of a task.
+// Receipt returns the deletion receipt of a task.
 func (c *Client) Receipt(ctx context.Context, taskID string) (TaskReceipt, error) {
 	return answer[TaskReceipt](ctx, c, call{path: item("tasks", taskID, "receipt")})
 }
@@ -23,7 +23,7 @@ type CreateAccessSessionRequest struct {
 	Summary string `json:"summary" maxLength:"4000" doc:"Command or path, for the record; omoi removes what looks like a secret."`
 }
 
-// SandboxLabels are those under which a provider knows a sandbox.
+// SandboxLabels are the labels of a sandbox at its provider.
 type SandboxLabels struct {
 	Installation string `json:"installation" doc:"ID of the omoi installation that created the sandbox."`
 	TaskID       string `json:"task_id" doc:"Task for whose attempt the sandbox was created."`
@@ -31,19 +31,19 @@ type SandboxLabels struct {
 	SandboxID    string `json:"sandbox_id" doc:"The same ID as in the API."`
 }
 
-// StartedAccessSession says where the sandbox is that an operator accesses.
+// StartedAccessSession locates the sandbox that an operator accesses.
 type StartedAccessSession struct {
 	AccessSession receipt.AccessSession `json:"access_session" doc:"Recorded access session; its id ends the session."`
 	Sandbox       Sandbox               `json:"sandbox" doc:"Sandbox with its provider, provider ID and host."`
 	Labels        SandboxLabels         `json:"labels" doc:"Labels of the sandbox at its provider: access only a sandbox that carries all of them."`
 }
 
-// EndAccessSessionRequest says how an access session ended.
+// EndAccessSessionRequest holds the outcome of an access session.
 type EndAccessSessionRequest struct {
 	Outcome string `json:"outcome" maxLength:"1000" doc:"How the session ended, for example the exit code; omoi removes what looks like a secret."`
 }
 
-// SandboxLog is a stretch of a sandbox's own log.
+// SandboxLog is a piece of a sandbox log.
 type SandboxLog struct {
 	SandboxID string `json:"sandbox_id" doc:"Sandbox that the path names."`
 	First     int64  `json:"first" doc:"Byte offset of the beginning of text; more than after if older bytes are no longer kept."`
@@ -54,17 +54,17 @@ type SandboxLog struct {
 	Stale     bool   `json:"stale" doc:"true: no worker that reaches the sandbox answered in time, so newer output may exist."`
 }
 
-// Installation is what the labels of an installation's sandboxes say.
+// Installation identifies the installation in the labels of its sandboxes.
 type Installation struct {
 	ID string `json:"id" doc:"UUID in the labels of all sandboxes of this installation."`
 }
 
-// Installation returns the server's own; it needs the scope admin, and so do access sessions.
+// Installation returns the installation of the server. It requires the scope admin, and so do access sessions.
 func (c *Client) Installation(ctx context.Context) (Installation, error) {
 	return answer[Installation](ctx, c, call{path: prefix + "/installation"})
 }
 
-// StartAccessSession records that an operator accesses a sandbox, and returns where it is.
+// StartAccessSession records that an operator accesses a sandbox, and returns where the sandbox is.
 func (c *Client) StartAccessSession(
 	ctx context.Context, sandboxID string, in CreateAccessSessionRequest,
 ) (StartedAccessSession, error) {
@@ -82,8 +82,7 @@ func (c *Client) EndAccessSession(ctx context.Context, sandboxID, id, outcome st
 	return err
 }
 
-// SandboxLog returns what a sandbox's agent printed behind after, and waits for it if there is
-// nothing, 25 s at most.
+// SandboxLog returns the sandbox log after an offset, and waits for new output, 25 s at most.
 func (c *Client) SandboxLog(
 	ctx context.Context, sandboxID string, after int64, wait time.Duration,
 ) (SandboxLog, error) {

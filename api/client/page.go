@@ -6,14 +6,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// DiagnosisQuery selects diagnoses; nil: of all.
+// DiagnosisQuery selects diagnoses; a nil filter selects all.
 type DiagnosisQuery struct {
 	TaskIDs   []string `query:"task_id,explode" doc:"Only diagnoses of one of these tasks; default: all."`
 	TicketIDs []string `query:"ticket_id,explode" doc:"Only diagnoses of one of these tickets and their tasks; default: all."`
 	PageRequest
 }
 
-// Standing is all that a long poll asks of a task.
+// Standing is what a long poll reads of a task.
 type Standing struct {
 	Status task.Status
 	Ended  bool // every attempt has ended
@@ -31,7 +31,7 @@ type TicketQuery struct {
 	PageRequest
 }
 
-// PageRequest asks for one page of a list that is ordered newest first.
+// PageRequest requests one page of a list, newest first.
 type PageRequest struct {
 	Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"500" doc:"Maximum number of items on the page."`
 	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the previous page. Absent or empty: the first page."`
@@ -51,22 +51,22 @@ type TaskQuery struct {
 	HasSandbox *bool
 	TicketIDs  []string
 	ProjectIDs []string
-	Fragments  []string // beginnings or ends of IDs, or beginnings of their last 8 digits: hexadecimal digits and hyphens
+	Fragments  []string // prefixes or suffixes of IDs, or prefixes of their last 8 digits: hexadecimal digits and hyphens
 }
 
-// SandboxQuery selects sandboxes of the ledger, by the rule of [TaskQuery].
+// SandboxQuery selects sandboxes, by the rule of [TaskQuery].
 type SandboxQuery struct {
 	TaskIDs    []string `query:"task_id,explode" doc:"Only sandboxes of these tasks; repeat the parameter for several"`
 	States     []string `query:"state,explode" doc:"Only sandboxes in these states: intended, creating, running, deleting, gone or lost; repeat the parameter for several"`
 	Unverified bool     `query:"unverified" doc:"true: only sandboxes that omoi created and whose deletion is not verified; default false"`
-	Bare       bool     // show those of nobody too
+	Bare       bool     // include unmanaged sandboxes
 	PageRequest
 }
 
-// TaskChange is what may be changed about a task; nil leaves a field alone.
+// TaskChange holds the changeable fields of a task; nil leaves a field unchanged.
 type TaskChange struct {
 	Title       *string
-	Description *string // as TaskType and PhaseID only while the task is pending
+	Description *string // like TaskType and PhaseID only while the task is pending
 	TaskType    *string
 	PhaseID     *string
 	Priority    *string

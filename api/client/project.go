@@ -13,26 +13,26 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// OptionalBool is what a change says of a setting that has a default: nothing, yes, no, or back to the default. In JSON
-// the last is null.
+// OptionalBool is a change of a setting that has a default: no change, true, false, or back to the default. In JSON the
+// last one is null.
 type OptionalBool struct {
-	Named bool  // else it stays as it is
+	Named bool  // false: the setting stays unchanged
 	To    *bool // nil: the default
 }
 
-// Choose names a setting.
+// Choose returns a change of a setting to a value.
 func Choose(to bool) OptionalBool { return OptionalBool{Named: true, To: &to} }
 
-// MarshalJSON writes yes, no or null; where nothing is said the field is left out.
+// MarshalJSON writes true, false or null; the zero value is omitted.
 func (c OptionalBool) MarshalJSON() ([]byte, error) { return json.Marshal(c.To) }
 
-// UnmarshalJSON is called where the field is there.
+// UnmarshalJSON is called if the field is present.
 func (c *OptionalBool) UnmarshalJSON(raw []byte) error {
 	c.Named = true
 	return json.Unmarshal(raw, &c.To)
 }
 
-// Project is a repository and its settings, as the API shows it.
+// Project is a repository and its settings.
 type Project struct {
 	ID                 string `json:"id" doc:"Project ID, a UUID."`
 	Key                string `json:"key" doc:"Short name, for example APP: fixed at creation, unique in the organization. Accepted wherever a project ID is."`
@@ -72,20 +72,20 @@ type OpenTask struct {
 	Status task.Status `json:"status" doc:"Current status. A final one: a sandbox of the task is still being deleted."`
 }
 
-// ProjectPause is what is asked of a project as a whole.
+// ProjectPause is a request to pause or resume a project.
 type ProjectPause struct {
 	OrganizationID string
 	ProjectID      string
-	Now            bool // stops what is at work too
+	Now            bool // suspends running tasks too
 	Reason         string
 	Sender         string
 }
 
-// longestName is the length of the longest name of a project, in bytes.
+// longestName is the maximum length of a project's name, in bytes.
 const longestName = 255
 
-// NameOfRepo is what the project of a repository is called where nobody gives it a name: the folder of a local one,
-// owner/name of another.
+// NameOfRepo returns the default name of a repository's project: the folder of a local repository, owner/name of
+// another one.
 func NameOfRepo(repo string) string {
 	name := strings.TrimSuffix(repo, ".git")
 	if strings.HasPrefix(name, "/") {
@@ -110,24 +110,24 @@ type PauseRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why, recorded with each task that is suspended or resumed. Default: a fixed text."`
 }
 
-// PauseResult is its answer.
+// PauseResult is the response to [PauseRequest].
 type PauseResult struct {
 	Project            Project  `json:"project" doc:"The project after the change."`
 	TaskIDs            []string `json:"task_ids" nullable:"false" doc:"Running tasks that were asked to suspend, or suspended tasks that were asked to resume. Empty: none."`
 	InstallationPaused bool     `json:"installation_paused" doc:"true: no task of any project starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
-// PauseProject lets no task of a project begin; with now those at work are stopped too.
+// PauseProject stops the admission of a project's tasks; with Now it also suspends running tasks.
 func (c *Client) PauseProject(ctx context.Context, id string, in PauseRequest) (PauseResult, error) {
 	return answer[PauseResult](ctx, c, call{method: http.MethodPost, path: item("projects", id, "pause"), body: in})
 }
 
-// ResumeProject takes a pause back.
+// ResumeProject ends a pause.
 func (c *Client) ResumeProject(ctx context.Context, id string, in PauseRequest) (PauseResult, error) {
 	return answer[PauseResult](ctx, c, call{method: http.MethodPost, path: item("projects", id, "resume"), body: in})
 }
 
-// Organization owns projects. Its plan, or a limit of its own, says how many of its tasks may be at work.
+// Organization owns projects. Its plan, or a limit of its own, limits the number of concurrent tasks.
 type Organization struct {
 	ID               string `json:"id" doc:"Organization ID, a UUID."`
 	Name             string `json:"name" doc:"Name, unique in the installation."`
@@ -139,18 +139,18 @@ type Organization struct {
 	Paused           bool   `json:"paused" doc:"true: no task starts, since the server runs with ORCHESTRATOR_ENABLED=false."`
 }
 
-// UpdateOrganizationRequest is the body of PATCH /api/v1/organizations/{id}. What is absent stays.
+// UpdateOrganizationRequest is the body of PATCH /api/v1/organizations/{id}. An absent field stays unchanged.
 type UpdateOrganizationRequest struct {
 	Plan     *string `json:"plan,omitempty" nullable:"false" enum:"free,pro,lifetime,team,enterprise,unlimited" doc:"New tier. Absent: unchanged."`
 	MaxSlots *int    `json:"max_concurrent_tasks,omitempty" minimum:"-1" maximum:"10000" nullable:"false" doc:"New concurrency limit of the organization itself. -1 removes the limit; absent: unchanged."`
 }
 
-// Organizations returns the caller's own; all of them for admins of the installation.
+// Organizations returns the caller's organization; all organizations for admins of the installation.
 func (c *Client) Organizations(ctx context.Context) ([]Organization, error) {
 	return all[Organization](ctx, c, prefix+"/organizations")
 }
 
-// PatchOrganization changes one; [task.CodeForbidden] but for admins of the installation.
+// PatchOrganization changes an organization; [task.CodeForbidden] except for admins of the installation.
 func (c *Client) PatchOrganization(ctx context.Context, id string, in UpdateOrganizationRequest) (Organization, error) {
 	return answer[Organization](ctx, c, call{method: http.MethodPatch, path: item("organizations", id), body: in})
 }

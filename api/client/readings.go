@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/spec"
 )
 
-// Integrity shows whether the events of a sandbox are 1..last_sequence, each once.
+// Integrity shows whether the events of a sandbox are 1..last_sequence without gaps and duplicates.
 type Integrity struct {
 	SandboxID          string           `json:"sandbox_id" doc:"Sandbox whose events were counted."`
 	LastSequence       int64            `json:"last_sequence" doc:"Last sequence: the highest number given to an event; 0: no event."`
@@ -19,13 +19,13 @@ type Integrity struct {
 	Spools             []SpoolWatermark `json:"spools" nullable:"false" doc:"Watermarks of the spools that sent batches, the first spool first; empty: no batch."`
 }
 
-// Gap is a stretch of missing numbers, both ends included.
+// Gap is a range of missing sequences, both ends included.
 type Gap struct {
 	First int64 `json:"first" doc:"Lowest missing number of the range."`
 	Last  int64 `json:"last" doc:"Highest missing number of the range, included."`
 }
 
-// SpoolWatermark says that the numbers 1..Acknowledged of a spool are stored.
+// SpoolWatermark says that the sequences 1..Acknowledged of a spool are stored.
 type SpoolWatermark struct {
 	SpoolID      string `json:"spool_id" doc:"Name that the sender gave its spool."`
 	Acknowledged int64  `json:"acknowledged" doc:"Watermark: the spool's events 1 to this number are stored."`
@@ -52,13 +52,13 @@ type Activity struct {
 	IdleSeconds     float64    `json:"idle_duration_seconds" doc:"Time since last_work_at. 0 if there was no work."`
 }
 
-// Life is what is known of an active sandbox: of the life in it, and of a run by phases.
+// Life is the activity of an active sandbox, and of a run by phases.
 type Life struct {
 	Activity Activity
 	Phases   spec.PhaseStatus
 }
 
-// Trajectory is the answer of GET /api/v1/sandboxes/{id}/trajectory, newest first.
+// Trajectory is the response of GET /api/v1/sandboxes/{id}/trajectory, newest first.
 type Trajectory struct {
 	SandboxID        string           `json:"sandbox_id" doc:"Sandbox that the path names."`
 	Events           []SandboxEvent   `json:"events" nullable:"false" doc:"Events of the page without heartbeats, newest first."`
@@ -77,7 +77,7 @@ type HeartbeatSummary struct {
 	Last  *time.Time `json:"last_heartbeat" doc:"Time of the newest stored heartbeat; null: none."`
 }
 
-// PhaseReport is the answer of GET /api/v1/sandboxes/{id}/phase-status.
+// PhaseReport is the response of GET /api/v1/sandboxes/{id}/phase-status.
 type PhaseReport struct {
 	SandboxID string           `json:"sandbox_id" doc:"Sandbox that the path names."`
 	Phases    spec.PhaseStatus `json:"phase_status" doc:"Progress of the legacy spec execution in the sandbox."`
@@ -85,13 +85,13 @@ type PhaseReport struct {
 	Timestamp time.Time        `json:"timestamp" doc:"Server time of the answer, UTC."`
 }
 
-// ClearResult is the answer of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
+// ClearResult is the response of POST /api/v1/sandboxes/admin/clear-tracked-sandboxes.
 type ClearResult struct {
 	Count   int    `json:"cleared_count" doc:"Legacy: always 0, since no sandbox is tracked in memory."`
 	Message string `json:"message" doc:"Sentence for users that says why nothing was cleared."`
 }
 
-// EventCounts counts the events of a sandbox by type.
+// EventCounts returns the number of a sandbox's events by type.
 func (c *Client) EventCounts(ctx context.Context, sandboxID string) (EventCounts, error) {
 	return answer[EventCounts](ctx, c, call{path: item("sandboxes", sandboxID, "counts")})
 }
@@ -108,12 +108,12 @@ func (c *Client) NewestEvents(ctx context.Context, sandboxID string, f EventFilt
 	return answer[SandboxEvents](ctx, c, call{path: item("sandboxes", sandboxID, "events"), query: q})
 }
 
-// SandboxesStatus lists the sandboxes in which agents are at work, with their activity.
+// SandboxesStatus lists the active sandboxes with their activity.
 func (c *Client) SandboxesStatus(ctx context.Context) (SandboxesStatus, error) {
 	return answer[SandboxesStatus](ctx, c, call{path: prefix + "/sandboxes/monitoring/status"})
 }
 
-// Integrity says whether the events of a sandbox are 1..n, each once.
+// Integrity returns whether the events of a sandbox are 1..n without gaps and duplicates.
 func (c *Client) Integrity(ctx context.Context, id string) (Integrity, error) {
 	return answer[Integrity](ctx, c, call{path: item("sandboxes", id, "integrity")})
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The shapes below keep the wire form of OmoiOS.
+// The types below keep the form of OmoiOS.
 
-// ReceivedEvent is the answer of POST /api/v1/sandboxes/{id}/events.
+// ReceivedEvent is the response of POST /api/v1/sandboxes/{id}/events.
 type ReceivedEvent struct {
 	Status    string    `json:"status" enum:"received" doc:"Always received: the event is stored. More values may be added."`
 	SandboxID string    `json:"sandbox_id" doc:"Sandbox that the path names."`
@@ -29,7 +29,7 @@ type SandboxEvent struct {
 	Omitted   []string        `json:"omitted,omitempty" nullable:"false" doc:"Large fields that event_data lacks, * for all: GET .../events/{event_id} returns them. Absent: none."`
 }
 
-// SandboxEvents is the answer of GET /api/v1/sandboxes/{id}/events, newest first.
+// SandboxEvents is the response of GET /api/v1/sandboxes/{id}/events, newest first.
 type SandboxEvents struct {
 	Events     []SandboxEvent `json:"events" nullable:"false" doc:"Events of the page, newest first."`
 	TotalCount int64          `json:"total_count" doc:"Number of stored events that match event_type, on all pages."`
@@ -37,14 +37,14 @@ type SandboxEvents struct {
 	NextCursor *string        `json:"next_cursor,omitempty" doc:"Value of cursor for older events; absent: this is the last page."`
 }
 
-// AcknowledgedMessage is the answer of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
+// AcknowledgedMessage is the response of POST /api/v1/sandboxes/{id}/messages/{message}/ack.
 type AcknowledgedMessage struct {
 	Status    string `json:"status" enum:"acknowledged" doc:"Always acknowledged; see settled. More values may be added."`
 	MessageID string `json:"message_id" doc:"Message that the path names."`
 	Settled   bool   `json:"settled" doc:"true: the message is the caller's to use. false: another consumer has it, it expired, or it is not of this sandbox."`
 }
 
-// SandboxTask is the answer of GET /api/v1/sandboxes/{id}/task.
+// SandboxTask is the response of GET /api/v1/sandboxes/{id}/task.
 type SandboxTask struct {
 	ID              string     `json:"id" doc:"UUID of the task."`
 	TicketID        string     `json:"ticket_id" doc:"Ticket that the task belongs to."`
@@ -60,7 +60,7 @@ type SandboxTask struct {
 	UpdatedAt       time.Time  `json:"updated_at" doc:"When the task last changed."`
 	StartedAt       *time.Time `json:"started_at" doc:"When the task first became running; null: never."`
 	CompletedAt     *time.Time `json:"completed_at" doc:"When the task ended, whatever its status; null: not ended."`
-	// What the last verdict missed.
+	// Feedback of the last verdict.
 	RevisionFeedback        string   `json:"revision_feedback" doc:"What the last validation missed; empty: it passed, or there was none."`
 	RevisionRecommendations []string `json:"revision_recommendations" nullable:"false" doc:"Recommendations of the last failed validation; empty: none."`
 }
@@ -73,7 +73,7 @@ type TaskComplete struct {
 	ErrorMessage string          `json:"error_message,omitempty" doc:"Why the task failed; used only with success false."`
 }
 
-// TaskCompleted is its answer.
+// TaskCompleted is the response to [TaskComplete].
 type TaskCompleted struct {
 	Status         string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
 	TaskID         string       `json:"task_id" doc:"Task that the request names."`
@@ -92,7 +92,7 @@ type Verdict struct {
 	Recommendations []string        `json:"recommendations,omitempty" doc:"Advice for the next attempt, one step each; default none."`
 }
 
-// VerdictAccepted is its answer.
+// VerdictAccepted is the response to [Verdict].
 type VerdictAccepted struct {
 	Status           string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
 	TaskID           string       `json:"task_id" doc:"Task that the request names."`
@@ -102,7 +102,7 @@ type VerdictAccepted struct {
 	Receipt          task.Receipt `json:"receipt" doc:"Command receipt; too_late: the task had already ended."`
 }
 
-// SandboxHealth is the answer of GET /api/v1/sandboxes/health.
+// SandboxHealth is the response of GET /api/v1/sandboxes/health.
 type SandboxHealth struct {
 	Status    string    `json:"status" enum:"ok" doc:"Always ok: no dependency is checked. More values may be added."`
 	Service   string    `json:"service" doc:"Legacy name of the service: always sandbox-api."`

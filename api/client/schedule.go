@@ -2,7 +2,7 @@ package client
 
 import "time"
 
-// Schedule is a schedule as Temporal has it.
+// Schedule is a Temporal schedule.
 type Schedule struct {
 	ID       string     `json:"id" doc:"ID of the schedule in Temporal, for example omoi-guardian."`
 	Exists   bool       `json:"exists" doc:"False until a worker has created the schedule; all other fields are empty then."`
@@ -14,7 +14,7 @@ type Schedule struct {
 	Skipped  int64      `json:"skipped" doc:"Number of due runs that were skipped because the previous run was still in progress."`
 	Missed   int64      `json:"missed" doc:"Number of due runs that were missed while Temporal was down, beyond the catch-up window of one period."`
 	Running  []string   `json:"running" nullable:"false" doc:"Workflow IDs of the runs in progress."`
-	// Recent are the newest runs as Temporal keeps them.
+	// Recent are the newest runs that Temporal keeps.
 	Recent []ScheduleRun `json:"recent" nullable:"false" doc:"Newest runs, oldest first, with those that a user triggered."`
 }
 

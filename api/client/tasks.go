@@ -13,8 +13,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/transcript"
 )
 
-// CreateTask asks for a task. With a key that is not empty the same key and body answer
-// the same task; made is false then. The same key with another body is [task.CodeConflict].
+// CreateTask creates a task. If key is not empty, repeating the same key and body returns the same task, and made is
+// false. The same key with another body is [task.CodeConflict].
 func (c *Client) CreateTask(ctx context.Context, in CreateTaskRequest, key string) (t Task, made bool, err error) {
 	status, err := c.do(ctx, call{method: http.MethodPost, path: prefix + "/tasks", header: once(key), body: in}, &t)
 	return t, status == http.StatusCreated, err
@@ -31,7 +31,7 @@ func (c *Client) Tasks(ctx context.Context, f TaskFilter) (Page[Task], error) {
 	return answer[Page[Task]](ctx, c, call{path: prefix + "/tasks", query: q})
 }
 
-// once is the header of a request that may be sent twice; an empty key sends none.
+// once returns the header of a request that may be sent twice; nil if key is empty.
 func once(key string) http.Header {
 	if key == "" {
 		return nil
@@ -39,18 +39,18 @@ func once(key string) http.Header {
 	return http.Header{"Idempotency-Key": {key}}
 }
 
-// Cancel asks to stop a task; settled is false if the outcome was not known within two
-// seconds. A task that has ended already is [task.CodeConflict].
+// Cancel cancels a task; settled is false if the outcome was unknown after two seconds. If the task has already ended,
+// the error is [task.CodeConflict].
 func (c *Client) Cancel(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "cancel", reason)
 }
 
-// Retry asks for a new run of a failed, cancelled or parked task; any other is [task.CodeConflict].
+// Retry retries a failed, cancelled or suspended task; for any other task the error is [task.CodeConflict].
 func (c *Client) Retry(ctx context.Context, id, reason string) (asked CommandResult, settled bool, err error) {
 	return c.ask(ctx, id, "retry", reason)
 }
 
-// Judge gives a person's verdict on the work of a task.
+// Judge submits a user's verdict on the work of a task.
 func (c *Client) Judge(ctx context.Context, id string, v ReviewRequest) (asked CommandResult, settled bool, err error) {
 	status, err := c.do(ctx, call{method: http.MethodPost, path: item("tasks", id, "verdict"), body: v}, &asked)
 	return asked, status == http.StatusOK, err
@@ -64,8 +64,8 @@ func (c *Client) ask(ctx context.Context, id, what, reason string) (CommandResul
 	return asked, status == http.StatusOK, err
 }
 
-// Events returns the page of a task's events after the cursor, oldest first. An empty cursor is the beginning.
-// Without an event it waits, at most wait and at most 30 s; zero does not wait.
+// Events returns the page of a task's events after the cursor, oldest first. An empty cursor is the beginning. If there
+// is no event, the server waits up to wait, 30 s at most; zero does not wait.
 func (c *Client) Events(ctx context.Context, id, cursor string, wait time.Duration) (TaskEventList, error) {
 	q := query("cursor", cursor, "wait", patience(wait))
 	return answer[TaskEventList](ctx, c, call{path: item("tasks", id, "events"), query: q})
@@ -77,10 +77,10 @@ func (c *Client) Diff(ctx context.Context, id string, w io.Writer) error {
 	return err
 }
 
-// Explanation says why a task stands where it stands.
+// Explanation explains the state of a task.
 type Explanation = explain.Explanation
 
-// Why explains where a task stands.
+// Why returns the explanation of a task's state.
 func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
 	return answer[Explanation](ctx, c, call{path: item("tasks", taskID, "why")})
 }
@@ -88,12 +88,12 @@ func (c *Client) Why(ctx context.Context, taskID string) (Explanation, error) {
 // SavedWork is one element of GET /api/v1/tasks/{id}/saved-work.
 type SavedWork = savedwork.SavedWork
 
-// Work lists where the work of a task's attempts is, the first attempt first.
+// Work lists the saved work of a task's attempts, the first attempt first.
 func (c *Client) Work(ctx context.Context, taskID string) ([]SavedWork, error) {
 	return all[SavedWork](ctx, c, item("tasks", taskID, "saved-work"))
 }
 
-// WriteWork writes the patch or the bundle to w that is kept of an attempt's work, and returns its length.
+// WriteWork writes the stored patch or bundle of an attempt's work to w, and returns its length.
 func (c *Client) WriteWork(ctx context.Context, taskID string, attempt int, w io.Writer) (int64, error) {
 	return c.download(ctx, item("tasks", taskID, "saved-work", strconv.Itoa(attempt)), w)
 }
@@ -101,7 +101,7 @@ func (c *Client) WriteWork(ctx context.Context, taskID string, attempt int, w io
 // TranscriptInfo is one element of GET /api/v1/tasks/{id}/transcripts.
 type TranscriptInfo = transcript.Info
 
-// TranscriptMark is the answer of PUT /api/v1/sandboxes/{id}/transcripts/{run}.
+// TranscriptMark is the response of PUT /api/v1/sandboxes/{id}/transcripts/{run}.
 type TranscriptMark = transcript.Mark
 
 // Transcripts lists the transcripts of a task's attempts, oldest attempt first.
@@ -109,13 +109,13 @@ func (c *Client) Transcripts(ctx context.Context, taskID string) ([]TranscriptIn
 	return all[TranscriptInfo](ctx, c, item("tasks", taskID, "transcripts"))
 }
 
-// WriteTranscript writes the transcript of one run to w.
+// WriteTranscript writes the transcript of one agent session to w.
 func (c *Client) WriteTranscript(ctx context.Context, taskID, runID string, w io.Writer) error {
 	_, err := c.download(ctx, item("tasks", taskID, "transcripts", runID), w)
 	return err
 }
 
-// Webhook is what every webhook of GitHub has; each event has more.
+// Webhook holds the common fields of all GitHub webhooks.
 type Webhook struct {
 	Action string `json:"action,omitempty" doc:"What happened to the subject of the event, for example completed or submitted. Other fields depend on the event, as GitHub documents them."`
 }
@@ -133,9 +133,8 @@ func (c *Client) TaskFeedback(ctx context.Context, id string) (feedback.TaskFeed
 	}
 }
 
-// TypeCheck is the task_type of what `omoi check` gives to agents. Lists for people leave such tasks out unless they
-// are asked for.
+// TypeCheck is the task_type of the tasks that `omoi check` creates. Lists omit such tasks by default.
 const TypeCheck = "omoi_check"
 
-// IsCheck reports whether a task was made by `omoi check`.
+// IsCheck reports whether `omoi check` created a task.
 func IsCheck(t Task) bool { return t.TaskType == TypeCheck }

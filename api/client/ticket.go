@@ -7,7 +7,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 )
 
-// Ticket is a piece of work that a person wants; one or more tasks belong to it.
+// Ticket is a work item of a user with one or more tasks.
 type Ticket struct {
 	ID          string `json:"id" doc:"Ticket ID, a UUID."`
 	Key         string `json:"key" doc:"Short name: the key of the project, -T and a number, for example APP-T7. Accepted wherever a ticket ID is."`

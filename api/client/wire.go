@@ -10,28 +10,28 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Task is a task's row, as the domain knows it.
+// Task is a durable unit of agent work.
 type Task = task.Task
 
-// Attempt is one try of a task.
+// Attempt is one execution of a task in one sandbox.
 type Attempt = task.Attempt
 
-// Command is something that was asked of a task, with its receipt.
+// Command is a recorded request to change a task, with its receipt.
 type Command = task.Command
 
-// Sandbox is a row of the ledger.
+// Sandbox is a row of the sandbox ledger.
 type Sandbox = task.Sandbox
 
-// Event is a stored fact of a sandbox.
+// Event is a stored event of a sandbox.
 type Event = event.Event
 
-// Budget is what a task may use.
+// Budget limits the usage of a task.
 type Budget = task.Budget
 
-// DependsOn is what a task waits for.
+// DependsOn lists the dependencies of a task.
 type DependsOn = task.DependsOn
 
-// CreateTaskRequest is the body of POST /api/v1/tasks. One of TicketID, ProjectID and Repo says where it belongs.
+// CreateTaskRequest is the body of POST /api/v1/tasks. TicketID, ProjectID or Repo selects its project.
 type CreateTaskRequest struct {
 	TicketID            string          `json:"ticket_id,omitempty" doc:"Ticket, by ID or key, to which the task is added; give only one of ticket_id, project_id and repo."`
 	ProjectID           string          `json:"project_id,omitempty" doc:"Project, by ID or key, in which the task and a new ticket are created."`
@@ -56,7 +56,7 @@ type CreateTaskRequest struct {
 	Execution           json.RawMessage `json:"execution_config,omitempty" doc:"An object with script, command, setup, test_command, env, credentials, force_execute, continuous, wait_for_messages, reads_messages and validator; other keys are kept and ignored."`
 }
 
-// UpdateTaskRequest is the body of PATCH /api/v1/tasks/{id}; null leaves a field alone.
+// UpdateTaskRequest is the body of PATCH /api/v1/tasks/{id}; null leaves a field unchanged.
 type UpdateTaskRequest struct {
 	Title       *string `json:"title,omitempty" doc:"1 to 500 characters in one line."`
 	Description *string `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; only while the task is pending."`
@@ -67,7 +67,7 @@ type UpdateTaskRequest struct {
 	FixedTaskFields
 }
 
-// FixedTaskFields are the fields of [CreateTaskRequest] that PATCH refuses with the reason.
+// FixedTaskFields are the fields of [CreateTaskRequest] that PATCH rejects with the reason.
 type FixedTaskFields struct {
 	TicketID   json.RawMessage `json:"ticket_id,omitempty" doc:"Refused with 409: a task stays in its ticket."`
 	ProjectID  json.RawMessage `json:"project_id,omitempty" doc:"Refused with 409: a task stays in its project."`
@@ -87,9 +87,9 @@ type FixedTaskFields struct {
 type TaskFilter struct {
 	Status   string
 	TicketID string
-	ID       string // a beginning or an end of ids
+	ID       string // a prefix or a suffix of IDs
 	Limit    int    // 1..500; 0 is 100
-	Cursor   string // of the page before
+	Cursor   string // next_cursor of the previous page
 }
 
 // ReasonRequest is the body of cancel, fail and retry.
@@ -133,7 +133,7 @@ type CreateProjectRequest struct {
 	OnFeedback    feedback.Mode   `json:"on_feedback,omitempty" enum:"off,message,revise" doc:"Effect of reviews and failed checks of pull requests: off, none (default); message, the running agent is informed; revise, a task is created too if no agent runs."`
 }
 
-// UpdateProjectRequest is the body of PATCH /api/v1/projects/{id}; what is not in it stays.
+// UpdateProjectRequest is the body of PATCH /api/v1/projects/{id}; an absent field stays unchanged.
 type UpdateProjectRequest struct {
 	Key                json.RawMessage `json:"key,omitempty" doc:"Refused with 409: the key is fixed at creation."`
 	Name               *string         `json:"name,omitempty" maxLength:"255" doc:"New name, 1 to 255 bytes. Absent: unchanged."`
@@ -151,7 +151,7 @@ type UpdateProjectRequest struct {
 	SetupTimeoutS      *int            `json:"setup_timeout_seconds,omitempty" minimum:"0" maximum:"14400" doc:"Time limit of setup in seconds, at most task.tool_timeout; 0: 900. Absent: unchanged."`
 }
 
-// UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}; what is not in it stays.
+// UpdateTicketRequest is the body of PATCH /api/v1/tickets/{id}; an absent field stays unchanged.
 type UpdateTicketRequest struct {
 	Title       *string         `json:"title,omitempty" doc:"What is wanted, in one line of 1 to 500 characters. Absent: unchanged."`
 	Description *string         `json:"description,omitempty" doc:"What is wanted, in full; at most 64 KiB. Tasks keep their own descriptions. Absent: unchanged."`
@@ -162,14 +162,14 @@ type UpdateTicketRequest struct {
 	FixedTicketFields
 }
 
-// FixedTicketFields are the fields of [CreateTicketRequest] that PATCH refuses with the reason.
+// FixedTicketFields are the fields of [CreateTicketRequest] that PATCH rejects with the reason.
 type FixedTicketFields struct {
 	ProjectID json.RawMessage `json:"project_id,omitempty" doc:"Refused with 409: a ticket stays in its project."`
 	Repo      json.RawMessage `json:"repo,omitempty" doc:"Refused with 409: a ticket stays in its repository."`
 	Task      json.RawMessage `json:"task,omitempty" doc:"Refused with 409: change the task by PATCH /api/v1/tasks/{id}."`
 }
 
-// CreateTicketRequest is the body of POST /api/v1/tickets. Its first task is made with it.
+// CreateTicketRequest is the body of POST /api/v1/tickets. It also creates the first task of the ticket.
 type CreateTicketRequest struct {
 	ProjectID           string          `json:"project_id,omitempty" doc:"ID or key of an existing project. Exactly one of project_id and repo is required."`
 	Repo                string          `json:"repo,omitempty" maxLength:"1000" doc:"Repository whose project is found or created: owner/name or URL on GitHub, or the absolute path of a local one."`
@@ -185,7 +185,7 @@ type CreateTicketRequest struct {
 	Task                *FirstTask      `json:"task,omitempty" doc:"Settings of the first task; project, title, description, phase and priority are those of the ticket."`
 }
 
-// FirstTask holds the settings of the task that a new ticket brings with it.
+// FirstTask holds the settings of the first task of a new ticket.
 type FirstTask struct {
 	TaskType   string          `json:"task_type,omitempty" maxLength:"100" doc:"Kind of work: letters, digits and _ . -; default: implementation."`
 	Mode       string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
@@ -198,7 +198,7 @@ type FirstTask struct {
 	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Options as of POST /api/v1/tasks; default: none."`
 }
 
-// DependencyCycle is the answer of check-circular.
+// DependencyCycle is the response of check-circular.
 type DependencyCycle struct {
 	Circular bool     `json:"has_cycle" doc:"Whether the dependencies would lead back to the task."`
 	Path     []string `json:"cycle" nullable:"false" doc:"IDs of the tasks in the cycle, the first one again at the end. Empty: no cycle."`
@@ -230,7 +230,7 @@ type Info struct {
 	Sandboxes     []string `json:"sandboxes" nullable:"false" doc:"Sandbox providers that new tasks can use now, the default first."`
 }
 
-// Dependency is the state of something that the server needs.
+// Dependency is the state of a dependency of the server.
 type Dependency struct {
 	Name     string `json:"name" doc:"Component that the server needs, for example database, temporal or relay."`
 	State    string `json:"state" enum:"ok,down,off" doc:"ok: working; down: failing; off: not configured."`
@@ -239,7 +239,7 @@ type Dependency struct {
 	Required bool   `json:"required" doc:"True: without this component the server is not ready."`
 }
 
-// Readiness is the answer of /readyz.
+// Readiness is the response of /readyz.
 type Readiness struct {
 	Ready        bool         `json:"ready" doc:"true: every required dependency works. false comes with status 503."`
 	Dependencies []Dependency `json:"dependencies" nullable:"false" doc:"Result of each check, in a fixed order."`
@@ -254,7 +254,7 @@ type CreateMessageRequest struct {
 	Type    string `json:"message_type,omitempty" enum:"user_message,interrupt,guardian_nudge,system" default:"user_message" doc:"An interrupt stops the current turn of the agent and overtakes other messages; default user_message."`
 }
 
-// QueuedMessage is its answer.
+// QueuedMessage is the response to [CreateMessageRequest].
 type QueuedMessage struct {
 	Status    string `json:"status" enum:"queued" doc:"Always queued: the message is stored. More values may be added."`
 	MessageID string `json:"message_id" doc:"UUID of the message, for its delivery status."`
@@ -279,21 +279,21 @@ type CreateEventRequest struct {
 	ClientEventID string          `json:"client_event_id,omitempty" maxLength:"200" doc:"Key of a single event: a duplicate is stored once. Batches ignore the field, since their events are numbered."`
 }
 
-// CreateEventBatchRequest is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ...
-// of one spool.
+// CreateEventBatchRequest is the body of POST /api/v1/sandboxes/{id}/events/batch: the events First, First+1, ... of
+// one spool.
 type CreateEventBatchRequest struct {
 	SpoolID string               `json:"spool_id" minLength:"1" maxLength:"100" doc:"Name that the sender chose for its spool; numbers are contiguous in a spool."`
 	First   int64                `json:"first" minimum:"1" doc:"Number of the first event of the batch in its spool; spools begin at 1."`
 	Events  []CreateEventRequest `json:"events" nullable:"false" maxItems:"1000" doc:"The events first, first+1, ... of the spool, at most 1,000; empty asks only for the watermark."`
 }
 
-// EventBatchResult is its answer: 1..Acknowledged of the spool are stored for good.
+// EventBatchResult is the response to [CreateEventBatchRequest]: the events 1..Acknowledged of the spool are stored.
 type EventBatchResult struct {
 	Acknowledged int64 `json:"acknowledged" doc:"Watermark: events 1 to this number of the spool are committed and need not be sent again."`
 	Duplicates   int   `json:"duplicates" doc:"Number of events of this batch that were stored before."`
 }
 
-// Problem is the body of every error: RFC 9457.
+// Problem is the body of every error response, by RFC 9457.
 type Problem struct {
 	Type     string          `json:"type,omitempty" doc:"Address of the entry of code in the list of errors."`
 	Title    string          `json:"title" doc:"Standard text of the HTTP status."`
@@ -308,7 +308,7 @@ type Problem struct {
 	Duplicates   *DuplicateReport `json:"duplicates,omitempty" doc:"Rejected duplicates only: open tasks about the same work."`
 }
 
-// ProblemDetail names one fault of a request.
+// ProblemDetail names one error in a request.
 type ProblemDetail struct {
 	Location string `json:"location" doc:"Place of the value: body.title, query.limit, path.id or header.Idempotency-Key, for example."`
 	Message  string `json:"message" doc:"What is wrong with the value, and what is expected."`
@@ -322,7 +322,7 @@ const (
 	StateOff  = "off" // not configured
 )
 
-// Health is the answer of /health and /healthz.
+// Health is the response of /health and /healthz.
 type Health struct {
 	Status  string `json:"status" enum:"ok" doc:"Always ok: the process answers requests."`
 	Version string `json:"version" doc:"Version of the server's binary."`
