@@ -31,7 +31,7 @@ func serve(t *testing.T, status int, body string) (*client.Client, func() *http.
 	return client.New(server.URL+"/", "sk_live_x"), func() *http.Request { return <-requests }
 }
 
-func TestEveryCodeSurvivesTheWay(t *testing.T) {
+func TestErrors_KeepTheirCode(t *testing.T) {
 	t.Parallel()
 	for _, code := range []task.Code{
 		task.CodeInvalid, task.CodeUnauthorized, task.CodeForbidden, task.CodeNotFound, task.CodeConflict,
@@ -43,7 +43,7 @@ func TestEveryCodeSurvivesTheWay(t *testing.T) {
 	require.Equal(t, task.CodeInternal, client.CodeOf(http.StatusTeapot))
 }
 
-func TestProblemBecomesAnErrorWithCodeAndField(t *testing.T) {
+func TestProblem_DecodesCodeAndField(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, 422,
 		`{"title":"x","status":422,"detail":"The title is empty.","code":"invalid","errors":[{"location":"body.title"}]}`)
@@ -57,7 +57,7 @@ func TestProblemBecomesAnErrorWithCodeAndField(t *testing.T) {
 	require.Equal(t, task.CodeUnavailable, task.CodeOf(err))
 }
 
-func TestRequestsCarryKeyBodyAndQuery(t *testing.T) {
+func TestRequest_HasKeyBodyAndQuery(t *testing.T) {
 	t.Parallel()
 	c, last := serve(t, http.StatusCreated, `{"id":"t1"}`)
 	made, isNew, err := c.CreateTask(t.Context(), client.CreateTaskRequest{Repo: "a/b", Title: "x"}, "key")
@@ -78,7 +78,7 @@ func TestRequestsCarryKeyBodyAndQuery(t *testing.T) {
 	require.Equal(t, "cursor=1%3A2&wait=25s", r.URL.RawQuery)
 }
 
-func TestUnderWayIsNotSettled(t *testing.T) {
+func TestCancel_StatusAcceptedIsNotSettled(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, http.StatusAccepted, `{"command":{"id":"c1"}}`)
 	asked, settled, err := c.Cancel(t.Context(), "t1", "why")
@@ -87,7 +87,7 @@ func TestUnderWayIsNotSettled(t *testing.T) {
 	require.Equal(t, "c1", asked.Command.ID)
 }
 
-func TestNotReadyIsNoError(t *testing.T) {
+func TestReady_NotReadyIsNoError(t *testing.T) {
 	t.Parallel()
 	c, _ := serve(t, http.StatusServiceUnavailable, `{"ready":false,"dependencies":[{"name":"temporal","state":"down"}]}`)
 	ready, err := c.Ready(t.Context())
@@ -96,7 +96,7 @@ func TestNotReadyIsNoError(t *testing.T) {
 	require.Equal(t, "temporal", ready.Dependencies[0].Name)
 }
 
-func TestUnreachableSaysWhatToDo(t *testing.T) {
+func TestUnreachable_ErrorHasTheNextStep(t *testing.T) {
 	t.Parallel()
 	c := client.New("http://127.0.0.1:1", "")
 	_, err := c.Info(t.Context())

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/api/client"
 )
 
-func TestAProjectIsCalledAfterItsRepository(t *testing.T) {
+func TestNameOfRepo(t *testing.T) {
 	t.Parallel()
 	for repo, want := range map[string]string{
 		"/home/me/src/second": "second", "/srv/git/app.git": "app", "/home/me/app/.git": "app", "acme/app": "acme/app",
