@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/ticket"
 )
 
-// BusEvent is what happened, under the names of the replaced system.
+// BusEvent is an entry of the bus, with the names of the legacy API.
 type BusEvent struct {
 	EventType  string          `json:"event_type"`
 	EntityType string          `json:"entity_type"`
@@ -18,14 +18,14 @@ type BusEvent struct {
 	Payload    json.RawMessage `json:"payload"`
 }
 
-// BusReader says whose events a reader of the bus may see, and from when on.
+// BusReader holds whose entries a reader of the bus may see, and from when on.
 type BusReader struct {
 	OrganizationID string
-	Bare           bool // sandboxes that nobody made, too
+	Bare           bool // includes unmanaged sandboxes
 	Since          time.Time
 }
 
-// BusPlace is a place in the bus.
+// BusPlace is a position in the bus.
 type BusPlace struct{ Xid, ID int64 }
 
 // BusChange is the event type of an entry that records a change of an entity. Its payload is
@@ -34,8 +34,8 @@ const BusChange = "change"
 
 type payload map[string]any
 
-// Frames returns the frames of an entry of the bus: the entry itself, or those of a recorded change. A
-// change that cannot be read has none, so that readers get past it.
+// Frames returns the frames of an entry of the bus: the entry itself, or those of a recorded change. A change that
+// cannot be decoded has none, so that readers can skip it.
 func Frames(e BusEvent) []BusEvent {
 	if e.EventType != BusChange {
 		return []BusEvent{e}
@@ -54,7 +54,7 @@ func Frames(e BusEvent) []BusEvent {
 	}
 }
 
-// frame is a frame without its entity; an empty ID: that of the entry.
+// frame is a frame without its entity; an empty ID means that of the entry.
 type frame struct {
 	eventType, entityType, entityID string
 	payload                         payload
@@ -76,7 +76,7 @@ func framesOf[T any](e BusEvent, entityType string, frames func(T) []frame) (out
 	return out
 }
 
-// taskState is what the frames of a task say of its row before and after a change.
+// taskState holds what the frames of a task need of its row before and after a change.
 type taskState struct {
 	ticket.Task
 	Iteration json.RawMessage `json:"iteration"` // of the validation; null: none
@@ -94,8 +94,8 @@ type taskChange struct {
 	SandboxID *string       `json:"sandbox_id"`
 	New       taskState     `json:"new"`
 	Old       *taskState    `json:"old"`       // nil: the task was created
-	Unblocked []string      `json:"unblocked"` // tasks that waited for this one only
-	Others    []ticket.Task `json:"others"`    // tasks of the ticket, without equal ones
+	Unblocked []string      `json:"unblocked"` // tasks that waited for this task only
+	Others    []ticket.Task `json:"others"`    // tasks of the ticket, without duplicates
 	Ticket    ticketChange  `json:"ticket"`
 }
 
@@ -123,7 +123,7 @@ func taskFrames(c taskChange) []frame {
 	return append(out, c.ticketMoved(append(slices.Clone(c.Others), c.Old.Task))...)
 }
 
-// taskFrameType returns the frame of its own that a status has, if any.
+// taskFrameType returns the frame type of a status; empty: none.
 func taskFrameType(status task.Status) string {
 	switch status {
 	case task.StatusAssigned, task.StatusCompleted, task.StatusFailed, task.StatusCancelled:
@@ -153,7 +153,8 @@ func (c taskChange) verdict() []frame {
 	}}}
 }
 
-// ticketMoved returns the frame of a ticket whose status changed with the task: before are its tasks before the change.
+// ticketMoved returns the frame of a ticket whose status changed with the task. before holds the ticket's tasks before
+// the change.
 func (c taskChange) ticketMoved(before []ticket.Task) []frame {
 	was, is := ticket.Status(before), ticket.Status(append(slices.Clone(c.Others), c.New.Task))
 	if was == is {

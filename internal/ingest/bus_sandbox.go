@@ -14,7 +14,7 @@ type sandboxChange struct {
 	Provider  string  `json:"provider"`
 	State     string  `json:"state"`
 	Validates bool    `json:"validates"`
-	TicketID  *string `json:"ticket_id"` // nil: the sandbox is of no known task
+	TicketID  *string `json:"ticket_id"` // nil: the sandbox has no known task
 	PhaseID   *string `json:"phase_id"`
 }
 
@@ -50,7 +50,7 @@ type attemptChange struct {
 	Progress        *specProgress `json:"progress"` // nil: no spec execution
 }
 
-// specProgress is what a spec execution reported until then.
+// specProgress is the reported progress of a spec execution.
 type specProgress struct {
 	CompletedAt     *time.Time                 `json:"execution_completed_at"`
 	FailedAt        *time.Time                 `json:"execution_failed_at"`
@@ -73,8 +73,8 @@ func attemptFrames(c attemptChange) []frame {
 	return out
 }
 
-// idleReason returns why a sandbox with an idle agent was ended, in legacy words and order: what a spec
-// execution reported of its own end precedes what omoi observed. Empty: another end, for example a cancel.
+// idleReason returns why a sandbox with an idle agent was ended, in legacy words and order: a reported end of a spec
+// execution precedes what omoi observed. Empty: another end, for example a cancel.
 func (c attemptChange) idleReason() string {
 	p := c.Progress
 	switch {

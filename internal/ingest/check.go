@@ -18,14 +18,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// The longest texts that the columns take, in characters.
+// Maximum lengths of texts in the columns, in characters.
 const (
 	maxID   = 100
 	maxType = 100
 	maxKey  = 200
 )
 
-// checkName refuses names that no column or log should carry.
+// checkName rejects names that must not be in a column or a log.
 func checkName(field, value string, longest int) error {
 	switch {
 	case value == "":
@@ -42,10 +42,10 @@ func checkName(field, value string, longest int) error {
 	return nil
 }
 
-// ownKeys begin the keys of events that omoi writes itself.
+// ownKeys is the prefix of the keys of events that omoi writes itself.
 const ownKeys = "omoi:"
 
-// keyOf is by what a repeat of an event is noticed; empty: by nothing.
+// keyOf returns the key that deduplicates an event; empty: none.
 func keyOf(e Event) (string, error) {
 	const field = "client_event_id"
 	switch {
@@ -57,15 +57,15 @@ func keyOf(e Event) (string, error) {
 	return e.ClientEventID, checkName(field, e.ClientEventID, maxKey)
 }
 
-// RepeatWindow is how long a worker of the replaced system may go on sending the same event: three
-// tries of 30 s each, and the waits between them.
+// RepeatWindow is how long a legacy worker may resend the same event: three requests of 30 s each, and the waits
+// between them.
 const RepeatWindow = 2 * time.Minute
 
 const repeatKeys = ownKeys + "repeat:"
 
-// repeatKey is the key of an event without one that its sender would send again: after an answer
-// that did not come, or a 503 for a commit of which nobody knew the outcome. The old workers do so
-// with agent.completed alone, and have no ids for it; what it says is its key. Empty: none.
+// repeatKey returns a key for an event that its sender would resend without a key, after a lost response, or a 503 for
+// a commit with unknown outcome. Legacy workers resend only agent.completed, which has no ID, so its content is the
+// key. Empty: none.
 func repeatKey(e Event) string {
 	if e.Type != event.AgentCompleted {
 		return ""
@@ -76,14 +76,13 @@ func repeatKey(e Event) string {
 	return repeatKeys + hex.EncodeToString(sum.Sum(nil))
 }
 
-// Repeats reports whether an event of a key is the one that came before, so much earlier. Of a key
-// of ours it is for a while only: later the same may be said again.
+// Repeats reports whether an event with a key is a duplicate of one that was stored since ago. A key of omoi
+// deduplicates for a limited time only, since the same content may be sent again later.
 func Repeats(key string, since time.Duration) bool {
 	return since <= RepeatWindow || !strings.HasPrefix(key, repeatKeys)
 }
 
-// checkEvent returns e in the form in which it is stored. prefix stands before the names
-// of its fields in errors.
+// checkEvent returns e in its stored form. prefix precedes the names of its fields in errors.
 func checkEvent(prefix string, e Event) (Event, error) {
 	if err := checkName(prefix+"event_type", e.Type, maxType); err != nil {
 		return e, err
@@ -101,9 +100,8 @@ func checkEvent(prefix string, e Event) (Event, error) {
 	return e, err
 }
 
-// checkData refuses or mends well-formed JSON that jsonb would refuse, so that one bad event
-// does not fail the transaction of strangers. Programs that report by themselves print the URL that
-// holds their token: tokens are not stored.
+// checkData rejects or repairs well-formed JSON that jsonb would reject, so that one bad event does not fail a shared
+// transaction. It also hides tokens, since programs print the URL that holds their token.
 func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -119,11 +117,11 @@ func checkData(field string, data json.RawMessage) (json.RawMessage, error) {
 	return token.Hide(keepable(data)), nil
 }
 
-// escapes are those of a JSON text, a surrogate pair counted as one. Those of six bytes are of U+0000 or of half a pair.
+// escapes matches the escapes in a JSON text, a surrogate pair as one. A match of six bytes is U+0000 or half a pair.
 var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u0000|u[dD][89a-fA-F]..|.)`)
 
-// keepable is a JSON text with U+FFFD for each escape that no database column takes. It copies only what it changes: every event
-// passes here.
+// keepable returns a JSON text with U+FFFD for each escape that no database column can store. It copies only changed
+// texts, since every event passes here.
 func keepable(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) {
 		return data
@@ -144,7 +142,7 @@ func checkBatch(events []Event, most int) ([]Event, error) {
 	for n, e := range events {
 		good, err := checkEvent("", e)
 		if err != nil {
-			_, err = checkEvent(fmt.Sprintf("events[%d].", n), e) // to name the place costs more than the check
+			_, err = checkEvent(fmt.Sprintf("events[%d].", n), e) // formatting the path costs more than the check
 			return nil, err
 		}
 		checked[n] = good

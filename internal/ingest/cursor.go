@@ -9,27 +9,27 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Cursor is a place in the stream of a task's events: after event Sequence of attempt
-// Attempt, and where the reader stands in the other attempts, since events of an attempt may
-// come when its successor has begun. The zero value is the beginning.
+// Cursor is a position in the stream of a task's events: after event Sequence of attempt Attempt, with the positions in
+// the other attempts, since events of an attempt may arrive after its successor has started. The zero value is the
+// beginning.
 type Cursor struct {
 	Attempt  int
 	Sequence int64
-	others   string // the other attempts in order, as in the wire form; text, so that cursors compare
+	others   string // the other attempts in order, in text form, so that cursors are comparable
 }
 
-// maxCursorPlaces is how many attempts a reader may name, more than a task has.
+// maxCursorPlaces is the maximum number of attempts in a cursor, more than a task has.
 const maxCursorPlaces = 100
 
-// String returns the wire form: <attempt>:<sequence> of the newest event, then the same of
-// each other attempt of which something was read, as 2:17,1:42.
+// String returns the text form: <attempt>:<sequence> of the newest event, then the same of each other attempt from
+// which the reader has events, for example 2:17,1:42.
 func (c Cursor) String() string { return placeText(c.Attempt, c.Sequence) + c.others }
 
 func placeText(attempt int, sequence int64) string {
 	return strconv.Itoa(attempt) + ":" + strconv.FormatInt(sequence, 10)
 }
 
-// ParseCursor reads the wire form; empty is the beginning. Anything else is [task.KindInvalidCursor] on the field.
+// ParseCursor parses the text form; empty is the beginning. The error is [task.KindInvalidCursor] on the field.
 func ParseCursor(field, s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil
@@ -41,7 +41,7 @@ func ParseCursor(field, s string) (Cursor, error) {
 	return cursorOf(newest, places), nil
 }
 
-// parsePlaces returns the sequence of each attempt, and the attempt that stands first.
+// parsePlaces returns the sequence of each attempt, and the first attempt.
 func parsePlaces(s string) (newest int, places map[int]int64, ok bool) {
 	parts := strings.Split(s, ",")
 	places = make(map[int]int64, len(parts))
@@ -60,7 +60,7 @@ func parsePlaces(s string) (newest int, places map[int]int64, ok bool) {
 	return newest, places, len(places) == len(parts)
 }
 
-// cursorOf is the cursor of places, the newest of which is that of an attempt.
+// cursorOf returns the cursor of positions with the given newest attempt.
 func cursorOf(newest int, places map[int]int64) Cursor {
 	var others strings.Builder
 	for _, attempt := range slices.Sorted(maps.Keys(places)) {
@@ -72,17 +72,17 @@ func cursorOf(newest int, places map[int]int64) Cursor {
 }
 
 func (c Cursor) places() map[int]int64 {
-	_, places, _ := parsePlaces(c.String()) // it was made by us
+	_, places, _ := parsePlaces(c.String()) // String returns valid text
 	return places
 }
 
-// In returns how far an attempt was read, and whether the cursor says so.
+// In returns the position in an attempt, and whether the cursor has one.
 func (c Cursor) In(attempt int) (sequence int64, known bool) {
 	sequence, known = c.places()[attempt]
 	return sequence, known
 }
 
-// Within reports whether the cursor is nowhere beyond the newest event of an attempt.
+// Within reports whether no position of the cursor is beyond the newest event of its attempt.
 func (c Cursor) Within(heads map[int]int64) bool {
 	for attempt, sequence := range c.places() {
 		if sequence > heads[attempt] {
@@ -92,10 +92,10 @@ func (c Cursor) Within(heads map[int]int64) bool {
 	return true
 }
 
-// Past is the cursor of a reader who has got one more event.
+// Past returns the cursor after one more event.
 func (c Cursor) Past(e StoredEvent) Cursor { return c.with(e.Attempt, e.Attempt, e.Sequence) }
 
-// Known is the cursor with a place in an attempt that is not the newest.
+// Known returns the cursor with a position in an attempt that is not the newest.
 func (c Cursor) Known(attempt int, sequence int64) Cursor {
 	return c.with(c.Attempt, attempt, sequence)
 }
@@ -113,16 +113,15 @@ func (c Cursor) with(newest, attempt int, sequence int64) Cursor {
 	return cursorOf(newest, places)
 }
 
-// TaskPage is a stretch of a task's events over all its attempts.
+// TaskPage is a range of a task's events over all its attempts.
 type TaskPage struct {
 	Events []StoredEvent
-	// From is where the page begins: the cursor that was asked for, which by now says of every
-	// attempt how far it was read.
+	// From is the beginning of the page: the requested cursor, completed with a position in every attempt.
 	From Cursor
-	More bool // events that are stored already
+	More bool // more events are stored
 }
 
-// Next is the cursor behind the page.
+// Next returns the cursor after the page.
 func (p TaskPage) Next() Cursor {
 	next := p.From
 	for _, e := range p.Events {

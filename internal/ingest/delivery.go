@@ -12,21 +12,19 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// delivery is one turn of one task.
+// delivery serves one task once.
 type delivery struct {
 	relay   *Relay
 	unit    Unit
 	settled Settled
-	// begun is when the start was accepted that this turn has handed over; zero: none.
+	// begun is when the start was accepted that this delivery has sent; zero: none.
 	begun time.Time
-	// stranded is set when events are taken and could not be put back: the lease is left to
-	// run out, so that they are recalled.
+	// stranded is set if loaded events could not be put back. The lease then expires, so that they are recalled.
 	stranded bool
 	missed   bool // a call to Temporal failed
 }
 
-// send goes through what is due in its order. What cannot be sent now ends the turn, so
-// that nothing overtakes it.
+// send sends what is due in its order. If something cannot be sent now, it stops, so that the order is kept.
 func (d *delivery) send(ctx context.Context) {
 	_ = d.sendCommands(ctx) && d.sendAdmitted(ctx) && d.sendDigest(ctx)
 }
@@ -44,10 +42,9 @@ func (d *delivery) sendCommands(ctx context.Context) bool {
 	return true
 }
 
-// sendCommand sends one command and notes what became of it. It is false if the command
-// has to be sent again.
+// sendCommand sends one command and records the outcome. It returns false if the command has to be sent again.
 func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
-	if c.Claimed { // the answer to its start was lost
+	if c.Claimed { // the response to its start was lost
 		return d.noted(ctx, d.relay.store.CommandSent(ctx, c.ID))
 	}
 	if !d.ready(ctx, c) {
@@ -68,7 +65,7 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 		if d.noted(ctx, d.relay.store.RunEnded(ctx, d.unit.TaskID, c)) {
 			d.cleared(ctx)
 		}
-		return false // what is left is looked at afresh: nobody is there to be told
+		return false // what is left is read again: there is no run to signal
 	case task.CodeInvalid:
 		return d.refused(ctx, c, err)
 	case task.CodeConflict:
@@ -77,7 +74,7 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 	return d.failed(ctx, whatOf(c), err)
 }
 
-// refused settles what Temporal will never take. A task that cannot be started is over.
+// refused settles a command that Temporal will never accept. A task that cannot be started is closed.
 func (d *delivery) refused(ctx context.Context, c RelayCommand, err error) bool {
 	d.relay.cfg.Meter.Dropped(whatOf(c))
 	d.alarm(ctx, "refused by Temporal", c, err)
@@ -88,7 +85,7 @@ func (d *delivery) refused(ctx context.Context, c RelayCommand, err error) bool 
 	return d.over(ctx, c, task.ReceiptRefused, "Temporal refuses it")
 }
 
-// ready prepares what a start needs. It is false if the start has to wait.
+// ready prepares a start. It returns false if the start has to wait.
 func (d *delivery) ready(ctx context.Context, c RelayCommand) bool {
 	if whatOf(c) != whatStart {
 		return true
@@ -96,9 +93,8 @@ func (d *delivery) ready(ctx context.Context, c RelayCommand) bool {
 	return (c.Kind != contract.CommandRetry || d.cleared(ctx)) && d.wakeReaper(ctx)
 }
 
-// cleared hands over the sandboxes that earlier attempts have left: their run may have been
-// ended before it could. It is false while a retry has to wait for one, since the next attempt
-// begins with what that saves, and not beside it.
+// cleared starts the cleanup of the sandboxes of earlier attempts, whose run may have been ended before it could. It
+// returns false while a retry has to wait for a cleanup, since the next attempt begins with the work that it saves.
 func (d *delivery) cleared(ctx context.Context) bool {
 	left, err := d.relay.store.LeftSandboxes(ctx, d.unit.TaskID, d.relay.cfg.CleanupWait)
 	if err != nil {
@@ -115,8 +111,8 @@ func (d *delivery) cleared(ctx context.Context) bool {
 	return !wait || d.held()
 }
 
-// wakeReaper wakes the reaper if it rests, before there is something to watch. It is false if
-// the start has to wait for that. A relay that died may have taken the note without waking it.
+// wakeReaper wakes an idle reaper before a sandbox exists. It returns false if the start has to wait for that. A relay
+// that died may have cleared the note without waking the reaper.
 func (d *delivery) wakeReaper(ctx context.Context) bool {
 	rested, err := d.relay.store.EndReaperRest(ctx)
 	if err != nil {
@@ -131,10 +127,10 @@ func (d *delivery) wakeReaper(ctx context.Context) bool {
 	again, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if noted := d.relay.store.SetReaperRests(again, true); noted != nil {
-		d.stranded = true // the lease runs out, and whoever has it next wakes the reaper
+		d.stranded = true // the lease expires, and the next relay wakes the reaper
 	}
 	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
-	case task.CodeNotFound, task.CodeInvalid: // no worker has made it yet, which wakes it when it does
+	case task.CodeNotFound, task.CodeInvalid: // no worker has created the schedule yet, which starts active
 		d.alarm(ctx, "reaper not woken", RelayCommand{}, err)
 		return true
 	}
@@ -150,7 +146,7 @@ func (d *delivery) post(ctx context.Context, c RelayCommand) error {
 	}, c.Kind == contract.CommandRetry)
 }
 
-// whatOf tells commands that start a run from those that a run is told.
+// whatOf distinguishes commands that start a run from those that are signalled to a run.
 func whatOf(c RelayCommand) string {
 	if c.Kind == contract.CommandStart || (c.Kind == contract.CommandRetry && c.Final) {
 		return whatStart
@@ -162,7 +158,7 @@ func (d *delivery) over(ctx context.Context, c RelayCommand, r task.Receipt, rea
 	return d.noted(ctx, d.relay.store.CommandOver(ctx, c.ID, string(r), reason))
 }
 
-// noted is true if the store has taken a note. Who waits for the command's outcome is woken.
+// noted reports whether the store has recorded the outcome. It notifies the caller that waits for the command.
 func (d *delivery) noted(ctx context.Context, err error) bool {
 	if err != nil {
 		return d.failed(ctx, whatStore, err)
@@ -179,13 +175,14 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 	if err != nil {
 		return d.failed(ctx, whatStore, err)
 	}
-	// Where the acceptance itself granted the slot, in one transaction, every run of the task has seen it from its beginning.
+	// If the acceptance itself granted the slot, in one transaction, every run of the task has known it from the
+	// beginning.
 	tell := held && !granted.Equal(d.begun)
 	if tell {
 		err = d.call(ctx, func(ctx context.Context) error { return d.relay.runs.SignalAdmitted(ctx, d.unit.TaskID) })
 	}
 	switch task.CodeOf(err) {
-	case "", task.CodeGone, task.CodeNotFound: // who is not there needs no slot
+	case "", task.CodeGone, task.CodeNotFound: // a workflow that does not exist needs no slot
 		if tell && err == nil {
 			d.relay.cfg.Meter.Sent(whatAdmitted)
 		}
@@ -222,7 +219,7 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 			return true
 		}
 	case task.CodeGone, task.CodeNotFound:
-		return true // nobody is there to be told; a later run reads from the store
+		return true // there is no run to signal; a later run reads from the store
 	case task.CodeInvalid:
 		d.relay.cfg.Meter.Dropped(whatDigest)
 		d.alarm(ctx, "digest refused by Temporal", RelayCommand{}, err)
@@ -243,14 +240,14 @@ func (d *delivery) putBack(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// call makes one call to Temporal within its time.
+// call makes one call to Temporal within its timeout.
 func (d *delivery) call(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	return do(ctx)
 }
 
-// failed ends the turn; the next one comes after a pause that grows.
+// failed ends the delivery; the next one starts after a growing pause.
 func (d *delivery) failed(ctx context.Context, what string, err error) bool {
 	d.relay.cfg.Meter.Failed(what)
 	d.missed = what != whatStore
@@ -262,27 +259,27 @@ func (d *delivery) failed(ctx context.Context, what string, err error) bool {
 	return false
 }
 
-// held ends the turn of a retry whose run before, or its sandbox, is not at its end; that is no failure.
+// held ends the delivery of a retry whose previous run or sandbox has not ended, which is not a failure.
 func (d *delivery) held() bool {
 	d.settled.Failures = d.unit.Failures + 1
 	d.settled.Hold = growing(d.relay.cfg.FirstPause, d.settled.Failures, d.relay.cfg.MaxHold)
 	return false
 }
 
-// alarm is for what will not mend by itself.
+// alarm logs a failure that needs an operator.
 func (d *delivery) alarm(ctx context.Context, what string, c RelayCommand, err error) {
 	d.settled.Error = task.MessageOf(err)
 	d.relay.log.ErrorContext(ctx, "relay entry dropped", slog.Bool("alarm", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
 		slog.String("command_id", c.ID), slog.String("kind", c.Kind), slog.Any("error", err))
 }
 
-// growing is first, doubled with each failure, at most longest.
+// growing returns first, doubled with each failure, at most longest.
 func growing(first time.Duration, failures int, longest time.Duration) time.Duration {
 	const most = 20
 	return min(first<<min(max(failures-1, 0), most), longest)
 }
 
-// shortTitle is one line of at most 120 bytes, whole characters only.
+// shortTitle returns one line of at most 120 bytes, cut between characters.
 func shortTitle(title string) string {
 	const most = 120
 	return textcut.First(strings.Join(strings.Fields(strings.ToValidUTF8(title, "?")), " "), most)

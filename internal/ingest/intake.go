@@ -14,72 +14,74 @@ import (
 )
 
 const (
-	// maxEvents is how many events one transaction takes, give or take one request: more make it no faster.
+	// maxEvents is the number of events in one transaction, plus or minus one request. More events do not make it
+	// faster.
 	maxEvents = 512
-	// committers are the transactions with batches at a time, beside those with single posts and with large requests.
+	// committers is the number of concurrent transactions with batches, in addition to those with single posts and with
+	// large requests.
 	committers = 2
-	// commitTimeout bounds one transaction. Its senders keep their events, and send them again.
+	// commitTimeout bounds one transaction. Its senders keep their events and resend them.
 	commitTimeout = 10 * time.Second
 )
 
-// IntakeConfig is what the intake is told. Only Meter has no default.
+// IntakeConfig configures an Intake. All fields except Meter have a default.
 type IntakeConfig struct {
-	AllowBare   bool          // batches of unknown sandboxes make a bare row; single posts say it themselves
-	Queue       int           // requests that may wait for each; beyond that they are turned away; default 4096
-	Room        int64         // bytes of events that may wait, in all; likewise; default 64 MiB
-	MaxBytes    int           // likewise; default 1 MiB, so that nobody waits long for the data of others
+	AllowBare   bool          // batches of unknown sandboxes create an unmanaged sandbox
+	Queue       int           // waiting requests per lane, beyond which requests are rejected; default 4096
+	Room        int64         // bytes of waiting events, in all, beyond which requests are rejected; default 64 MiB
+	MaxBytes    int           // bytes of events in one transaction; default 1 MiB
 	MaxBatch    int           // events in one batch; default 1000
-	Quiet       time.Duration // until events that are no milestones are relayed; default 60 s
+	Quiet       time.Duration // delay until events other than milestones are relayed; default 60 s
 	PulsePeriod time.Duration // default [HeartbeatInterval]
 	Meter       IntakeMeter
 }
 
-// IntakeStore is the part of the store that the intake needs.
+// IntakeStore is the part of the store that Intake needs.
 type IntakeStore interface {
 	Pulse
-	// CommitEvents stores what many callers sent in one transaction and returns one outcome for each request, in their order.
-	// An error is about the whole transaction, of which nothing was stored, or nothing is known; it carries
-	// [ErrData] if the data of one request caused it.
+	// CommitEvents stores the requests of many callers in one transaction and returns one outcome for each request, in
+	// the same order. An error applies to the whole transaction: nothing was stored, or the outcome is unknown. It
+	// wraps [ErrData] if the data of one request caused it.
 	CommitEvents(ctx context.Context, c Commit) ([]Outcome, error)
 }
 
-// Commit is what one transaction is to store.
+// Commit is the content of one transaction.
 type Commit struct {
 	Requests []Request
-	// Quiet is how long events that are no milestones may wait for the relay.
+	// Quiet is the maximum wait of events other than milestones for the relay.
 	Quiet time.Duration
 }
 
-// Request is what one caller wants to be stored, whole or not at all.
+// Request is what one caller stores, all or nothing.
 type Request struct {
 	SandboxID string
-	Events    []Event // checked
+	Events    []Event // validated
 	SpoolID   string  // of a numbered batch; empty for a single post
-	First     int64   // number of the first event of a batch
-	Key       string  // of a single post; empty means that repeats are not noticed
-	Bare      bool    // make a bare row for an unknown sandbox
+	First     int64   // sequence of the first event of a batch
+	Key       string  // of a single post; empty means that repeats are not deduplicated
+	Bare      bool    // create an unmanaged sandbox for an unknown ID
 }
 
-// Outcome is what became of a [Request].
+// Outcome is the outcome of a [Request].
 type Outcome struct {
-	Err        error     // the request was refused; nothing else is set
+	Err        error     // why the request was rejected; nothing else is set
 	Sequence   int64     // of the newest event of the request
-	CreatedAt  time.Time // likewise
+	CreatedAt  time.Time // of the newest event of the request
 	Stored     int       // new events
 	Duplicates int
-	Mark       int64 // of the batch's sender
+	Mark       int64 // watermark of the batch's sender
 	Late       bool
-	Milestone  bool // a milestone is to be relayed
+	Milestone  bool // a milestone is due to be relayed
 	TaskID     string
 }
 
-// Intake takes events in. It is safe for concurrent use.
+// Intake stores events. It is safe for concurrent use.
 type Intake struct {
 	cfg   IntakeConfig
 	store IntakeStore
 	bus   Bus
 	log   *slog.Logger
-	lanes []chan *waiter // a committer each
+	lanes []chan *waiter // one for each committer
 	loud  loud
 	turn  Turn
 	held  atomic.Int64 // bytes of events that wait or are being stored
@@ -92,23 +94,23 @@ type Intake struct {
 type waiter struct {
 	request Request
 	size    int          // bytes of its events
-	loud    bool         // it waits with the large requests
+	loud    bool         // in the lane of large requests
 	since   time.Time    // when it was queued
-	outcome chan Outcome // of one, so that the committer never waits for a caller that left
+	outcome chan Outcome // buffered, so that the committer never waits for a caller that has returned
 }
 
-// NewIntake makes an intake that stores nothing before [Intake.Run] is called.
+// NewIntake returns an Intake that stores nothing before [Intake.Run] is called.
 func NewIntake(cfg IntakeConfig, store IntakeStore, bus Bus, log *slog.Logger) *Intake {
 	cfg = cfg.withDefaults()
 	i := &Intake{cfg: cfg, store: store, bus: bus, log: log}
-	for range committers + 2 { // those of single posts and of large requests
+	for range committers + 2 { // plus the lanes of single posts and of large requests
 		i.lanes = append(i.lanes, make(chan *waiter, cfg.Queue))
 	}
 	return i
 }
 
-// Run stores what is sent until ctx ends; then it turns new requests away, stores those
-// that wait and returns nil. It is called once.
+// Run stores events until ctx ends. Then it rejects new requests, stores those that wait and returns nil. Call Run
+// once.
 func (i *Intake) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	for _, lane := range i.lanes {
@@ -121,8 +123,8 @@ func (i *Intake) Run(ctx context.Context) error {
 	return nil
 }
 
-// Single stores one event and answers after it is committed. bare makes a row for an
-// unknown sandbox; without it such a sandbox is [task.CodeNotFound].
+// Single stores one event and returns after the commit. An unknown sandbox is [task.CodeNotFound], unless bare is set,
+// which creates an unmanaged sandbox.
 func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare bool) (Receipt, error) {
 	if err := checkName("sandbox_id", sandboxID, maxID); err != nil {
 		return Receipt{}, err
@@ -144,8 +146,8 @@ func (i *Intake) Single(ctx context.Context, sandboxID string, e Event, bare boo
 	}, nil
 }
 
-// Batch stores the events first, first+1, ... of a sender and answers after they are
-// committed. What was stored before is skipped. Without events it asks for the mark.
+// Batch stores the events first, first+1, ... of a sender and returns after the commit. It skips stored events. Without
+// events it returns the watermark.
 func (i *Intake) Batch(ctx context.Context, sandboxID, spoolID string, first int64, events []Event) (BatchReceipt, error) {
 	if err := checkName("sandbox_id", sandboxID, maxID); err != nil {
 		return BatchReceipt{}, err
@@ -176,8 +178,7 @@ func (i *Intake) checkAll(events []Event) ([]Event, error) {
 	return checkBatch(events, i.cfg.MaxBatch)
 }
 
-// submit queues a request and waits for its outcome. A caller that leaves early learns
-// nothing, though its events may be stored.
+// submit queues a request and waits for its outcome. If the caller returns early, the events may still be stored.
 func (i *Intake) submit(ctx context.Context, r Request) (Outcome, error) {
 	w := &waiter{request: r, size: sizeOf(r.Events), since: time.Now(), outcome: make(chan Outcome, 1)}
 	if err := i.enqueue(w); err != nil {
@@ -210,16 +211,16 @@ func (i *Intake) enqueue(w *waiter) error {
 	return task.Errorf(task.CodeUnavailable, "Too many events are waiting. Next: send the request again in a second").WithKind(task.KindOverloaded)
 }
 
-// answer lets go of a request.
+// answer completes a request.
 func (i *Intake) answer(w *waiter, out Outcome) {
 	i.held.Add(-int64(w.size))
 	i.loud.leaves(w)
 	w.outcome <- out
 }
 
-// sizeOf is about how much memory events take.
+// sizeOf returns the approximate memory of events in bytes.
 func sizeOf(events []Event) int {
-	const more = 100 // beside the data
+	const more = 100 // in addition to the data
 	size := 0
 	for _, e := range events {
 		size += e.Size() + more
@@ -242,8 +243,7 @@ func (i *Intake) work(ctx context.Context, lane <-chan *waiter) {
 	}
 }
 
-// collect takes all that waits, without waiting for more: while one commit is under way
-// the next one's requests gather by themselves.
+// collect returns all waiting requests without waiting for more: requests accumulate during each commit.
 func (i *Intake) collect(first *waiter, lane <-chan *waiter) []*waiter {
 	taken, events, bytes := []*waiter{first}, len(first.request.Events), first.size
 	for events < maxEvents && bytes < i.cfg.MaxBytes {
@@ -260,8 +260,8 @@ func (i *Intake) collect(first *waiter, lane <-chan *waiter) []*waiter {
 	return taken
 }
 
-// commit stores the requests of all waiters. Where the data of one is at fault it tries
-// the halves, so that strangers do not suffer.
+// commit stores the requests of all waiters. If the data of one request makes the transaction fail, it retries with
+// each half, so that other requests succeed.
 func (i *Intake) commit(ctx context.Context, all []*waiter) {
 	began := time.Now()
 	outcomes, err := i.try(ctx, all)
@@ -271,7 +271,7 @@ func (i *Intake) commit(ctx context.Context, all []*waiter) {
 			i.answer(w, outcomes[n])
 		}
 		i.wake(all, outcomes)
-		i.measure(all, outcomes, began) // last: nobody waits for it
+		i.measure(all, outcomes, began) // last, since no caller waits for it
 	case errors.Is(err, ErrData) && len(all) > 1:
 		half := len(all) / 2 //nolint:mnd // halves
 		i.commit(ctx, all[:half])
@@ -305,7 +305,7 @@ func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 	}
 }
 
-// wake tells the readers of each sandbox once, and the relay if it has something urgent.
+// wake notifies the readers of each sandbox once, and the relay if a milestone is due.
 func (i *Intake) wake(all []*waiter, outcomes []Outcome) {
 	topics := make(map[string]struct{}, len(all))
 	for n, out := range outcomes {

@@ -14,29 +14,29 @@ import (
 )
 
 const (
-	// LargeField is how long a field of an event's data may be that stays in the event's row,
-	// and so in every list and stream. Payloads of 10 KB, on which clients of the replaced
-	// system rely, stay as they came; a diff or a result of a whole file does not.
+	// LargeField is the maximum length of a field of event data in the event's row, and so in lists and streams.
+	// Payloads of 10 KB, on which legacy clients rely, are returned unchanged; a diff or the content of a whole file is
+	// not.
 	LargeField = 16 << 10
-	// LargeRow bounds what stays together, so that many fields of middle size are no way
-	// around: a page of 100 rows has 6 MiB at most.
+	// LargeRow bounds the total, so that many fields of medium size do not exceed it: a page of 100 rows has 6 MiB at
+	// most.
 	LargeRow = 64 << 10
 
-	mostOmitted      = 64      // names; beyond that all fields are left out
-	mostOmittedBytes = 4 << 10 // of all names together
+	mostOmitted      = 64      // names; beyond that all fields are omitted
+	mostOmittedBytes = 4 << 10 // bytes of all names together
 )
 
-// Everything stands in [Large.Names] for all fields.
+// Everything in [Large.Names] means all fields.
 const Everything = "*"
 
-// Large is what is stored beside an event's row.
+// Large is the data that is stored outside of an event's row.
 type Large struct {
-	Names      []string        // of the fields that the row lacks, sorted, or [Everything]
-	Fields     json.RawMessage // the object of them, but for a transcript
+	Names      []string        // fields that the row lacks, sorted, or [Everything]
+	Fields     json.RawMessage // these fields as an object, without a transcript
 	Transcript *SessionTranscript
 }
 
-// Parts returns the data as it is stored: in the event's row, and beside it.
+// Parts returns the data as it is stored: in the event's row, and outside of it.
 func (e Event) Parts() []json.RawMessage {
 	if e.Large == nil {
 		return []json.RawMessage{e.Data}
@@ -44,7 +44,7 @@ func (e Event) Parts() []json.RawMessage {
 	return []json.RawMessage{e.Data, e.Large.Fields}
 }
 
-// Size is about how many bytes of data are to be stored, wherever.
+// Size returns the approximate number of bytes of stored data.
 func (e Event) Size() int {
 	size := len(e.Data)
 	if e.Large != nil {
@@ -56,16 +56,15 @@ func (e Event) Size() int {
 	return size
 }
 
-// mayBeLarge is cheap, since every event passes here: only of the few that it names is the
-// data taken apart.
+// mayBeLarge is a cheap check, since every event passes here. Only the data of events for which it is true is decoded.
 func mayBeLarge(e Event) bool { return len(e.Data) > LargeField || e.Type == event.AgentCompleted }
 
-// split takes out of an event what does not belong into its row: a transcript, each field
-// over [LargeField], then the longest fields until the rest is short enough.
+// split moves data out of an event's row: a transcript, each field over [LargeField], then the longest fields until the
+// rest is short enough.
 func split(e Event) Event {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(e.Data, &fields) != nil {
-		return e // the database will say what is wrong with it
+		return e // the database will reject it
 	}
 	whole, large := e.Data, &Large{}
 	if e.Type == event.AgentCompleted {
@@ -98,7 +97,7 @@ func split(e Event) Event {
 	return e
 }
 
-// longest answers, sorted, the names of the fields that are to leave a text of so many bytes.
+// longest returns the sorted names of the fields to remove so that the rest has at most size bytes.
 func longest(fields map[string]json.RawMessage, size int) []string {
 	lengths := make(map[string]int, len(fields))
 	for name, value := range fields {
@@ -114,17 +113,17 @@ func longest(fields map[string]json.RawMessage, size int) []string {
 	}
 	out := names[:n:n]
 	if isText(fields[TranscriptField]) && !slices.Contains(out, TranscriptField) {
-		out = append(out, TranscriptField) // one that could not be read is still none of a row's
+		out = append(out, TranscriptField) // a transcript that could not be decoded is not stored in the row either
 	}
 	return slices.Sorted(slices.Values(out))
 }
 
-// unnamed reports whether names are too many, or too long, to stand in every answer.
+// unnamed reports whether names are too many, or too long, to be in every response.
 func unnamed(names []string) bool {
 	return len(names) > mostOmitted || len(strings.Join(names, "")) > mostOmittedBytes
 }
 
-// object is the JSON object of the named fields.
+// object returns a JSON object of the named fields.
 func object(fields map[string]json.RawMessage, names []string) json.RawMessage {
 	var out bytes.Buffer
 	out.WriteByte('{')
@@ -141,9 +140,9 @@ func object(fields map[string]json.RawMessage, names []string) json.RawMessage {
 	return out.Bytes()
 }
 
-// plainLen returns how long JSON is without needless escapes, as the store keeps it: a sender that writes \u6f22 has written one
-// character, as one that writes it as it is.
+// plainLen returns the length of JSON without needless escapes, as the store keeps it: a sender that writes \u6f22 has
+// written one character.
 func plainLen(raw []byte) int {
-	plain, _ := jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // raw, if that is no JSON
+	plain, _ := jsontext.AppendFormat(nil, raw, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return len(plain)
 }

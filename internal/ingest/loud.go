@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// LargeRequest is how many bytes a request may have that shares a transaction with those of other
-// sandboxes: a full batch of omoi-agent, 512 KiB, does. Larger requests have a committer of their own,
-// one transaction at a time.
+// LargeRequest is the maximum number of bytes of a request that shares a transaction with those of other sandboxes: a
+// full batch of omoi-agent, 512 KiB, does. Larger requests have a committer of their own, one transaction at a time.
 const LargeRequest = 640 << 10
 
-// loud counts the large requests of each sandbox that wait or are being stored. Until they are
-// stored their sandbox's row is locked: a shared transaction with it would wait for that lock.
+// loud counts the large requests of each sandbox that wait or are being stored. Until then their sandbox's row is
+// locked, and a shared transaction with it would wait for that lock.
 type loud struct {
 	mu sync.Mutex
 	of map[string]int
@@ -45,8 +44,8 @@ func (l *loud) leaves(w *waiter) {
 	}
 }
 
-// lane is where a request waits: single posts in the first, for few fit into a transaction
-// and more committers would leave fewer; large requests in the last; batches in the others, by sandbox.
+// lane returns the queue of a request: single posts in the first, since few fit into a transaction and more committers
+// would leave fewer; large requests in the last; batches in the others, by sandbox.
 func (i *Intake) lane(w *waiter) chan *waiter {
 	if i.loud.joins(w) {
 		return i.lanes[len(i.lanes)-1]
@@ -59,11 +58,10 @@ func (i *Intake) lane(w *waiter) chan *waiter {
 	return i.lanes[1+int(sum.Sum32()%committers)]
 }
 
-// Turn lets one large request after the other be taken apart, so that small ones find a processor.
-// The zero value is ready.
+// Turn lets one large request at a time be decoded, so that small ones find a processor. The zero value is ready.
 type Turn struct{ mu sync.Mutex }
 
-// Take waits until a request of size bytes may be taken apart; done ends that.
+// Take waits until a request of size bytes may be decoded; call done afterwards.
 func (t *Turn) Take(size int) (done func()) {
 	if size <= LargeRequest {
 		return func() {}

@@ -10,12 +10,12 @@ import (
 // Kinds of messages to a running agent.
 const (
 	MessageUser      = "user_message"
-	MessageInterrupt = "interrupt" // overtakes the others
+	MessageInterrupt = "interrupt" // delivered before the others
 	MessageNudge     = "guardian_nudge"
 	MessageSystem    = "system"
 )
 
-// Kinds of senders. Who asks decides, never what is asked.
+// Kinds of senders, set by the caller's credential and never by the request.
 const (
 	SenderPerson   = "person"
 	SenderGuardian = "guardian"
@@ -23,39 +23,39 @@ const (
 	SenderAgent    = "agent"
 )
 
-// States of a message. Those but the first two are settled: nobody is given it any more.
+// States of a message. All except the first two are settled: the message is delivered to no one any more.
 const (
 	MessageAccepted     = "accepted"
-	MessageDelivered    = "delivered"    // given out under a lease
+	MessageDelivered    = "delivered"    // leased to a taker
 	MessageAcknowledged = "acknowledged" // one taker has won it, or has injected it
-	// MessageAnswered: and has said so since, by agent.waiting, by agent.interrupted, or by
-	// an agent.message with in_reply_to.
+	// MessageAnswered: the agent has also responded, by agent.waiting, by agent.interrupted, or by an agent.message
+	// with in_reply_to.
 	MessageAnswered = "answered"
 	MessageExpired  = "expired"  // the attempt ended first
-	MessageRejected = "rejected" // nobody was there when it was accepted
+	MessageRejected = "rejected" // no agent was running when it was accepted
 )
 
 // Bounds of messages.
 const (
 	MaxMessage      = 64 << 10 // bytes of content
-	MaxOpenMessages = 1000     // that wait for one agent
+	MaxOpenMessages = 1000     // waiting messages for one agent
 	MaxTakerName    = 100      // bytes
 )
 
-// NewMessage is something to be said to the agent of a sandbox.
+// NewMessage is a message to the agent of a sandbox.
 type NewMessage struct {
 	SandboxID  string
 	Kind       string // one of the kinds above; empty means [MessageUser]
 	Content    string // not empty
 	SenderKind string // one of the kinds above; empty means [SenderPerson]
 	SenderID   string
-	Bare       bool // make a bare row for an unknown sandbox; else it is task.CodeNotFound
+	Bare       bool // create an unmanaged sandbox for an unknown ID; else task.CodeNotFound
 	Once       MessageKey
 }
 
-// MessageKey makes a repeat harmless: the same key and body answer the same message. The zero value is none.
+// MessageKey deduplicates repeats: the same key and body return the same message. The zero value is no key.
 type MessageKey struct {
-	Scope    string // where the key is unique: the box that the sender posts to
+	Scope    string // where the key is unique: the sandbox that the sender posts to
 	Key      string
 	BodyHash []byte
 }
@@ -64,7 +64,7 @@ type MessageKey struct {
 type Message struct {
 	ID         string `json:"id" doc:"UUID of the message."`
 	SandboxID  string `json:"sandbox_id" doc:"Sandbox whose agent receives the message."`
-	TaskID     string `json:"task_id" doc:"Task of that sandbox; empty: unmanaged."` // set by reads of one message alone
+	TaskID     string `json:"task_id" doc:"Task of that sandbox; empty: unmanaged."` // set by reads of a single message only
 	Kind       string `json:"message_type" enum:"user_message,interrupt,guardian_nudge,system" doc:"An interrupt stops the current turn of the agent and overtakes other messages. More values may be added."`
 	Content    string `json:"content" doc:"Text for the agent, at most 64 KiB."`
 	SenderKind string `json:"sender_kind" enum:"person,guardian,system,agent" doc:"Kind of sender; person: a user. More values may be added."`
@@ -79,15 +79,16 @@ type Message struct {
 	AnsweredAt    *time.Time `json:"answered_at" doc:"When the agent reported that it acted on the message; null: not reported."`
 
 	Taker          string `json:"-"` // name of the taker that has won it; may be empty
-	OrganizationID string `json:"-"` // of the sandbox; empty: nobody's. Set as TaskID
+	OrganizationID string `json:"-"` // of the sandbox; empty: none. Set like TaskID
 }
 
-// Settled reports whether nobody is given the message any more. One that a legacy worker never confirmed is settled as delivered.
+// Settled reports whether the message is not delivered any more. A message that a legacy worker never confirmed is
+// settled as delivered.
 func (m Message) Settled() bool {
 	return m.SettledAt != nil || m.State != MessageAccepted && m.State != MessageDelivered
 }
 
-// MinPoll is the length of the shortest name of a poll.
+// MinPoll is the minimum length of a poll's name.
 const MinPoll = 8
 
 // Taking is a poll for the messages of a sandbox.
@@ -96,16 +97,16 @@ type Taking struct {
 	Kind      string        // only messages of this kind; empty: all
 	Lease     time.Duration // zero: 60 s
 	Limit     int           // zero: 100
-	Poll      string        // name of the poll: repeated, it is given the same messages again; at least [MinPoll] bytes, or empty
-	Legacy    bool          // the taker knows neither leases nor acknowledgements
+	Poll      string        // name of the poll, at least [MinPoll] bytes, or empty; a repeat gets the same messages
+	Legacy    bool          // the taker does not support leases and acknowledgements
 }
 
-// RefusedError is the cause of the error of a message that nobody could hear. It is stored all the same.
+// RefusedError is the cause of the error of a message without a recipient. The message is stored nevertheless.
 type RefusedError struct{ MessageID string }
 
 func (e *RefusedError) Error() string { return "message " + e.MessageID + " is stored as refused" }
 
-// Refused makes the error of a stored message that is refused.
+// Refused returns the error of a stored message that was rejected.
 func Refused(code task.Code, m Message) error {
 	kind := task.KindMessageRejected
 	if code == task.CodeGone {
@@ -115,7 +116,7 @@ func Refused(code task.Code, m Message) error {
 		WithKind(kind).WithCause(&RefusedError{m.ID})
 }
 
-// RefusedOf returns the id of the message whose refusal err tells, if it does.
+// RefusedOf returns the ID of the rejected message of err, if there is one.
 func RefusedOf(err error) (messageID string, ok bool) {
 	refused, ok := errors.AsType[*RefusedError](err)
 	if !ok {

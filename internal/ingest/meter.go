@@ -2,28 +2,27 @@ package ingest
 
 import "time"
 
-// IntakeMeter counts what an intake does. Its methods are called for every request and must
-// cost next to nothing.
+// IntakeMeter counts the work of an Intake. Its methods are called for every request and must be cheap.
 type IntakeMeter interface {
-	// Committed is one transaction with what many requests sent.
+	// Committed counts one transaction with the events of many requests.
 	Committed(requests, stored, duplicates int, took time.Duration)
-	// Waited is how long one request waited for its commit.
+	// Waited records how long one request waited for its commit.
 	Waited(d time.Duration)
-	// TurnedAway is a request that was not queued.
+	// TurnedAway counts a request that was not queued.
 	TurnedAway()
-	// Lost are requests whose transaction failed.
+	// Lost counts requests whose transaction failed.
 	Lost(requests int)
 }
 
-// RelayMeter counts what a relay hands over. What is one of start, command, admitted, digest.
+// RelayMeter counts the signals of a relay. The argument what is start, command, admitted or digest.
 type RelayMeter interface {
 	Sent(what string)
-	// Failed is a try that is made again; what may be store, too.
+	// Failed counts a failed call that is retried; what may also be store.
 	Failed(what string)
 	Dropped(what string)
 }
 
-// What a relay hands over, as meters hear it.
+// Signals of a relay, as arguments of its meter.
 const (
 	whatStart    = "start"
 	whatCommand  = "command"
@@ -32,7 +31,7 @@ const (
 	whatStore    = "store"
 )
 
-// Waiting is how many requests wait for a transaction now.
+// Waiting returns the number of requests that wait for a transaction.
 func (i *Intake) Waiting() (n int) {
 	for _, lane := range i.lanes {
 		n += len(lane)
@@ -40,7 +39,7 @@ func (i *Intake) Waiting() (n int) {
 	return n
 }
 
-// measure tells the meter of a transaction that stored all of them.
+// measure reports a successful transaction to the meter.
 func (i *Intake) measure(all []*waiter, outcomes []Outcome, began time.Time) {
 	now := time.Now()
 	stored, duplicates := 0, 0

@@ -1,11 +1,11 @@
 package ingest
 
-// mostExponent is that of the largest double. The database writes numbers out, digit by
-// digit: six bytes 1e99999 would come back as a hundred thousand, and a page of them not at all.
+// mostExponent is the exponent of the largest double. The database stores a number digit by digit: the six bytes
+// 1e99999 would be returned as a hundred thousand, and a page of such numbers could not be returned.
 const mostExponent = 308
 
-// HasHugeNumber reports whether a well-formed JSON text holds a number with an exponent
-// beyond that of any double. Texts inside the JSON do not count.
+// HasHugeNumber reports whether a well-formed JSON text contains a number with an exponent that no double has. Texts
+// inside the JSON do not count.
 func HasHugeNumber(data []byte) bool {
 	inText := false
 	for at := 0; at < len(data); at++ {
@@ -13,7 +13,7 @@ func HasHugeNumber(data []byte) bool {
 		case c == '"':
 			inText = !inText
 		case inText && c == '\\':
-			at++ // what it escapes
+			at++ // the escaped character
 		case !inText && c|0x20 == 'e' && at > 0 && isDigit(data[at-1]) && huge(data[at+1:]):
 			return true
 		}
@@ -21,7 +21,7 @@ func HasHugeNumber(data []byte) bool {
 	return false
 }
 
-// huge reports whether the exponent with which text begins is beyond the most.
+// huge reports whether the exponent at the beginning of text is above the maximum.
 func huge(text []byte) bool {
 	if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
 		text = text[1:]

@@ -17,25 +17,25 @@ import (
 // callTimeout bounds one call to Temporal.
 const callTimeout = 5 * time.Second
 
-// RelayConfig is what a relay is told. Durations, Workers and Pace have defaults.
+// RelayConfig configures a Relay. Durations, Workers and Pace have defaults.
 type RelayConfig struct {
-	Workers     int           // tasks served at a time; default 8: an eighth of the pool of a busy database, since each waits for Temporal
+	Workers     int           // concurrent tasks; default 8
 	Poll        time.Duration // default [PollInterval]
-	FirstPause  time.Duration // after a failure, doubled each time; default 200 ms
-	MaxPause    time.Duration // longest pause, ended when Temporal answers after an outage; default 30 s
-	MaxHold     time.Duration // longest pause of a retry that waits for the run before; default 2 s
-	CleanupWait time.Duration // longest that a retry waits for the sandbox before; default 2 min
+	FirstPause  time.Duration // pause after a failure, doubled each time; default 200 ms
+	MaxPause    time.Duration // longest pause, ended when Temporal responds after an outage; default 30 s
+	MaxHold     time.Duration // longest pause of a retry that waits for the previous run; default 2 s
+	CleanupWait time.Duration // longest wait of a retry for the previous sandbox; default 2 min
 	SweepPeriod time.Duration // default 1 min
 	PulsePeriod time.Duration // default [HeartbeatInterval]
 	Pace        Pace
-	// Scrub takes secrets out of a title before it travels.
+	// Scrub removes secrets from a title before it is sent.
 	Scrub func(string) string
 	Meter RelayMeter
-	// Resume goes on with the trace of a traceparent.
+	// Resume continues the trace of a traceparent.
 	Resume func(ctx context.Context, traceparent string) context.Context
 }
 
-// Relay tells the workflows what was accepted. Any number of processes may run one.
+// Relay sends accepted commands and events to workflows. Any number of processes may run a relay.
 type Relay struct {
 	cfg   RelayConfig
 	store RelayStore
@@ -44,18 +44,18 @@ type Relay struct {
 	log   *slog.Logger
 	id    string // of this process
 	count atomic.Int64
-	woken atomic.Int64 // how often somebody said that something is due
-	// doubted is set when a call to Temporal failed; returns counts the outages of Temporal that are over.
+	woken atomic.Int64 // number of notifications
+	// doubted is set when a call to Temporal failed; returns counts the ended outages of Temporal.
 	doubted atomic.Bool
 	returns atomic.Int64
 }
 
-// NewRelay makes a relay that sends nothing before [Relay.Run] is called.
+// NewRelay returns a relay that sends nothing before [Relay.Run] is called.
 func NewRelay(cfg RelayConfig, store RelayStore, runs Runs, bus Bus, log *slog.Logger) *Relay {
 	return &Relay{cfg: cfg.withDefaults(), store: store, runs: runs, bus: bus, log: log, id: task.NewID()}
 }
 
-// Run sends what is due until ctx ends; then it finishes what it has begun and returns nil.
+// Run sends what is due until ctx ends. Then it finishes what it has begun and returns nil.
 func (r *Relay) Run(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
 	stir := func() {
@@ -73,7 +73,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch leases what is due and gives it to workers, never more than there are.
+// dispatch leases due tasks and gives them to workers, never more than there are workers.
 func (r *Relay) dispatch(ctx context.Context, wake chan struct{}) {
 	slots := make(chan struct{}, r.cfg.Workers)
 	var group sync.WaitGroup
@@ -88,8 +88,8 @@ func (r *Relay) dispatch(ctx context.Context, wake chan struct{}) {
 				again := r.serve(context.WithoutCancel(ctx), unit)
 				full := len(slots) == cap(slots)
 				<-slots
-				// What found no worker may be due; and what was said of this task while it was
-				// being given back was seen neither by that nor by the look that it caused.
+				// Tasks without a worker may be due. A notification for a task that was being returned is neither seen
+				// by that return nor by the query that the notification caused.
 				if again || full || r.woken.Load() != woken {
 					wait.Notify(wake)
 				}
@@ -116,7 +116,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 	return units
 }
 
-// listen keeps an ear on the database.
+// listen subscribes to notifications of the database.
 func (r *Relay) listen(ctx context.Context, wake func()) {
 	for ctx.Err() == nil {
 		if err := r.store.ListenRelays(ctx, wake); err != nil && ctx.Err() == nil {
@@ -126,7 +126,7 @@ func (r *Relay) listen(ctx context.Context, wake func()) {
 	}
 }
 
-// follow wakes on the live bus.
+// follow subscribes to the live bus.
 func (r *Relay) follow(ctx context.Context, wake func()) {
 	news, leave := r.bus.Subscribe(live.Relay)
 	defer leave()
@@ -148,8 +148,7 @@ func (r *Relay) sweep(ctx context.Context) {
 	}
 }
 
-// serve sends what is due for one task and gives it back. It stops early enough for the
-// lease to be still its own.
+// serve sends what is due for one task and returns it. It stops before its lease expires.
 func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	const share = 0.7
 	limited, cancel := context.WithTimeout(ctx, time.Duration(share*float64(r.cfg.Pace.Lease)))
@@ -161,7 +160,7 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	ctx, cancel = context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
-	if err != nil { // its lease runs out, and it is looked at again
+	if err != nil { // the lease expires, and the task is due again
 		r.log.WarnContext(ctx, "release relay lease failed", slog.String("task_id", u.TaskID), slog.Any("error", err))
 	}
 	if d.missed {
@@ -193,15 +192,15 @@ func (p Pace) withDefaults() Pace {
 	return p
 }
 
-// watchTemporal ends the pauses of all tasks when Temporal answers after an outage: a pause that grows is for a task that fails
-// alone. The first answer counts too, since the process before may have ended during an outage.
+// watchTemporal ends the pauses of all tasks when Temporal responds after an outage: a growing pause is for a task that
+// fails alone. The first response counts too, since the previous process may have ended during an outage.
 func (r *Relay) watchTemporal(ctx context.Context) {
 	for away := true; wait.For(ctx, r.cfg.Poll) == nil; {
 		away = r.isAway(ctx, away)
 	}
 }
 
-// isAway reports whether Temporal does not answer. While its calls succeed, Temporal is not asked.
+// isAway reports whether Temporal does not respond. While calls succeed, Temporal is not checked.
 func (r *Relay) isAway(ctx context.Context, before bool) bool {
 	if !r.doubted.Swap(false) && !before {
 		return false
@@ -218,12 +217,12 @@ func (r *Relay) isAway(ctx context.Context, before bool) bool {
 	return r.endPauses(ctx) != nil
 }
 
-// missed notes that a call to Temporal failed, after its task was given back; returns is the number of returns when the call began.
-// If Temporal returned meanwhile, the pause of the task began after those of the others were ended.
+// missed records that a call to Temporal failed, after its task was returned; returns is the number of ended outages
+// when the call began. If an outage ended meanwhile, the pause of the task began after those of the others were ended.
 func (r *Relay) missed(ctx context.Context, returns int64) {
 	r.doubted.Store(true)
 	if r.returns.Load() != returns {
-		_ = r.endPauses(ctx) // which logs why not; the pause ends by itself
+		_ = r.endPauses(ctx) // which logs the reason; the pause ends by itself
 	}
 }
 

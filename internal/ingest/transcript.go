@@ -11,25 +11,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/token"
 )
 
-// SessionTranscript is the transcript that a worker of the replaced system sends inside of
-// agent.completed.
+// SessionTranscript is the transcript that a legacy worker sends inside of agent.completed.
 type SessionTranscript struct {
-	SessionID string // empty if none was named
+	SessionID string // empty: none
 	Content   []byte
-	Cut       int64 // bytes before Content that did not come
+	Cut       int64 // bytes before Content that were cut off
 	Metadata  json.RawMessage
 }
 
 const (
-	// MaxTranscript is how much is kept of a transcript in an event, in bytes: the newest lines.
+	// MaxTranscript is the maximum number of stored bytes of a transcript in an event: the newest lines.
 	MaxTranscript = 8 << 20
 	// TranscriptField is the field of an event that holds a transcript in base64.
 	TranscriptField = "transcript_b64"
-	cutField        = "transcript_cut_bytes" // says in the event how much of its transcript is not kept
+	cutField        = "transcript_cut_bytes" // number of transcript bytes that are not stored
 )
 
-// takeTranscript moves a transcript out of the fields of an agent.completed. One that cannot
-// be read stays among the fields: nothing is refused for it.
+// takeTranscript removes the transcript from the fields of an agent.completed and returns it. A transcript that cannot
+// be decoded stays in the fields; the event is not rejected for it.
 func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTranscript {
 	content, ok := readBase64(fields[TranscriptField])
 	if !ok {
@@ -45,7 +44,7 @@ func takeTranscript(fields map[string]json.RawMessage, cut int64) *SessionTransc
 	return &SessionTranscript{SessionID: session, Content: token.Hide(whole), Cut: cut, Metadata: transcriptMetadata(fields)}
 }
 
-// noteCut says in an event how much of its transcript, if any, was left out.
+// noteCut records in an event how many bytes of its transcript were cut off, if any.
 func noteCut(fields map[string]json.RawMessage, e Event, taken *SessionTranscript) bool {
 	cut := e.TranscriptCut
 	if taken != nil {
@@ -57,7 +56,7 @@ func noteCut(fields map[string]json.RawMessage, e Event, taken *SessionTranscrip
 	return cut > 0
 }
 
-// wholeLines leaves the part of a line out with which a text begins that was cut.
+// wholeLines removes the incomplete first line of a text whose beginning was cut off.
 func wholeLines(content []byte, cut int64) []byte {
 	if cut == 0 {
 		return content
@@ -75,7 +74,7 @@ func readBase64(raw json.RawMessage) ([]byte, bool) {
 	return content, err == nil && len(content) > 0
 }
 
-// readSession refuses what the table could not take.
+// readSession returns the session ID, and false if the table could not store it.
 func readSession(raw json.RawMessage) (string, bool) {
 	var id string
 	if len(raw) == 0 || string(raw) == "null" {
@@ -84,7 +83,7 @@ func readSession(raw json.RawMessage) (string, bool) {
 	return id, json.Unmarshal(raw, &id) == nil && utf8.RuneCountInString(id) <= maxKey
 }
 
-// transcriptMetadata keeps what the replaced system kept beside a transcript.
+// transcriptMetadata returns the metadata that the legacy API stores with a transcript.
 func transcriptMetadata(fields map[string]json.RawMessage) json.RawMessage {
 	const longest = 1 << 10
 	var names []string
@@ -98,5 +97,5 @@ func transcriptMetadata(fields map[string]json.RawMessage) json.RawMessage {
 	return object(fields, names)
 }
 
-// isText reports whether a value is a string that says something.
+// isText reports whether a value is a string that is not empty.
 func isText(raw json.RawMessage) bool { return len(raw) > len(`""`) && raw[0] == '"' }

@@ -6,16 +6,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Local is a bus inside one process. The zero value is not usable; see [New].
+// Local is a bus inside one process. Create it with [New].
 type Local struct {
 	mu     sync.Mutex
 	topics map[string]map[chan struct{}]struct{}
 	closed bool
-	// watches collect the topics that are woken.
+	// watches collect the topics of notifications.
 	watches map[*Watch]struct{}
 }
 
-// New makes a bus inside this process.
+// New returns a bus inside this process.
 func New() *Local {
 	return &Local{topics: map[string]map[chan struct{}]struct{}{}, watches: map[*Watch]struct{}{}}
 }
@@ -32,7 +32,7 @@ func (l *Local) Wake(topic string) {
 	}
 }
 
-// WakeAll wakes every subscriber of every topic: news may have been missed.
+// WakeAll notifies every subscriber of every topic, since notifications may have been missed.
 func (l *Local) WakeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,25 +12,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// channel carries the topics of all wake-ups. One channel and a filter in each process
-// cost less than a subscription a topic, of which a busy process would have thousands.
+// channel carries the topics of all notifications. One channel and a filter in each process cost less than a
+// subscription per topic, of which a busy process would have thousands.
 const channel = "omoi:wake"
 
-// Config is what a [Redis] bus is told. The zero value works.
+// Config configures a [Redis] bus. The zero value is valid.
 type Config struct {
-	Pause   time.Duration // between tries to reach Redis again; default 1 s
-	Silence time.Duration // after which Redis is asked whether it lives, and given up after as much again; default 3 s
+	Pause   time.Duration // between attempts to reconnect; default 1 s
+	Silence time.Duration // idle time until a ping, and time until its answer; default 3 s
 }
 
 const (
-	// backlog is how many wake-ups may wait to be sent; more are lost to other processes.
+	// backlog is the maximum number of unsent notifications; more are lost to other processes.
 	backlog = 1024
 	// timeout bounds one call.
 	timeout = 2 * time.Second
 )
 
-// Redis is a bus that spans processes. Subscribers in this process are woken directly, so
-// that a Redis that is away costs other processes some latency and this one nothing.
+// Redis is a bus between processes. Subscribers in this process are notified directly, so that an unavailable Redis
+// only costs other processes some latency.
 type Redis struct {
 	*Local
 
@@ -42,8 +42,7 @@ type Redis struct {
 	group   sync.WaitGroup
 }
 
-// NewRedis makes a bus on client, which the caller closes after the bus. Redis need not
-// answer yet.
+// NewRedis returns a bus on client, which the caller closes after the bus. Redis may be unavailable.
 func NewRedis(cfg Config, client *redis.Client, log *slog.Logger) *Redis {
 	cfg = Config{Pause: cmp.Or(cfg.Pause, time.Second), Silence: cmp.Or(cfg.Silence, 3*time.Second)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -80,7 +79,7 @@ func (r *Redis) publish(ctx context.Context) {
 	}
 }
 
-// gather takes what waits, each topic once.
+// gather returns the waiting topics without duplicates.
 func (r *Redis) gather(first string) map[string]struct{} {
 	const most = 256
 	topics := map[string]struct{}{first: {}}
@@ -109,13 +108,13 @@ func (r *Redis) publishAll(ctx context.Context, topics map[string]struct{}) {
 	}
 }
 
-// listen keeps a subscription. Whoever waits is woken after each new one, since it is not
-// known what was missed.
+// listen keeps a subscription open. It notifies all waiting readers after each new subscription, since notifications
+// may have been lost.
 func (r *Redis) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.receive(ctx); err != nil && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "redis subscription failed, retrying", slog.Any("error", err))
-			r.WakeAll() // since when is not known
+			r.WakeAll() // for an unknown time
 		}
 		select {
 		case <-ctx.Done():
@@ -127,13 +126,13 @@ func (r *Redis) listen(ctx context.Context) {
 func (r *Redis) receive(ctx context.Context) error {
 	subscription := r.client.Subscribe(ctx, channel)
 	defer func() { _ = subscription.Close() }()
-	// Receiving does not watch the context, closing ends it.
+	// Receiving does not watch the context; closing ends it.
 	stop := context.AfterFunc(ctx, func() { _ = subscription.Close() })
 	defer stop()
 	for asked := false; ; {
 		message, err := subscription.ReceiveTimeout(ctx, r.cfg.Silence)
 		if fault, ok := errors.AsType[net.Error](err); ok && fault.Timeout() && !asked {
-			// One that hangs, or a network that lost it, would never end the connection.
+			// A hanging server or a network failure would never end the connection.
 			asked, err = true, subscription.Ping(ctx)
 		} else {
 			asked = false

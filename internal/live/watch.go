@@ -6,12 +6,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// maxWatched is how many topics a watch remembers; of more it knows only that there are more.
+// maxWatched is the maximum number of topics in a watch; beyond that it only records that there are more.
 const maxWatched = 4096
 
-// Watch collects the topics that were woken. See [Local.Watch].
+// Watch collects the topics of notifications. See [Local.Watch].
 type Watch struct {
-	// Ready is ready after a wake-up of any topic. It is never closed.
+	// Ready is ready after a notification of any topic. It is never closed.
 	Ready <-chan struct{}
 
 	ready  chan struct{}
@@ -20,7 +20,7 @@ type Watch struct {
 	missed bool
 }
 
-// Watch begins to collect the topics of all wake-ups; the function ends it.
+// Watch starts to collect the topics of all notifications; the function ends that.
 func (l *Local) Watch() (*Watch, func()) {
 	w := &Watch{ready: make(chan struct{}, 1), topics: map[string]struct{}{}}
 	w.Ready = w.ready
@@ -34,8 +34,7 @@ func (l *Local) Watch() (*Watch, func()) {
 	}
 }
 
-// Take answers the topics that were woken since it was asked last. If missed, there may
-// have been any others.
+// Take returns the topics since the previous call. If missed is true, there may have been any others.
 func (w *Watch) Take() (topics []string, missed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

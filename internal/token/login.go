@@ -20,22 +20,22 @@ const (
 	signedPrefix = "eyJ"
 )
 
-// Login is what a signed login says of who shows it.
+// Login holds the claims of a verified JWT.
 type Login struct {
-	User           string   // its subject: the name of a user
-	OrganizationID string   // empty: the one that the installation starts with
-	Scopes         []string // nil: it names none
+	User           string   // the claim sub: the name of a user
+	OrganizationID string   // empty: the installation's first organization
+	Scopes         []string // nil: no scope claim
 }
 
-// Logins judges JWTs that somebody else signs with a secret that is shared (HS256). Nothing is
-// stored: each is good until it expires, or until its secret is none of ours any more.
+// Logins verifies JWTs that an identity provider signs with a shared secret (HS256). Nothing is stored: a JWT is valid
+// until it expires, or until its secret is removed from the configuration.
 type Logins struct {
 	keys   jwt.VerificationKeySet
 	parser *jwt.Parser
 }
 
-// NewLogins judges by a secret of at least 32 bytes and, while that is changed, by the one before
-// it; a shorter one is [task.CodeInvalid].
+// NewLogins returns a verifier with a secret of at least 32 bytes and, during a change of the secret, the previous one;
+// a shorter secret is [task.CodeInvalid].
 func NewLogins(secret string, previous ...string) (*Logins, error) {
 	l := &Logins{parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithExpirationRequired())}
 	for n, one := range append([]string{secret}, previous...) {
@@ -48,7 +48,7 @@ func NewLogins(secret string, previous ...string) (*Logins, error) {
 	return l, nil
 }
 
-// LooksSigned reports whether a credential has the form of a JWT, good or not.
+// LooksSigned reports whether a credential has the form of a JWT, valid or not.
 func LooksSigned(credential string) bool {
 	const dots = 2
 	return strings.HasPrefix(credential, signedPrefix) && strings.Count(credential, ".") == dots
@@ -63,11 +63,11 @@ type claims struct {
 	Scope        scopes `json:"scope"`
 }
 
-// scopes are a list, or a text with blanks; nil only where a login does not speak of them: one that
-// names none on purpose may do nothing.
+// scopes are a list, or a text with blanks; nil only if the claim is absent: a JWT with an empty claim grants no
+// access.
 type scopes []string
 
-// UnmarshalJSON implements [json.Unmarshaler], for null too.
+// UnmarshalJSON implements [json.Unmarshaler], also for null.
 func (s *scopes) UnmarshalJSON(raw []byte) error {
 	*s = scopes{}
 	var text string
@@ -91,14 +91,14 @@ func (c claims) Validate() error {
 	case c.Type != "" && c.Type != accessType:
 		return errors.New("it is no access token")
 	case len(c.Audience) > 0 && !slices.Contains(c.Audience, audience):
-		return errors.New("it is for somebody else")
+		return errors.New("it is for another audience")
 	case c.Subject == "" || utf8.RuneCountInString(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unicode.IsControl):
 		return errors.New("its sub names no user")
 	}
 	return nil
 }
 
-// Verify answers who shows a login; [task.CodeUnauthorized] if it is not good, or not any more.
+// Verify returns the claims of a JWT; [task.CodeUnauthorized] if it is invalid or expired.
 func (l *Logins) Verify(credential string) (Login, error) {
 	var said claims
 	_, err := l.parser.ParseWithClaims(credential, &said, func(*jwt.Token) (any, error) { return l.keys, nil })

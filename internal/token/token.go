@@ -1,7 +1,6 @@
-// Package token makes and checks the tokens with which the agent of a sandbox reports:
-// v1.<key id>.<HMAC-SHA256 over the sandbox id>. A token names no sandbox by itself: it is
-// checked against the sandbox whose route it is sent to. Nothing is stored; two keys are
-// valid at a time, so that the key can be changed while sandboxes live.
+// Package token mints and verifies the tokens of sandboxes: v1.<key id>.<HMAC-SHA256 over the sandbox ID>. A token does
+// not name a sandbox: it is verified against the sandbox in the route. Nothing is stored. Two keys are valid at a time,
+// so that the key can be changed while sandboxes run.
 package token
 
 import (
@@ -18,13 +17,12 @@ import (
 
 const (
 	version = "v1"
-	// minSecret is the length of the shortest secret, in bytes.
+	// minSecret is the minimum length of a secret, in bytes.
 	minSecret = 32
 	maxID     = 40
 )
 
-// Key signs tokens. ID stands in each token; it is 1 to 40 characters without a full
-// stop. Secret has 32 bytes or more.
+// Key signs tokens. ID is part of each token: 1 to 40 characters without a full stop. Secret has 32 bytes or more.
 type Key struct {
 	ID     string
 	Secret []byte
@@ -36,8 +34,8 @@ type Ring struct {
 	keys    []*checker
 }
 
-// NewRing makes a ring. previous is the key that was current before; nil if there was none.
-// A key that is malformed is [task.CodeInvalid].
+// NewRing returns a ring. previous is the key before current; nil if there was none. A malformed key is
+// [task.CodeInvalid].
 func NewRing(current Key, previous *Key) (*Ring, error) {
 	keys := []Key{current}
 	if previous != nil {
@@ -68,13 +66,13 @@ func (k Key) check() error {
 	return nil
 }
 
-// Print tells keys apart without giving one away.
+// Print identifies a key without revealing it.
 type Print struct {
 	KeyID string
-	Hash  string // of id and secret; empty: no key
+	Hash  string // of ID and secret; empty: no key
 }
 
-// Signs answers the print of the key that mints.
+// Signs returns the print of the key that mints.
 func (r *Ring) Signs() Print { return r.current.print() }
 
 // Holds reports whether the key of a print is in the ring.
@@ -82,19 +80,19 @@ func (r *Ring) Holds(p Print) bool {
 	return slices.ContainsFunc(r.keys, func(c *checker) bool { return c.print() == p })
 }
 
-// print is cut, so that it is the token of no sandbox, whatever that is called.
+// print is truncated, so that it is not a valid token of any sandbox.
 func (k Key) print() Print {
 	const enough = 24
 	return Print{KeyID: k.ID, Hash: k.sign("the key " + k.ID)[:enough]}
 }
 
-// Mint makes the token of a sandbox.
+// Mint returns the token of a sandbox.
 func (r *Ring) Mint(sandboxID string) string {
 	return version + "." + r.current.ID + "." + r.current.sign(sandboxID)
 }
 
-// Verify checks a token against the sandbox whose route it opens: [task.CodeUnauthorized]
-// if no key of the ring can have made it, [task.CodeForbidden] if it is not this sandbox's.
+// Verify verifies a token of the sandbox in the route: [task.CodeUnauthorized] if no key of the ring can have minted
+// it, [task.CodeForbidden] if it belongs to another sandbox.
 func (r *Ring) Verify(token, sandboxID string) error {
 	mac, key, ok := r.split(token)
 	if !ok {
@@ -128,8 +126,7 @@ func (k Key) sign(sandboxID string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// checker is a key that checks the token of every request: what HMAC makes of the secret is
-// kept, and nothing is allocated.
+// checker verifies the token of every request: it keeps the HMAC state of the secret, and allocates nothing.
 type checker struct {
 	Key
 
@@ -147,7 +144,7 @@ func newChecker(k Key) *checker {
 	return c
 }
 
-// fits reports in constant time whether mac is the key's for the sandbox.
+// fits reports in constant time whether mac is that of the sandbox.
 func (c *checker) fits(mac, sandboxID string) bool {
 	m := c.macs.Get().(*macOf) //nolint:errcheck,forcetypeassert // it holds nothing else
 	defer c.macs.Put(m)

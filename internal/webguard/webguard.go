@@ -1,5 +1,5 @@
-// Package webguard refuses the requests that a web page of another origin can make a browser
-// send to a server on loopback. A server that asks for no login has no other protection.
+// Package webguard rejects the requests that a web page of another origin can make a browser send to a server on
+// loopback. A server without authentication has no other protection.
 package webguard
 
 import (
@@ -12,9 +12,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Check returns [task.CodeForbidden] for a request under a foreign name (DNS rebinding), from a
-// foreign origin, or from a page of another site. hosts are the names that are allowed besides
-// those of loopback.
+// Check returns [task.CodeForbidden] for a request with a foreign Host (DNS rebinding), from a foreign origin, or from
+// a page of another site. hosts are the allowed names in addition to those of loopback.
 func Check(r *http.Request, hosts []string) error {
 	if err := CheckHost(r, hosts); err != nil {
 		return err
@@ -28,7 +27,7 @@ func Check(r *http.Request, hosts []string) error {
 	return nil
 }
 
-// CheckHost returns [task.CodeForbidden] for a request under a foreign name.
+// CheckHost returns [task.CodeForbidden] for a request with a foreign Host.
 func CheckHost(r *http.Request, hosts []string) error {
 	if known(r.Host, hosts) {
 		return nil
@@ -37,8 +36,8 @@ func CheckHost(r *http.Request, hosts []string) error {
 		"Request rejected: %q is not a loopback name, and authentication is disabled. Next: use 127.0.0.1", r.Host).WithKind(task.KindOrigin)
 }
 
-// Navigation reports whether a browser asks for a page to show in a tab, as after a click on a
-// link. The page that holds the link learns nothing of the answer.
+// Navigation reports whether a browser requests a page to show in a tab, for example after a click on a link. The page
+// with the link cannot read the response.
 func Navigation(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -1,35 +1,35 @@
-// Package transcriptcut shortens the last event of a legacy worker while it arrives: such a worker puts the whole transcript of its
-// run into it, and sends it until it is acknowledged. It imports nothing else of omoi, since omoi-agent links it too.
+// Package transcriptcut shortens the last event of a legacy worker while it arrives. Such a worker puts the whole
+// transcript of its run into this event, and resends it until it is acknowledged. The package imports nothing else of
+// omoi, since omoi-agent links it too.
 package transcriptcut
 
 import "bytes"
 
 const transcriptKey = "transcript_b64"
 
-// Cutter looks in a JSON object, as far as it has come, for the transcript of its event_data, of
-// which it keeps the end.
+// Cutter finds the transcript in the event_data of a partial JSON object, and keeps the end of the transcript.
 type Cutter struct {
 	body *bytes.Buffer
-	most int // characters of a transcript that are kept
+	most int // maximum characters of a transcript
 
-	at     int // up to here the body is looked at
+	at     int // the body is scanned up to here
 	depth  int
-	open   int  // where the string begins that is not closed yet; -1: none is
-	odd    bool // it has escapes, as no base64 has
+	open   int  // start of the open string; -1: none
+	odd    bool // the open string has escapes, which base64 has not
 	named  bool // the last string is the transcript's key
-	isNext bool // and a colon followed: the next string is the transcript
+	isNext bool // a colon followed: the next string is the transcript
 	inside bool // the open string is the transcript
-	length int  // of the transcript, when it is closed
+	length int  // length of the closed transcript
 	cut    int64
 }
 
-// New returns a cutter of what arrives in body. Of a transcript about most characters are kept.
+// New returns a cutter of what arrives in body. It keeps about most characters of a transcript.
 func New(body *bytes.Buffer, most int) *Cutter { return &Cutter{body: body, most: most, open: -1} }
 
-// Cut is how many bytes of the transcript, its oldest, are left out.
+// Cut returns the number of bytes that were cut off at the beginning of the transcript.
 func (l *Cutter) Cut() int64 { return l.cut }
 
-// Kept is how much of the body is transcript, in characters.
+// Kept returns the number of characters of transcript in the body.
 func (l *Cutter) Kept() int {
 	if l.inside && !l.odd {
 		return l.at - l.open
@@ -37,7 +37,7 @@ func (l *Cutter) Kept() int {
 	return l.length
 }
 
-// Scan looks at what is new, shortens an open transcript and answers by how many characters.
+// Scan scans the new part of the body, shortens an open transcript and returns by how many characters.
 func (l *Cutter) Scan() (less int64) {
 	before := l.cut
 	for b := l.body.Bytes(); l.at < len(b); b = l.body.Bytes() {
@@ -54,7 +54,7 @@ func (l *Cutter) Scan() (less int64) {
 		l.at += step
 		if b[l.at] == '\\' {
 			if l.odd = true; l.at+1 == len(b) {
-				break // what it escapes comes next
+				break // the escaped character comes next
 			}
 			l.at += 2
 			continue
@@ -86,7 +86,7 @@ func (l *Cutter) outside(c byte) {
 }
 
 func (l *Cutter) close(text string) {
-	const inData = 2 // the depth of event_data
+	const inData = 2 // depth of event_data
 	l.shorten(l.inside)
 	if l.inside && !l.odd {
 		l.length = l.at - l.open
@@ -96,7 +96,7 @@ func (l *Cutter) close(text string) {
 	l.at++
 }
 
-// shorten takes the oldest part out of a transcript that is too long, in whole groups of base64.
+// shorten removes the oldest part of a transcript that is too long, in whole groups of base64.
 func (l *Cutter) shorten(transcript bool) {
 	const group, bytesOf = 4, 3
 	over := l.at - l.open - l.most
