@@ -77,7 +77,7 @@ func (d *delivery) sendCommand(ctx context.Context, c RelayCommand) bool {
 // refused settles a command that Temporal will never accept. A task that cannot be started is closed.
 func (d *delivery) refused(ctx context.Context, c RelayCommand, err error) bool {
 	d.relay.cfg.Meter.Dropped(whatOf(c))
-	d.alarm(ctx, "refused by Temporal", c, err)
+	d.alert(ctx, "refused by Temporal", c, err)
 	if whatOf(c) == whatStart {
 		return d.noted(ctx, d.relay.store.StartRefused(ctx, d.unit.TaskID, c.ID,
 			"The task could not be started: Temporal refuses it for good."))
@@ -131,7 +131,7 @@ func (d *delivery) wakeReaper(ctx context.Context) bool {
 	}
 	switch task.CodeOf(err) { //nolint:exhaustive // the rest are tried again
 	case task.CodeNotFound, task.CodeInvalid: // no worker has created the schedule yet, which starts active
-		d.alarm(ctx, "reaper not woken", RelayCommand{}, err)
+		d.alert(ctx, "reaper not woken", RelayCommand{}, err)
 		return true
 	}
 	return d.failed(ctx, whatStart, err)
@@ -188,7 +188,7 @@ func (d *delivery) sendAdmitted(ctx context.Context) bool {
 		}
 	case task.CodeInvalid:
 		d.relay.cfg.Meter.Dropped(whatAdmitted)
-		d.alarm(ctx, "admission refused by Temporal", RelayCommand{}, err)
+		d.alert(ctx, "admission refused by Temporal", RelayCommand{}, err)
 	default:
 		return d.failed(ctx, whatAdmitted, err)
 	}
@@ -222,7 +222,7 @@ func (d *delivery) sendDigest(ctx context.Context) bool {
 		return true // there is no run to signal; a later run reads from the store
 	case task.CodeInvalid:
 		d.relay.cfg.Meter.Dropped(whatDigest)
-		d.alarm(ctx, "digest refused by Temporal", RelayCommand{}, err)
+		d.alert(ctx, "digest refused by Temporal", RelayCommand{}, err)
 		d.putBack(ctx, d.relay.cfg.MaxPause)
 		return true
 	}
@@ -266,10 +266,10 @@ func (d *delivery) held() bool {
 	return false
 }
 
-// alarm logs a failure that needs an operator.
-func (d *delivery) alarm(ctx context.Context, what string, c RelayCommand, err error) {
+// alert logs a failure that needs an operator.
+func (d *delivery) alert(ctx context.Context, what string, c RelayCommand, err error) {
 	d.settled.Error = task.MessageOf(err)
-	d.relay.log.ErrorContext(ctx, "relay entry dropped", slog.Bool("alarm", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
+	d.relay.log.ErrorContext(ctx, "relay entry dropped", slog.Bool("alert", true), slog.String("what", what), slog.String("task_id", d.unit.TaskID),
 		slog.String("command_id", c.ID), slog.String("kind", c.Kind), slog.Any("error", err))
 }
 

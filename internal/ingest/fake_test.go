@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// fakeRuns is a Temporal that keeps what it is told, task by task.
+// fakeRuns is a Temporal that records its calls, task by task.
 type fakeRuns struct {
 	mu    sync.Mutex
 	told  map[string][]string

@@ -116,7 +116,7 @@ func (i *Intake) Run(ctx context.Context) error {
 	for _, lane := range i.lanes {
 		group.Go(func() { i.work(context.WithoutCancel(ctx), lane) })
 	}
-	group.Go(func() { beat(ctx, i.store, PartIntake, i.cfg.PulsePeriod, i.log) })
+	group.Go(func() { recordHeartbeats(ctx, i.store, PartIntake, i.cfg.PulsePeriod, i.log) })
 	<-ctx.Done()
 	i.close()
 	group.Wait()

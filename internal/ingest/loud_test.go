@@ -32,7 +32,7 @@ func (s *stalled) CommitEvents(ctx context.Context, c ingest.Commit) ([]ingest.O
 	return s.IntakeStore.CommitEvents(ctx, c)
 }
 
-// The small events of other sandboxes are stored while the database is at work on much output of one.
+// The small events of other sandboxes are stored while the database stores much output of one.
 func TestIntake_StoresSmallEventsBesideMuchOutput(t *testing.T) {
 	t.Parallel()
 	const others = 8 // of every lane

@@ -429,7 +429,7 @@ func TestSendersAreKept(t *testing.T) {
 	require.Equal(t, task.CodeInvalid, task.CodeOf(err))
 }
 
-// The bus is told of a message with its beginning only.
+// The bus gets only the beginning of a message.
 func TestTheBusIsToldOfAMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

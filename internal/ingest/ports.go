@@ -22,8 +22,8 @@ type Pulse interface {
 	Beat(ctx context.Context, part string) error
 }
 
-// beat records that a component is alive, at once and then in every period, until ctx ends.
-func beat(ctx context.Context, store Pulse, part string, period time.Duration, log *slog.Logger) {
+// recordHeartbeats records that a component is alive, at once and then in every period, until ctx ends.
+func recordHeartbeats(ctx context.Context, store Pulse, part string, period time.Duration, log *slog.Logger) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {

@@ -64,7 +64,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	var group sync.WaitGroup
 	defer group.Wait()
-	group.Go(func() { beat(ctx, r.store, PartRelay, r.cfg.PulsePeriod, r.log) })
+	group.Go(func() { recordHeartbeats(ctx, r.store, PartRelay, r.cfg.PulsePeriod, r.log) })
 	group.Go(func() { r.listen(ctx, stir) })
 	group.Go(func() { r.follow(ctx, stir) })
 	group.Go(func() { r.sweep(ctx) })

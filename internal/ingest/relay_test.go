@@ -163,7 +163,7 @@ func TestARefusedCommandRaisesAnAlarm(t *testing.T) {
 	var out lockedBuffer
 	run(t, ingest.NewRelay(quick(), b.store, runs, live.New(), slog.New(slog.NewTextHandler(&out, nil))).Run)
 	b.settled(taskID)
-	require.Contains(t, out.String(), "alarm=true")
+	require.Contains(t, out.String(), "alert=true")
 	require.Contains(t, out.String(), id)
 	require.Equal(t, "No way.", one[string](b, `SELECT error FROM task_outbox WHERE task_id = $1`, taskID))
 }
