@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -68,9 +69,10 @@ type quiet struct{ log.Logger }
 // Info implements [log.Logger].
 func (q quiet) Info(message string, keyvals ...any) { q.Debug(message, keyvals...) }
 
-// Error implements [log.Logger]. The activities log their own failures, which Temporal retries.
+// Error implements [log.Logger]. It logs the error of an activity at level debug: activities log their own failures,
+// which Temporal retries. A panic has other attributes.
 func (q quiet) Error(message string, keyvals ...any) {
-	if message == "Activity error." {
+	if slices.Contains(keyvals, any("ActivityType")) && slices.Contains(keyvals, any("Error")) {
 		q.Debug(message, keyvals...)
 		return
 	}

@@ -14,8 +14,10 @@ func TestSDKLog_HasNoLineOfItsOwnForAFailedActivity(t *testing.T) {
 	var written bytes.Buffer
 	q := quiet{log.NewStructuredLogger(slog.New(slog.NewTextHandler(&written, nil)))}
 	q.Info("Started Worker")
-	q.Error("Activity error.", "Error", "unavailable")
+	q.Error("any text", "ActivityType", "SpawnSandbox", "Attempt", 2, "Error", []string{"unavailable"})
 	require.Empty(t, written.String())
+	q.Error("Activity panic", "ActivityType", "SpawnSandbox", "Attempt", 2, "PanicError", "nil map")
+	require.Contains(t, written.String(), `level=ERROR msg="Activity panic"`)
 	q.Error("Workflow panic")
 	require.Contains(t, written.String(), `level=ERROR msg="Workflow panic"`)
 }
