@@ -95,8 +95,8 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 	}
 	code := task.CodeOf(err)
 	gone := errors.Is(ctx.Err(), context.Canceled) // the client has disconnected
-	if !gone && (code == task.CodeInternal || code == task.CodeUnavailable) {
-		a.log.ErrorContext(ctx, "request failed", slog.String("request_id", requestID(ctx)),
+	if level, ok := logLevel(code); ok && !gone {
+		a.log.LogAttrs(ctx, level, "request failed", slog.String("request_id", requestID(ctx)),
 			slog.String("error", token.HideIn(err.Error())))
 	}
 	p := newProblem(ctx, code, task.KindOf(err), sentenceOf(err), locationOf(err, where))
@@ -114,6 +114,17 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 		p.Duplicates = &alike.report
 	}
 	return p
+}
+
+// logLevel returns the level of a failed request; false: not logged. An outage is a warning: /readyz names its cause.
+func logLevel(code task.Code) (slog.Level, bool) {
+	switch code {
+	case task.CodeInternal:
+		return slog.LevelError, true
+	case task.CodeUnavailable:
+		return slog.LevelWarn, true
+	}
+	return 0, false
 }
 
 // sentenceOf returns the public message of an error, which names the invalid field.

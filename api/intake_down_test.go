@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,8 +31,9 @@ func (d down) Batch(context.Context, string, string, int64, []ingest.Event) (ing
 
 func TestPostEvent_NoAckWhileTheDatabaseIsDown(t *testing.T) {
 	t.Parallel()
+	var log bytes.Buffer
 	handler := api.New(api.Config{Open: true}, api.Deps{
-		Ports: api.PortsOf(nil), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")},
+		Ports: api.PortsOf(nil), Log: slog.New(slog.NewJSONHandler(&log, nil)), Intake: down{task.Errorf(task.CodeUnavailable, "The database is away.")},
 	})
 	for path, body := range map[string]string{"b/events": `{"event_type":"x"}`, "b/events/batch": `{"spool_id":"s","first":1,"events":[]}`} {
 		req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+wire+path, strings.NewReader(body))
@@ -40,6 +43,8 @@ func TestPostEvent_NoAckWhileTheDatabaseIsDown(t *testing.T) {
 		require.NotEmpty(t, rec.Header().Get("Retry-After"))
 		require.NotContains(t, rec.Body.String(), "acknowledged")
 	}
+	require.Equal(t, 2, strings.Count(log.String(), `"level":"WARN","msg":"request failed"`), "%s", &log)
+	require.NotContains(t, log.String(), `"level":"ERROR"`)
 }
 
 // cut is a body whose sender is slow or has disconnected.
