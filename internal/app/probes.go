@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/ingest"
 	"github.com/omoi-dev/omoi/internal/task"
 )
@@ -34,7 +35,15 @@ func (c *core) temporalWorks(ctx context.Context) error {
 	if err := c.temporal.Check(ctx); err != nil || c.stack == nil {
 		return err
 	}
-	return c.stack.CheckTemporal(ctx)
+	return withNextStep(c.stack.CheckTemporal(ctx), c.cfg.Home)
+}
+
+// withNextStep adds the next step to a fault of the disk of home.
+func withNextStep(err error, home string) error {
+	if !hostfault.Is(err) {
+		return err
+	}
+	return api.DownError{Err: err, Next: "free disk space in " + home, NoTasks: true}
 }
 
 // redisCheck returns the check of Redis; nil: the bus is inside this process.

@@ -1,12 +1,18 @@
 package app
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/api"
+	"github.com/omoi-dev/omoi/internal/task"
 )
 
 // TestCheckWorkers_TakesNextFromItsField never looks for it in the text, which people may write as they like.
@@ -34,4 +40,13 @@ func TestProbes_RedisIsCheckedUnderItsName(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestWithNextStep_NamesTheFullDiskInItsField(t *testing.T) {
+	t.Parallel()
+	full := task.Errorf(task.CodeUnavailable, "Temporal cannot write.").WithCause(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC})
+	require.Equal(t, api.DownError{Err: full, Next: "free disk space in /home/omoi", NoTasks: true}, withNextStep(full, "/home/omoi"))
+	locked := task.Errorf(task.CodeUnavailable, "Temporal does not take writes.").WithCause(errors.New("locked"))
+	require.Equal(t, error(locked), withNextStep(locked, "/home/omoi"))
+	require.NoError(t, withNextStep(nil, "/home/omoi"))
 }

@@ -67,7 +67,7 @@ func (p part) silence(life context.Context, before time.Duration) time.Duration 
 		return 0
 	}
 	if fault := tryWrite(p.cfg.Home); hostfault.Is(fault) { // Temporal answers a full disk as it answers a lock
-		full := task.Errorf(task.CodeUnavailable, "%s cannot write to the disk of %s. Next: free disk space there.", p.name, p.cfg.Home).WithCause(fault)
+		full := task.Errorf(task.CodeUnavailable, "%s cannot write to the disk of %s.", p.name, p.cfg.Home).WithCause(fault)
 		if p.noted(full) {
 			p.cfg.Log.WarnContext(life, "component not responding, disk not writable", slog.String("component", p.name), slog.String("error", fault.Error()))
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/omoi-dev/omoi/internal/hostfault"
 )
 
 // A full disk is no reason to stop Temporal: a restart frees nothing.
@@ -36,6 +38,7 @@ func TestAttend_AFullDiskIsNotSilence(t *testing.T) {
 		require.Zero(t, p.silence(t.Context(), time.Minute))
 	}
 	require.ErrorContains(t, s.CheckTemporal(t.Context()), "cannot write to the disk of "+home)
+	require.True(t, hostfault.Is(s.CheckTemporal(t.Context())), "omoi doctor names the next step by it")
 	require.Equal(t, 1, strings.Count(log.String(), "disk not writable"), "said once")
 	require.NoError(t, os.Remove(filepath.Join(home, "fill")))
 	require.Eventually(t, func() bool { return p.silence(t.Context(), time.Minute) > time.Minute }, 30*time.Second, 10*time.Millisecond)
