@@ -3,7 +3,9 @@ package docker
 import (
 	"context"
 	"errors"
+	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
 	"golang.org/x/sync/errgroup"
@@ -48,7 +50,7 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	all.SetLimit(atOnce)
 	for i, c := range found {
 		all.Go(func() error {
-			if err := act(ctx, c.ID); err != nil && !gone(err) {
+			if err := act(ctx, c.ID); err != nil && !gone(err) && !p.ends(ctx, c.ID) {
 				errs[i] = engineError("freeze or thaw a container", err)
 			}
 			return nil
@@ -56,6 +58,15 @@ func (p *Provider) each(ctx context.Context, installation, state string, act fun
 	}
 	_ = all.Wait() // errs tells
 	return sandboxes(found), errors.Join(errs...)
+}
+
+// ends reports whether a container ends now. The engine answers an internal error to the pause of such a container:
+// its processes have ended, and the engine has not recorded that yet.
+func (p *Provider) ends(ctx context.Context, id string) bool {
+	within, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	end := <-p.ending(within, id, container.WaitConditionNotRunning)
+	return end.err == nil || cerrdefs.IsNotFound(end.err)
 }
 
 func (p *Provider) inState(ctx context.Context, installation, state string) ([]container.Summary, error) {

@@ -60,6 +60,33 @@ func TestContainersArePausedSideBySide(t *testing.T) {
 	require.Equal(t, 16, peak)
 }
 
+// A command may end between the list of running containers and its pause: the engine then answers an internal error,
+// and records the end a moment later.
+func TestFreeze_PassesOverAContainerThatEnds(t *testing.T) {
+	t.Parallel()
+	for ends, wait := range map[bool]int{true: http.StatusOK, false: http.StatusInternalServerError} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/containers/json"):
+				_, _ = w.Write([]byte(`[{"Id": "command"}]`))
+			case strings.HasSuffix(r.URL.Path, "/pause"):
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = w.Write([]byte(`{"message": "Cannot pause container command: process already finished"}`))
+			case strings.HasSuffix(r.URL.Path, "/wait"):
+				w.WriteHeader(wait)
+				_, _ = w.Write([]byte(`{"StatusCode": 0}`))
+			}
+		}))
+		t.Cleanup(api.Close)
+		p, err := docker.New(docker.Config{Host: "tcp://" + api.Listener.Addr().String(), StateDir: t.TempDir()}, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close()) })
+		_, err = p.Freeze(t.Context(), "any")
+		require.Equal(t, ends, err == nil, "%v", err)
+	}
+}
+
 // An engine that does not run has no running container: a stop does not fail for it, so that the time of other agents that
 // it froze does not count.
 func TestFreeze_WithoutAnEngineFreezesNothing(t *testing.T) {
