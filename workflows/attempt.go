@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// nextAttempt is what the previous attempt leaves to the next one.
+// nextAttempt is the kind and the feedback of the next attempt.
 type nextAttempt struct {
 	kind       string
 	feedbackID string
@@ -40,7 +40,7 @@ func (r *taskRun) startAttempt(ctx workflow.Context) (stage, error) {
 	return r.startAgent(ctx)
 }
 
-// beginAttempt takes the next attempt from the store, which may have no room for its sandbox yet.
+// beginAttempt creates the next attempt in the store, and waits as long as no host has capacity for its sandbox.
 func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 	r.ordinal++
 	in := contract.BeginAttemptInput{
@@ -60,7 +60,7 @@ func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 				return stay, err
 			}
 			r.ordinal++
-			in.Ordinal = r.ordinal // a write has passed the one before
+			in.Ordinal = r.ordinal // the write used a newer ordinal
 		case begun.Wait > 0:
 			r.view.enter(ctx, "waiting: "+begun.Reason)
 			r.pause(ctx, begun.Wait)
@@ -73,7 +73,7 @@ func (r *taskRun) beginAttempt(ctx workflow.Context) (stage, error) {
 	}
 }
 
-// startAgent starts the agent. The activity writes the assignment too, which is the outcome of the start.
+// startAgent starts the agent. The same activity writes the assignment to the store.
 func (r *taskRun) startAgent(ctx workflow.Context) (stage, error) {
 	in := contract.StartAgentInput{SandboxRef: r.ref(), Assignment: r.projection(func(p *contract.Projection) {
 		p.Status, p.SandboxID, p.Settle = r.assigned(), r.attempt.SandboxID, nil
@@ -95,7 +95,7 @@ func (r *taskRun) startAgent(ctx workflow.Context) (stage, error) {
 	return running, nil
 }
 
-// kind is the kind of the attempt that begins next.
+// kind returns the kind of the next attempt.
 func (r *taskRun) kind() string {
 	switch {
 	case r.judge.Stage == task.StageValidate:
@@ -108,7 +108,7 @@ func (r *taskRun) kind() string {
 	return kindFirst
 }
 
-// assigned is the status of a task whose agent is started.
+// assigned returns the status of a task whose agent was started.
 func (r *taskRun) assigned() task.Status {
 	if r.attempt.Validates {
 		return task.StatusValidating
@@ -124,21 +124,21 @@ func (r *taskRun) adopt(ctx workflow.Context, a contract.LiveAttempt) {
 	r.watch = contract.WatchState{Assigned: now, LastHeartbeat: now, LastWork: now, Started: a.Started}
 }
 
-// catchUp reads the events that a reset of the previous run took from it.
+// catchUp reads the events that this run missed because the previous run was reset.
 func (r *taskRun) catchUp(ctx workflow.Context, live *contract.LiveAttempt) {
 	if live != nil && r.attempt != nil && live.SandboxID == r.attempt.SandboxID && live.LastSequence > r.watch.Seen {
 		r.loadEvents(ctx)
 	}
 }
 
-// spawnCall is a call that starts something in the sandbox, within the spawn timeout.
+// spawnCall returns a call on the sandbox's task queue that must end within the spawn timeout.
 func (r *taskRun) spawnCall(name string) call {
 	c := r.sandboxCall(name)
 	c.within = r.loaded.Settings.SpawnTimeout
 	return c
 }
 
-// sandboxCall is a call that runs where the sandbox is.
+// sandboxCall returns a call on the sandbox's task queue.
 func (r *taskRun) sandboxCall(name string) call {
 	return call{name: name, queue: r.attempt.Queue, summary: "attempt " + strconv.Itoa(r.attempt.Number)}
 }
@@ -147,7 +147,7 @@ func (r *taskRun) ref() contract.SandboxRef {
 	return contract.SandboxRef{TaskID: r.id, SandboxID: r.attempt.SandboxID, Attempt: r.attempt.Number}
 }
 
-// timeLeft is the time until t; zero if t has passed.
+// timeLeft returns the time until t, or zero if t has passed.
 func timeLeft(ctx workflow.Context, t time.Time) time.Duration {
 	return max(t.Sub(workflow.Now(ctx)), 0)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// SandboxCleanupWorkflow ends one sandbox: it saves the work, deletes the sandbox, and checks twice that it is gone. The reaper starts
-// the same workflow ID for an orphan, so there is one code path for every end. If an operator declared the sandbox's host lost, the
-// workflow closes as Failed, so that it can be started again when the host is back.
+// SandboxCleanupWorkflow saves the work in a sandbox, deletes the sandbox, and verifies the deletion twice. The reaper starts
+// the same workflow ID for an orphan, so that every sandbox ends by one code path. If an operator declared the sandbox's host
+// lost, the workflow closes as Failed, so that the reaper can start it again when the host is back.
 func SandboxCleanupWorkflow(ctx workflow.Context, in contract.CleanupInput) (contract.CleanupReceipt, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancel does not stop a cleanup
 	c := cleanup{
@@ -43,7 +43,7 @@ type cleanup struct {
 	giveUp  time.Time     // when work that cannot be reached counts as lost
 }
 
-// pass does what the ledger says is left to do, from the beginning.
+// pass reads the ledger and runs the steps that are left.
 func (c *cleanup) pass(ctx workflow.Context) error {
 	if err := c.load(ctx); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (c *cleanup) pass(ctx workflow.Context) error {
 
 // load reads the ledger row of the sandbox.
 func (c *cleanup) load(ctx workflow.Context) error {
-	c.sandbox = contract.LoadedSandbox{} // fields that the answer leaves out must not keep their value
+	c.sandbox = contract.LoadedSandbox{} // a field that the result omits must not keep its value
 	if err := (call{name: contract.LoadSandbox}).get(ctx, c.ref, &c.sandbox); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *cleanup) load(ctx workflow.Context) error {
 	return nil
 }
 
-// salvage saves the work of the agent, within the salvage window. After that it is lost, and the ledger says since when.
+// salvage saves the agent's work within the salvage window. After the window the work is lost, and the ledger records the time.
 func (c *cleanup) salvage(ctx workflow.Context) error {
 	if c.sandbox.Salvaged {
 		return nil
@@ -104,11 +104,11 @@ func (c *cleanup) salvage(ctx workflow.Context) error {
 	return c.record(ctx, "salvage_lost")
 }
 
-// minFlush is the least time for reading the rest of a spool, if saving the work has used up the window.
+// minFlush is the minimum time for reading the rest of a spool when salvage has used the whole window.
 const minFlush = 30 * time.Second
 
-// flushSpool reads what the agent's spool still holds, and ends the pull relay. A spool that cannot be read within the window does not
-// hold up the deletion, and the receipt says so.
+// flushSpool reads the remaining events of the agent's spool and ends the pull relay. If the spool cannot be read within the
+// window, the deletion continues and the receipt reports unread events.
 func (c *cleanup) flushSpool(ctx workflow.Context) error {
 	if !c.sandbox.Pulled {
 		return nil
@@ -138,17 +138,18 @@ func (c *cleanup) endPullRelay(ctx workflow.Context) {
 		return
 	}
 	err := workflow.RequestCancelExternalWorkflow(ctx, contract.PullRelayWorkflowID(c.ref.SandboxID), "").Get(ctx, nil)
-	if err != nil { // it has ended, or never started
+	if err != nil { // the pull relay has ended, or never started
 		workflow.GetLogger(ctx).Debug("cancel pull relay failed", "sandbox_id", c.ref.SandboxID, "error", err)
 	}
 }
 
-// deleteVerified deletes the sandbox and checks twice that it is gone, the second time after a lost create could still appear.
+// deleteVerified deletes the sandbox and verifies its absence twice. The second check runs when a lost create request can no
+// longer produce a sandbox.
 func (c *cleanup) deleteVerified(ctx workflow.Context) error {
 	if err := c.record(ctx, "deleting"); err != nil {
 		return err
 	}
-	// The delete is sent even if nothing is there: it fences a create that is under way.
+	// The delete is sent even if the sandbox does not exist: it fences a create request in flight.
 	if err := c.delete(ctx); err != nil {
 		return err
 	}
@@ -164,7 +165,8 @@ func (c *cleanup) deleteVerified(ctx workflow.Context) error {
 	return c.record(ctx, "verified")
 }
 
-// checkAgain is the second absence check. It deletes a sandbox that has appeared since the first, and counts as the first check of that.
+// checkAgain runs the second absence check. It deletes a sandbox that has appeared since the first check, and then counts as
+// the first check of that sandbox.
 func (c *cleanup) checkAgain(ctx workflow.Context) (reappeared bool, err error) {
 	if err := c.record(ctx, "gone"); err != nil {
 		return false, err
@@ -178,7 +180,7 @@ func (c *cleanup) checkAgain(ctx workflow.Context) (reappeared bool, err error) 
 	return c.awaitAbsence(ctx)
 }
 
-// notifyTask signals once that the sandbox is deleted. The workflow that waited for it may have ended.
+// notifyTask signals the waiting workflow once that the sandbox is deleted. That workflow may have ended.
 func (c *cleanup) notifyTask(ctx workflow.Context) {
 	if c.notify == "" {
 		return
@@ -190,8 +192,8 @@ func (c *cleanup) notifyTask(ctx workflow.Context) {
 	}
 }
 
-// awaitAbsence checks until the provider no longer has the sandbox, and deletes it again each time that it has. It reports whether the
-// provider had it.
+// awaitAbsence checks until the provider no longer has the sandbox, and deletes the sandbox again after each check that finds
+// one. It reports whether any check found the sandbox.
 func (c *cleanup) awaitAbsence(ctx workflow.Context) (existed bool, err error) {
 	for wait := time.Second; ; wait = min(2*wait, 5*time.Minute) {
 		var answer contract.VerifyDeletedResult
@@ -215,7 +217,7 @@ func (c *cleanup) delete(ctx workflow.Context) error {
 	return d.get(ctx, c.ref, nil)
 }
 
-// sandboxCall is a call that runs where the ledger has the sandbox.
+// sandboxCall returns a call on the task queue that the ledger has for the sandbox.
 func (c *cleanup) sandboxCall(name string) call {
 	return call{name: name, queue: c.sandbox.Queue, pickup: c.pickup}
 }

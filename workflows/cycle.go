@@ -8,21 +8,21 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// GuardianWorkflow is one cycle of the guardian: each active agent is analyzed once, and the interventions that its policy allows are
-// sent.
+// GuardianWorkflow is one cycle of the guardian. It analyzes each active agent once and sends the interventions that the
+// policy of the agent's organization allows.
 func GuardianWorkflow(ctx workflow.Context) (contract.CycleReport, error) {
 	return runCycle(ctx, contract.BeginGuardianCycle, contract.AnalyzeAgents, contract.EndGuardianCycle)
 }
 
-// ConductorWorkflow is one cycle of the conductor: the active agents of each organization are analyzed together once.
+// ConductorWorkflow is one cycle of the conductor. It analyzes the active agents of each organization together, once.
 func ConductorWorkflow(ctx workflow.Context) (contract.CycleReport, error) {
 	return runCycle(ctx, contract.BeginConductorCycle, contract.AnalyzeOrganizations, contract.EndConductorCycle)
 }
 
-// runCycle analyzes all ranges of a cycle side by side, by the activities of these names. A range whose activity fails leaves the others
-// alone; the next cycle analyzes it again.
+// runCycle runs the activities begin, analyze for all ranges in parallel, and end. If a range fails, the other ranges
+// continue, and the next cycle analyzes the failed range again.
 func runCycle(ctx workflow.Context, begin, analyze, end string) (contract.CycleReport, error) {
-	// A reset is the same cycle: what was analyzed and sent is not repeated.
+	// A reset keeps the cycle's ID, so that no analysis or intervention is repeated.
 	report := contract.CycleReport{ID: workflow.GetInfo(ctx).FirstRunID}
 	var begun contract.BegunCycle
 	if err := (call{name: begin}).get(ctx, contract.CycleRef{ID: report.ID}, &begun); err != nil {

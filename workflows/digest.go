@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// applyDigest takes in what a sandbox reported. Repeats and other sandboxes are dropped, a
-// gap is read from the store.
+// applyDigest applies a digest of the current sandbox. It drops duplicates and digests of other sandboxes, and reads a gap
+// from the store.
 func (r *taskRun) applyDigest(ctx workflow.Context, d contract.Digest) {
 	if r.attempt == nil || d.SandboxID != r.attempt.SandboxID || d.To <= r.watch.Seen {
 		return
@@ -24,8 +24,8 @@ func (r *taskRun) applyDigest(ctx workflow.Context, d contract.Digest) {
 	r.absorb(ctx, d)
 }
 
-// believable reports whether a digest is one of the relay's, whose counters add up. One that a
-// person made up may name events that never were: the store is asked instead.
+// believable reports whether the counters of a digest add up, as those of the relay do. A digest that a user signaled by
+// hand may name events that do not exist; omoi then reads the store instead.
 func believable(d contract.Digest) bool {
 	var events int64
 	for _, class := range workflow.DeterministicKeys(d.Counters) {
@@ -34,7 +34,7 @@ func believable(d contract.Digest) bool {
 	return events == d.To
 }
 
-// loadEvents reads the events that the store has and that are not applied.
+// loadEvents reads the stored events that are not applied yet.
 func (r *taskRun) loadEvents(ctx workflow.Context) {
 	sandboxID := r.attempt.SandboxID
 	var d contract.Digest
@@ -46,13 +46,13 @@ func (r *taskRun) loadEvents(ctx workflow.Context) {
 	if r.attempt == nil || r.attempt.SandboxID != sandboxID || d.To <= r.watch.Seen {
 		return
 	}
-	if d.VerdictDue && r.attempt.Validates { // its end must not overtake what it has said before
+	if d.VerdictDue && r.attempt.Validates { // the end of a validator must not overtake its verdict
 		return
 	}
 	r.absorb(ctx, d)
 }
 
-// absorb moves the watch forward and queues the milestones that are new.
+// absorb updates the watch and queues new milestones.
 func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 	now := workflow.Now(ctx)
 	if d.LastHeartbeat.After(r.watch.HeartbeatSeen) {
@@ -74,7 +74,7 @@ func (r *taskRun) absorb(ctx workflow.Context, d contract.Digest) {
 	r.view.sawEvent(ctx, d)
 }
 
-// milestone queues the fact that an event of a sandbox means.
+// milestone queues the fact of an event on which the workflow acts.
 func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 	f := fact{reason: m.StopReason, endReason: m.EndReason, errorID: m.ErrorID, resetAt: m.ResetAt}
 	f.SandboxID, f.OK, f.Class = r.attempt.SandboxID, m.OK, m.Class
@@ -98,7 +98,7 @@ func (r *taskRun) milestone(ctx workflow.Context, m contract.Milestone) {
 	r.inbox.facts = append(r.inbox.facts, f)
 }
 
-// agentFailure is what it means that an agent reports a failure.
+// agentFailure returns the fact for a failure that an agent reports.
 func (r *taskRun) agentFailure(m contract.Milestone, f fact) fact {
 	f.Kind = task.FactAgentFailed
 	f.Class = cmp.Or(f.Class, task.ClassAgentError)

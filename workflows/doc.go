@@ -1,10 +1,10 @@
 // Package workflows orchestrates the life of a task, the cleanup of a sandbox, and the passes of reaper, guardian,
-// conductor and retention. It is deterministic and pure: it imports the domain, the contract and the SDK's workflow
-// packages, and calls activities by the contract's names.
+// conductor and retention. The package is deterministic: it imports package task, package contract and the SDK's
+// workflow packages only, and calls activities by the names in package contract.
 //
 // # A task
 //
-// A task is in one stage at a time. [taskRun.runStage] has one method for each stage, which returns the next one.
+// A task is in one stage at a time. [taskRun.runStage] calls the method of the stage, which returns the next stage.
 //
 //	stateDiagram-v2
 //	    [*] --> queued: accepted
@@ -21,16 +21,16 @@
 //	    publishing --> done: pull request open
 //	    done --> [*]
 //
-// The diagram shows the usual paths. A failed step and a command of a user lead from every stage to retrying, suspended or
-// done: [task.Decide] judges each fact, and [stageAfter] turns its answer into a stage. A validator's attempt passes
-// through starting and running like any other.
+// The diagram shows the usual paths. A failed step or a user's command can lead from every stage to retrying, suspended
+// or done: [task.Decide] judges each fact, and [stageAfter] maps the effects to a stage. The attempt of a validator
+// passes through starting and running like any other attempt.
 //
 // Two coroutines share the state of a task. The inbox receives digests, commands and the cancel request and turns them
-// into facts. The main coroutine runs the stages and judges facts between steps and while it waits. Everything runs in a
-// context that is disconnected from the workflow's own, so that a cancel request is a fact like any other.
+// into facts. The main coroutine runs the stages, and judges facts between steps and during waits. Both use a context
+// that is disconnected from the workflow's context, so that a cancel request becomes a fact.
 //
 // # Changing this package
 //
-// Histories are frozen (docs/decisions/0075-frozen-forms.md). Every change of the order of commands needs a version gate, and a history
-// that is recorded with it (make record). replay_test.go replays all of testdata/histories.
+// Histories are frozen (docs/decisions/0075-frozen-forms.md). A change to the order of Temporal commands needs a version
+// gate and a history recorded with it (make record). replay_test.go replays all of testdata/histories.
 package workflows

@@ -10,10 +10,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// fact is a fact for the judge with what it takes to tell people about it.
+// fact is a fact for [task.Decide], with the reason that users see.
 type fact struct {
 	task.Fact
-	command    string // id of the command that it came as
+	command    string // ID of the command that reported the fact; empty: no command
 	from       string // the sandbox that gave a verdict; empty: a user gave it
 	reason     string
 	endReason  task.Reason // the condition behind reason, for programs
@@ -24,7 +24,7 @@ type fact struct {
 	resetAt    time.Time
 }
 
-// sentence says what happened, for the task's row.
+// sentence returns what happened, for the task's row.
 func (f fact) sentence() string {
 	if f.reason != "" {
 		return f.reason
@@ -32,8 +32,7 @@ func (f fact) sentence() string {
 	return f.DefaultReason()
 }
 
-// user reports whether the fact is a request of a user, or came as a command of the sandbox: it may interrupt a step, and has
-// a receipt.
+// user reports whether the fact is a request of a user or a command of the sandbox. Such a fact may interrupt a step.
 func (f fact) user() bool { return f.SandboxID == "" || f.command != "" }
 
 // inbox collects facts from signals and from the cancel request.
@@ -42,14 +41,14 @@ type inbox struct {
 	busy     bool // the inbox coroutine waits for an activity
 	signals  int  // received by this run
 	admitted bool
-	commands []contract.Command // that came before the inbox was opened
+	commands []contract.Command // received before the inbox was opened
 
 	ignoreCancel bool     // the cancel request was re-applied by a reset
-	deleted      []string // sandboxes whose cleanups have signaled the first absence check
+	deleted      []string // sandboxes whose cleanup has signaled the first absence check
 }
 
-// dropReapplied drops what a reset re-applied before its run began: digests, which are read from the store instead, commands without a
-// row, and a cancel request.
+// dropReapplied drops the signals that a reset re-applied before its run began: digests, whose events are read from the store
+// instead, commands without a row, and a cancel request.
 func (b *inbox) dropReapplied(cancel, free workflow.Context) {
 	for workflow.GetSignalChannel(free, contract.SignalSandboxEvents).ReceiveAsync(nil) {
 		b.signals++
@@ -98,8 +97,8 @@ func (b *inbox) open(cancel, free workflow.Context, r *taskRun) {
 	})
 }
 
-// onSignal has a selector take one signal at a time. One that cannot be read is dropped, and must not make the inbox wait for the
-// next one.
+// onSignal adds a receiver to a selector that takes one signal at a time. A signal that cannot be decoded is dropped, and must
+// not make the inbox wait for the next one.
 func onSignal[T any](ctx workflow.Context, s workflow.Selector, b *inbox, name string, take func(T)) {
 	s.AddReceive(workflow.GetSignalChannel(ctx, name), func(c workflow.ReceiveChannel, _ bool) {
 		var signal T
@@ -110,14 +109,14 @@ func onSignal[T any](ctx workflow.Context, s workflow.Selector, b *inbox, name s
 	})
 }
 
-// takeDigest applies a digest, for which events may have to be read.
+// takeDigest applies a digest, and reads missed events if needed.
 func (b *inbox) takeDigest(ctx workflow.Context, d contract.Digest, r *taskRun) {
 	b.busy = true
 	defer func() { b.busy = false }()
 	r.applyDigest(ctx, d)
 }
 
-// takeCommand asks the store what the command is and whether it is settled already.
+// takeCommand loads the command from the store and drops a command that is already settled.
 func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskRun) {
 	b.busy = true
 	defer func() { b.busy = false }()
@@ -132,7 +131,7 @@ func (b *inbox) takeCommand(ctx workflow.Context, cmd contract.Command, r *taskR
 	}
 }
 
-// commandFact is what a command asks for.
+// commandFact returns the fact that a command stands for.
 func commandFact(c contract.LoadedCommand) fact {
 	f := fact{command: c.ID, from: c.From, reason: c.Reason, endReason: c.EndReason, feedbackID: c.FeedbackID}
 	f.OK = c.OK
@@ -157,13 +156,13 @@ func commandFact(c contract.LoadedCommand) fact {
 	return f
 }
 
-// anyFact is what a caller acts on between two steps. While a step is under way it is [fact.user].
+// anyFact matches every fact, for use between two steps. During a step callers use [fact.user].
 func anyFact(fact) bool { return true }
 
-// has reports whether such a fact has come in.
+// has reports whether a pending fact matches.
 func (b *inbox) has(which func(fact) bool) bool { return slices.ContainsFunc(b.facts, which) }
 
-// take removes and returns the oldest such fact.
+// take removes and returns the oldest fact that matches.
 func (b *inbox) take(which func(fact) bool) (fact, bool) {
 	i := slices.IndexFunc(b.facts, which)
 	if i < 0 {

@@ -13,14 +13,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// call is one activity to be run.
+// call is one activity to run.
 type call struct {
 	name    string
 	queue   string        // empty: the workflow's own
 	summary string        // shown in the Web UI's timeline
 	within  time.Duration // overrides the table's schedule-to-close bound
 	local   bool          // runs in the worker of the workflow task, and is one history event
-	pickup  time.Duration // how long the queue may leave it lying, at each try; zero: for ever
+	pickup  time.Duration // schedule-to-start timeout; zero: none
 }
 
 // start schedules the activity under the contract's policy.
@@ -53,10 +53,10 @@ func (c call) options(p contract.Policy) workflow.ActivityOptions {
 	}
 }
 
-// localOptions are the options of an activity that runs in the worker of the workflow task. A pause of more than 10 s between two
-// tries is a timer of the workflow, so that an outage of the database costs few history events.
+// localOptions returns the options of a local activity. A pause of more than 10 s between two tries is a workflow timer, so
+// that an outage of the database adds few history events.
 func (c call) localOptions(p contract.Policy) workflow.LocalActivityOptions {
-	const unbounded = 10 * 365 * 24 * time.Hour // zero would be one try
+	const unbounded = 10 * 365 * 24 * time.Hour // zero would mean one try
 	return workflow.LocalActivityOptions{
 		StartToCloseTimeout:    p.StartToClose,
 		ScheduleToCloseTimeout: cmp.Or(p.ScheduleToClose, unbounded),
@@ -74,19 +74,19 @@ func retryPolicy(p contract.Policy) *temporal.RetryPolicy {
 	}
 }
 
-// get runs the activity and waits for its answer.
+// get runs the activity and waits for its result.
 func (c call) get(ctx workflow.Context, in, out any) error {
 	return c.start(ctx, in).Get(ctx, out)
 }
 
-// unattended reports whether an activity has failed because nobody took it up.
+// unattended reports whether an activity failed because no worker started it in time.
 func unattended(err error) bool {
 	late, ok := errors.AsType[*temporal.TimeoutError](err)
 	return ok && late.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_START
 }
 
-// classOf is the failure class of an activity's error: its type if that is one, else by
-// what kind of refusal it was, else infrastructure.
+// classOf returns the failure class of an activity's error: the error's type if that names a class, else the class of its
+// error code, else infrastructure.
 func classOf(err error) task.FailureClass {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
@@ -108,7 +108,7 @@ func classOf(err error) task.FailureClass {
 	return task.ClassInfrastructure
 }
 
-// sentence is an activity's error in at most 200 characters; activities scrub it.
+// sentence returns the message of an activity's error, cut to 200 characters. Activities have removed secrets from it.
 func sentence(err error) string {
 	text := err.Error()
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
@@ -120,7 +120,7 @@ func sentence(err error) string {
 	return text
 }
 
-// detailsOf is what an activity told with its error; zero if nothing.
+// detailsOf returns the details of an activity's error; the zero value if there are none.
 func detailsOf(err error) contract.ErrorDetails {
 	var details contract.ErrorDetails
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&details) == nil {

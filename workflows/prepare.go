@@ -30,7 +30,7 @@ func (r *taskRun) waitForSlot(ctx workflow.Context) (stage, error) {
 	return r.nextStage(), nil
 }
 
-// claimSlot asks the store whether the task holds a slot: the signal may be an old one.
+// claimSlot asks the store whether the task holds a slot, because the signal may be outdated.
 func (r *taskRun) claimSlot(ctx workflow.Context) error {
 	r.inbox.admitted = false
 	answer, err := r.saveState(ctx, func(p *contract.Projection) { p.RequestSlot = true })
@@ -38,8 +38,8 @@ func (r *taskRun) claimSlot(ctx workflow.Context) error {
 	return err
 }
 
-// ensureBranch finds or creates the task's branch, once a run: a user may have removed it since. A Git host that is down costs
-// retries, as an attempt would. The task never continues without its branch.
+// ensureBranch finds or creates the task's branch, once in each workflow run, because a user may have deleted the branch. A Git
+// host that is down costs retries of the task. The task never continues without its branch.
 func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
 	if r.loaded.Live != nil {
 		return r.resumeAttempt(ctx)
@@ -57,7 +57,7 @@ func (r *taskRun) ensureBranch(ctx workflow.Context) (stage, error) {
 	return r.nextStage(), nil
 }
 
-// resumeAttempt continues with the attempt that was live when the task was loaded, and reads the events that this run missed.
+// resumeAttempt continues the attempt that was live when the task was loaded, and reads the events that this run missed.
 func (r *taskRun) resumeAttempt(ctx workflow.Context) (stage, error) {
 	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
 		return next, err
@@ -75,7 +75,7 @@ func (r *taskRun) resumeAttempt(ctx workflow.Context) (stage, error) {
 	return starting, nil
 }
 
-// suspend releases the slot and waits, for a limit to reset or for a user. The task then waits for a slot again.
+// suspend releases the slot and waits until a limit resets or a user acts. Then the task waits for a slot again.
 func (r *taskRun) suspend(ctx workflow.Context) (stage, error) {
 	until := r.last.resetAt
 	if err := r.endAttempt(ctx, "suspended", func(p *contract.Projection) { p.ReleaseSlot = true }); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// publish pushes the work of an accepted outcome to the branch and opens the pull request. A cancel takes effect between the two,
-// never after the second.
+// publish pushes accepted work to the branch and opens the pull request. A cancel takes effect until the pull request is open.
 func (r *taskRun) publish(ctx workflow.Context) (stage, error) {
 	if next, err := r.pushWork(ctx); next != stay || err != nil {
 		return next, err
@@ -24,7 +23,7 @@ func (r *taskRun) publish(ctx workflow.Context) (stage, error) {
 	return stageAfter(r.decide(fact{Fact: task.Fact{Kind: task.FactPublished}})), nil
 }
 
-// submit pushes work that is to be validated to its branch. The validator checks it in a sandbox of its own.
+// submit pushes work to the branch for validation. The validator reviews the work in another sandbox.
 func (r *taskRun) submit(ctx workflow.Context) (stage, error) {
 	if next, err := r.pushWork(ctx); next != stay || err != nil {
 		return next, err
@@ -47,7 +46,7 @@ func (r *taskRun) pushWork(ctx workflow.Context) (stage, error) {
 	return r.publishSaved(ctx)
 }
 
-// collect stops the agent and pushes its commits. A sandbox that died with the work in it is a failed attempt after all.
+// collect stops the agent and pushes its commits. If the sandbox died before the push, the attempt fails.
 func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 	if !r.loaded.HasRepo || r.attempt.Validates {
 		if err := r.step(ctx, r.sandboxCall(contract.StopAgent), r.ref(), nil); err != nil {
@@ -66,8 +65,8 @@ func (r *taskRun) collect(ctx workflow.Context) (stage, error) {
 	return r.publishFailed(ctx, failure, task.ClassPublish)
 }
 
-// collectWork waits for a Git host, or a sandbox provider, that takes no requests for a while, up to the longest duration of the
-// attempt: sandbox and slot are kept, since the work is in there.
+// collectWork pushes the work. While a rate limit of the Git host or of the sandbox provider lasts, it waits, up to the attempt's
+// maximum duration, and keeps the sandbox and the slot because the work is in the sandbox.
 func (r *taskRun) collectWork(ctx workflow.Context) error {
 	in := r.ref()
 	in.Claimed = r.last.Kind == task.FactContinuousCompleted
@@ -78,7 +77,7 @@ func (r *taskRun) collectWork(ctx workflow.Context) error {
 		if until.IsZero() || r.interrupted() || until.After(r.watch.Assigned.Add(r.loaded.Settings.AttemptTimeout)) {
 			return err
 		}
-		r.view.enter(ctx, "requests are taken again at "+until.UTC().Format(time.RFC3339))
+		r.view.enter(ctx, "waiting for a rate limit until "+until.UTC().Format(time.RFC3339))
 		r.pause(ctx, until.Sub(workflow.Now(ctx)))
 		if r.interrupted() {
 			return err
@@ -87,13 +86,13 @@ func (r *taskRun) collectWork(ctx workflow.Context) error {
 	}
 }
 
-// publishSaved pushes work that an earlier run saved and could not push, to be published or to be validated.
+// publishSaved pushes work that an earlier run saved and could not push, before it is published or validated.
 func (r *taskRun) publishSaved(ctx workflow.Context) (stage, error) {
 	if !r.loaded.Saved {
 		return stay, nil
 	}
 	if r.judge.Stage != task.StagePublish {
-		r.judge.Stage = task.StageSubmit // the store does not know it, and a suspension resets it
+		r.judge.Stage = task.StageSubmit // the stage is not stored, and a suspension resets it
 	}
 	failure := r.step(ctx, call{name: contract.PublishBranch}, contract.BranchInput{TaskID: r.id}, nil)
 	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
@@ -106,8 +105,8 @@ func (r *taskRun) publishSaved(ctx workflow.Context) (stage, error) {
 	return stay, nil
 }
 
-// handlePublishFailure judges a pull request that could not be opened, or saved work that could not be pushed. An attempt repeats
-// work that does not fit the branch any more.
+// handlePublishFailure judges a failure to open the pull request or to push saved work. If the saved work no longer applies to
+// the branch, the next attempt repeats it.
 func (r *taskRun) handlePublishFailure(ctx workflow.Context, cause error) (stage, error) {
 	if !detailsOf(cause).Redo {
 		return r.publishFailed(ctx, cause, classOf(cause))
@@ -117,8 +116,8 @@ func (r *taskRun) handlePublishFailure(ctx workflow.Context, cause error) (stage
 	return r.nextStage(), nil
 }
 
-// publishFailed ends the task with its branch and work kept; a retry starts at publishing. A limit of the Git host suspends it.
-// A cancel that came meanwhile comes first.
+// publishFailed ends the task and keeps its branch and work; a retry starts at publish. A rate limit of the Git host suspends
+// the task instead. A pending cancel takes precedence.
 func (r *taskRun) publishFailed(ctx workflow.Context, cause error, class task.FailureClass) (stage, error) {
 	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
 		return next, err

@@ -9,8 +9,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// PullRelayWorkflow relays between a sandbox and the API, in turns, until the sandbox is deleted, all events of an agent that has ended
-// are read, or the cleanup cancels it.
+// PullRelayWorkflow relays between a sandbox and the API in turns. It ends when the sandbox is deleted, when the agent has ended
+// and all its events are read, or when the cleanup cancels it.
 func PullRelayWorkflow(ctx workflow.Context, in contract.PullRelayInput) (contract.PullRelayResult, error) {
 	result := contract.PullRelayResult{SandboxID: in.SandboxID}
 	for range contract.PullTurns {
@@ -19,7 +19,7 @@ func PullRelayWorkflow(ctx workflow.Context, in contract.PullRelayInput) (contra
 		switch {
 		case ctx.Err() != nil:
 			result.Over = "cancelled"
-			return result, nil //nolint:nilerr // which is how the cleanup ends it
+			return result, nil //nolint:nilerr // the cleanup ends a pull relay by canceling it
 		case err != nil:
 			return result, err
 		case turn.Over != "":
@@ -33,8 +33,8 @@ func PullRelayWorkflow(ctx workflow.Context, in contract.PullRelayInput) (contra
 	return result, workflow.NewContinueAsNewError(ctx, contract.PullRelayWorkflow, in)
 }
 
-// relayEvents starts the pull relay of an attempt whose agent cannot reach the API. One that runs is left alone. If it does not
-// start, the agent is silent, and a check finds out why.
+// relayEvents starts the pull relay of an attempt whose agent cannot reach the API, unless the relay already runs. If the start
+// fails, no heartbeats arrive, and the next check finds the cause.
 func (r *taskRun) relayEvents(ctx workflow.Context) {
 	if !r.attempt.Pulled {
 		return

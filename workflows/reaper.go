@@ -6,9 +6,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// ReaperWorkflow is one round of the net under everything else: tasks whose workflow was
-// terminated are written off, sandboxes that nobody owns go to their cleanup, the gate runs
-// once for every organization, and where all is at rest the schedule is paused.
+// ReaperWorkflow is one pass of the reaper. It reconciles tasks whose workflow was terminated, starts the cleanup of
+// orphans, and runs admission once for every organization. If nothing is left to do, it pauses its schedule.
 func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	var report contract.ReaperReport
 	var repaired contract.ReconcileTasksResult
@@ -30,7 +29,7 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 		return report, err
 	}
 	var rest contract.PauseIdleReaperResult
-	// What lives and is no orphan may become one, also if the ledger does not know it.
+	// A sandbox that exists can become an orphan, also if it is missing in the ledger.
 	if len(orphans) == 0 && report.Alert == "" && report.Alive == 0 {
 		err = call{name: contract.PauseIdleReaper}.get(ctx, nil, &rest)
 	}
@@ -38,8 +37,8 @@ func ReaperWorkflow(ctx workflow.Context) (contract.ReaperReport, error) {
 	return report, err
 }
 
-// findOrphans asks the ledger and, side by side, every provider where it lives. A provider
-// that does not answer has no orphans: unknown never kills.
+// findOrphans asks the ledger, and then all providers in parallel, each on its own task queue. A provider that does not
+// answer has no orphans in this pass: omoi never deletes a sandbox because a state is unknown.
 func findOrphans(ctx workflow.Context, report *contract.ReaperReport) ([]contract.Orphan, error) {
 	var places contract.ListReaperTargetsResult
 	if err := (call{name: contract.ListReaperTargets}).get(ctx, nil, &places); err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// retentionSteps is how many steps of one kind a pass takes; the next pass continues.
+// retentionSteps is the maximum number of steps of one kind in a pass; the next pass continues.
 const retentionSteps = 100
 
-// RetentionWorkflow is one retention pass: kind after kind, expired data of ended tasks is removed in bounded steps. A kind that
-// fails leaves the others alone.
+// RetentionWorkflow is one retention pass: it removes expired data of ended tasks, kind after kind, in bounded steps. If a kind
+// fails, the pass continues with the next kind.
 func RetentionWorkflow(ctx workflow.Context) (contract.RetentionReport, error) {
 	var report contract.RetentionReport
 	var begun contract.RetentionBegun

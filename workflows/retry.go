@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// endForRetry ends the attempt, waits until nothing can act in its sandbox any more, and pauses before the next one.
+// endForRetry ends the attempt, waits until its sandbox is deleted, and pauses before the next attempt.
 func (r *taskRun) endForRetry(ctx workflow.Context) (stage, error) {
 	if r.attempt != nil || r.effects.Status == task.StatusNeedsRevision {
 		if err := r.planRetry(ctx); err != nil {
@@ -22,7 +22,7 @@ func (r *taskRun) endForRetry(ctx workflow.Context) (stage, error) {
 	return r.nextStage(), nil
 }
 
-// planRetry says what the next attempt is for, and ends the current one.
+// planRetry sets the kind and the feedback of the next attempt, and ends the current one.
 func (r *taskRun) planRetry(ctx workflow.Context) error {
 	r.next = nextAttempt{kind: kindRetry, feedbackID: r.last.feedbackID}
 	outcome := "failed"
@@ -65,8 +65,8 @@ func (r *taskRun) endAttempt(ctx workflow.Context, outcome string, edit func(*co
 	return r.startCleanup(ctx, *ended, outcome)
 }
 
-// attemptEnd is how an attempt ended. The class of an attempt whose work is done and could not be published is that of the
-// publishing, whatever the task's: a retry continues from there.
+// attemptEnd returns how an attempt ended. If its work is done and could not be published, the class is publish, whatever the
+// class of the task: a retry then starts at publish.
 func (r *taskRun) attemptEnd(ended contract.LiveAttempt, outcome string, p contract.Projection) *contract.AttemptEnd {
 	class := p.Class
 	if r.last.Kind == task.FactPublishFailed {
@@ -77,7 +77,7 @@ func (r *taskRun) attemptEnd(ended contract.LiveAttempt, outcome string, p contr
 	}
 }
 
-// outcome is how an attempt ended. A validator that rejects the work has done its own.
+// outcome returns "rejected" for a validator that rejected the work, otherwise the given outcome.
 func (r *taskRun) outcome(otherwise string) string {
 	if r.attempt != nil && r.attempt.Validates && r.last.Kind == task.FactVerdict && !r.last.OK {
 		return "rejected"
@@ -85,8 +85,8 @@ func (r *taskRun) outcome(otherwise string) string {
 	return otherwise
 }
 
-// startCleanup starts the cleanup workflow of a sandbox, which outlives this one. The reaper, or the run that this one was reset
-// from, may have started it before.
+// startCleanup starts the cleanup workflow of a sandbox, which outlives this workflow. The reaper, or the run before a reset,
+// may have started it already.
 func (r *taskRun) startCleanup(ctx workflow.Context, a contract.LiveAttempt, reason string) error {
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            contract.CleanupWorkflowID(a.SandboxID),
@@ -105,8 +105,8 @@ func (r *taskRun) startCleanup(ctx workflow.Context, a contract.LiveAttempt, rea
 	return err
 }
 
-// awaitCleanup waits until the sandbox is deleted and its work is saved: for its cleanup's end, or for the signal that tells of
-// the first absence check. After the timeout the store holds back the next attempt for as long as it takes.
+// awaitCleanup waits until the work is saved and the sandbox is deleted: for the end of the cleanup, or for the signal of its
+// first absence check. After the timeout the store still delays the next attempt until the sandbox is deleted.
 func (r *taskRun) awaitCleanup(ctx workflow.Context, sandboxID string) error {
 	_, err := workflow.AwaitWithTimeout(ctx, r.loaded.Settings.CleanupWait, func() bool {
 		return r.cleanup.IsReady() || slices.Contains(r.inbox.deleted, sandboxID)

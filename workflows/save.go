@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// projection takes the next ordinal and returns the state of the task for the store. edit adds to it; nil adds nothing.
+// projection takes the next ordinal and returns the state of the task for the store. edit, which may be nil, changes the state.
 func (r *taskRun) projection(edit func(*contract.Projection)) contract.Projection {
 	r.ordinal++
 	p := r.state()
@@ -33,8 +33,8 @@ func (r *taskRun) saveState(ctx workflow.Context, edit func(*contract.Projection
 	return r.save(ctx, call{name: contract.SaveTaskState, summary: string(p.Status)}, p)
 }
 
-// saveProgress writes a status that nothing depends on, without an ordinal of its own: if the workflow task is lost, the next one
-// may write another status in its place. So it may be a local activity, which costs one history event.
+// saveProgress writes a status on which nothing depends, under the ordinal of the last write: if the workflow task is lost, the
+// next one may write another status instead. This allows a local activity, which adds one history event.
 func (r *taskRun) saveProgress(ctx workflow.Context) error {
 	p := r.state()
 	p.Progress = true
@@ -55,7 +55,7 @@ func (r *taskRun) save(ctx workflow.Context, c call, p contract.Projection) (con
 	return answer, r.publishStatus(ctx)
 }
 
-// shownSandbox is the sandbox ID in the task's row: set from the assignment on.
+// shownSandbox returns the sandbox ID for the task's row. It is empty before the assignment.
 func (r *taskRun) shownSandbox() string {
 	if r.attempt == nil || !r.attempt.Assigned {
 		return ""
@@ -63,7 +63,7 @@ func (r *taskRun) shownSandbox() string {
 	return r.attempt.SandboxID
 }
 
-// publishStatus keeps the search attribute in step with the status. A status that lasts for a moment is left out.
+// publishStatus updates the search attributes if the status has changed.
 func (r *taskRun) publishStatus(ctx workflow.Context) error {
 	if !r.in.SearchAttributes || r.view.attribute == r.judge.Status {
 		return nil
@@ -76,7 +76,7 @@ func (r *taskRun) publishStatus(ctx workflow.Context) error {
 	)
 }
 
-// settleCommand notes the outcome of a command for the next write of the state, with the reason if it was refused.
+// settleCommand records the outcome of a command for the next write of the state, with the reason if the command was rejected.
 func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	if eff.Action == task.ActionPublish { // applied when the work is published
 		r.accepted = append(r.accepted, id)
@@ -89,7 +89,7 @@ func (r *taskRun) settleCommand(id string, eff task.Effects) {
 	r.settle = append(r.settle, s)
 }
 
-// settleAccepted settles the commands whose success was accepted, by the status with which the task ends.
+// settleAccepted settles the commands that completed the task, by the status with which the task ends.
 func (r *taskRun) settleAccepted(status task.Status) {
 	for _, id := range r.accepted {
 		s := contract.Settlement{CommandID: id, Receipt: task.ReceiptCarriedOut}
@@ -101,7 +101,7 @@ func (r *taskRun) settleAccepted(status task.Status) {
 	r.accepted = nil
 }
 
-// refuseLate settles what came in after the end, up to the workflow task that closes the run.
+// refuseLate settles the commands that arrived after the end, up to the workflow task that closes the run.
 func (r *taskRun) refuseLate(ctx workflow.Context) error {
 	for {
 		letInboxRun(ctx)

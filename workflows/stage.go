@@ -13,20 +13,20 @@ type stage string
 
 // The stages of a task.
 const (
-	stay stage = "" // a step returns it that has decided nothing
+	stay stage = "" // result of a step that decided nothing
 
 	queued     stage = "queued"     // waits for a slot
 	preparing  stage = "preparing"  // finds or creates the branch
 	starting   stage = "starting"   // begins an attempt: sandbox and agent
 	running    stage = "running"    // watches the agent
-	retrying   stage = "retrying"   // ends an attempt that another one follows
+	retrying   stage = "retrying"   // ends an attempt, before the next one starts
 	submitting stage = "submitting" // pushes the work to the branch, for a validator
 	publishing stage = "publishing" // pushes the work to the branch and opens the pull request
-	suspended  stage = "suspended"  // waits without a slot, for a time or for a user
+	suspended  stage = "suspended"  // waits without a slot, until a time or for a user
 	done       stage = "done"       // the task is completed, failed or cancelled
 )
 
-// runStage carries out the stage of the task and returns the next one.
+// runStage runs the current stage of the task and returns the next one.
 func (r *taskRun) runStage(ctx workflow.Context) (stage, error) {
 	r.view.enter(ctx, "")
 	switch r.stage {
@@ -51,7 +51,7 @@ func (r *taskRun) runStage(ctx workflow.Context) (stage, error) {
 	return done, nil
 }
 
-// stageAfter is the stage that the effects of a fact lead to; stay if they end nothing.
+// stageAfter returns the stage that follows from the effects of a fact, or stay if the stage does not change.
 func stageAfter(e task.Effects) stage {
 	switch e.Action {
 	case task.ActionBegin:
@@ -69,7 +69,7 @@ func stageAfter(e task.Effects) stage {
 	return stay
 }
 
-// nextStage is the stage of a task between two attempts, or at its start.
+// nextStage returns the stage of a task between two attempts or at its start.
 func (r *taskRun) nextStage() stage {
 	switch {
 	case !r.loaded.HoldsSlot:
@@ -84,12 +84,12 @@ func (r *taskRun) nextStage() stage {
 	return starting
 }
 
-// do runs a step of a stage. It returns the stage that a user's fact or the step's failure leads to, or stay.
+// do runs a step of a stage. It returns the stage that follows from a user's fact or from the step's failure, or stay.
 func (r *taskRun) do(ctx workflow.Context, c call, in, out any) (stage, error) {
 	return r.afterStep(ctx, r.step(ctx, c, in, out))
 }
 
-// afterStep judges what users have asked for meanwhile, and then the failure of a step, if it failed.
+// afterStep applies the user facts that arrived during a step, and then judges the step's failure. A nil failure is success.
 func (r *taskRun) afterStep(ctx workflow.Context, failure error) (stage, error) {
 	if next, err := r.applyUserFacts(ctx); next != stay || err != nil {
 		return next, err
@@ -100,8 +100,8 @@ func (r *taskRun) afterStep(ctx workflow.Context, failure error) (stage, error) 
 	return stay, nil
 }
 
-// step runs an activity. A user's fact that ends the attempt cancels it; step then waits until it has really ended, and returns
-// the activity's own error all the same.
+// step runs an activity. A user's fact that ends the attempt cancels the activity. In every case step waits until the
+// activity has ended, and returns its error.
 func (r *taskRun) step(ctx workflow.Context, c call, in, out any) error {
 	cancellable, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -124,7 +124,7 @@ func (r *taskRun) failed(ctx workflow.Context, err error) stage {
 	}))
 }
 
-// interrupted reports whether a user's fact is waiting that would end what is under way.
+// interrupted reports whether a pending user fact would change the current stage.
 func (r *taskRun) interrupted() bool {
 	return r.inbox.has(func(f fact) bool {
 		if !f.user() {
@@ -142,12 +142,12 @@ func (r *taskRun) pause(ctx workflow.Context, d time.Duration) {
 	}
 }
 
-// applyUserFacts judges the facts of users that have come in, until one of them changes the stage.
+// applyUserFacts judges the pending user facts in order until one changes the stage.
 func (r *taskRun) applyUserFacts(ctx workflow.Context) (stage, error) {
 	return r.applyFacts(ctx, fact.user)
 }
 
-// applyFacts judges the facts that have come in, in their order, until one changes the stage; stay if none does.
+// applyFacts judges the pending facts that match which, in order, until one changes the stage. It returns stay if none does.
 func (r *taskRun) applyFacts(ctx workflow.Context, which func(fact) bool) (stage, error) {
 	for {
 		f, ok := r.inbox.take(which)
@@ -164,7 +164,7 @@ func (r *taskRun) applyFacts(ctx workflow.Context, which func(fact) bool) (stage
 	}
 }
 
-// saveDecision writes what a fact changed that left the stage as it is.
+// saveDecision writes the changes of a fact that left the stage as it is.
 func (r *taskRun) saveDecision(ctx workflow.Context, eff task.Effects) error {
 	switch {
 	case len(r.settle) > 0:

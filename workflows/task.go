@@ -20,7 +20,7 @@ type taskRun struct {
 	id      string // task ID
 	first   string // run ID at the head of this chain
 	loaded  contract.LoadedTask
-	ordinal int64 // of the last write to the store
+	ordinal int64 // number of the last write to the store; fences older writes
 
 	stage   stage
 	judge   task.State
@@ -42,8 +42,8 @@ type taskRun struct {
 	view     view
 }
 
-// TaskWorkflow carries one task from its acceptance to its end, over all its attempts. A failed task closes as Failed with its
-// failure class as the error's type, a cancelled one as Canceled.
+// TaskWorkflow runs one task from acceptance to its end, over all its attempts. The workflow of a failed task closes as Failed
+// with the failure class as the error's type, that of a cancelled task as Canceled.
 func TaskWorkflow(ctx workflow.Context, in contract.TaskInput) (contract.TaskResult, error) {
 	r := &taskRun{in: in, id: in.TaskID, first: workflow.GetInfo(ctx).FirstRunID}
 	if err := r.view.register(ctx, r); err != nil {
@@ -80,8 +80,8 @@ func (r *taskRun) run(cancel, free workflow.Context) (contract.TaskResult, error
 	return r.close(free)
 }
 
-// load reads the state: from the previous run on a continue-as-new, else from the store. The store is asked in both cases, since
-// the input of a run that was reset may be out of date.
+// load reads the state from the input of a continue-as-new, else from the store. It asks the store in both cases, because the
+// input of a run that was reset may be out of date.
 func (r *taskRun) load(cancel, free workflow.Context) error {
 	ref := contract.TaskRef{TaskID: r.id, FirstRunID: r.first, CommandID: r.in.CommandID}
 	if s := r.in.State; s != nil {
@@ -107,7 +107,7 @@ func (r *taskRun) load(cancel, free workflow.Context) error {
 	return nil
 }
 
-// close records the task's end, starts the cleanup of its sandbox and ends the workflow as the task ended.
+// close records the end of the task, starts the cleanup of its sandbox and returns the result of the workflow.
 func (r *taskRun) close(ctx workflow.Context) (contract.TaskResult, error) {
 	status := r.effects.Status
 	r.settleAccepted(status)
@@ -122,7 +122,7 @@ func (r *taskRun) close(ctx workflow.Context) (contract.TaskResult, error) {
 	}
 	r.stage = done
 	r.view.enter(ctx, string(status))
-	switch status { //nolint:exhaustive // the rest are no ends
+	switch status { //nolint:exhaustive // the other statuses are not final
 	case task.StatusFailed:
 		return contract.TaskResult{}, temporal.NewNonRetryableApplicationError(r.last.sentence(), string(r.effects.Class), nil)
 	case task.StatusCancelled:
@@ -131,14 +131,14 @@ func (r *taskRun) close(ctx workflow.Context) (contract.TaskResult, error) {
 	return contract.TaskResult{Status: status, Branch: r.loaded.Branch, PullURL: r.pull.URL}, nil
 }
 
-// mayContinue reports whether the history is long enough for a new run and nothing is under way that would be lost. It is called by the
-// stage running only: no activity of the main coroutine is pending then.
+// mayContinue reports whether the history is long enough for a new run and nothing pending would be lost. Only the stage
+// running calls it, because the main coroutine has no pending activity then.
 func (r *taskRun) mayContinue(ctx workflow.Context) bool {
 	long := workflow.GetInfo(ctx).GetContinueAsNewSuggested() || r.inbox.signals >= r.loaded.Settings.MaxSignals
 	return long && !r.inbox.busy && len(r.inbox.facts) == 0 && len(r.settle)+len(r.accepted) == 0
 }
 
-// continueAsNew returns the error that starts a new run in this very workflow task, or nil if something has come in with the task.
+// continueAsNew returns the error that starts a new run in this workflow task, or nil if the workflow task delivered a fact.
 func (r *taskRun) continueAsNew(ctx workflow.Context) error {
 	letInboxRun(ctx)
 	if !r.mayContinue(ctx) {
@@ -152,8 +152,8 @@ func (r *taskRun) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, contract.TaskWorkflow, in)
 }
 
-// letInboxRun lets the inbox coroutine run in this workflow task. It holds a signal that woke it, and no channel has that any more: it
-// would be lost with the history.
+// letInboxRun yields to the inbox coroutine in this workflow task. The inbox may hold a signal that it has taken from the
+// channel and not applied; a new run would lose that signal.
 func letInboxRun(ctx workflow.Context) {
 	ran := false
 	_ = workflow.Await(ctx, func() bool {

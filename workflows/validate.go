@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// completion is what it means that an agent has completed. That of a validator is a verdict only
-// if it says one. Where a validator is asked for, the agent that did the work does not judge it.
+// completion returns the fact for an agent that completed. The completion of a validator is a verdict only if it contains
+// one. If the task has a validator, a verdict of the agent that did the work counts as its completion.
 func (r *taskRun) completion(ctx workflow.Context, m contract.Milestone, f fact) fact {
 	f.Kind = task.FactCompleted
 	switch {
@@ -25,7 +25,7 @@ func (r *taskRun) completion(ctx workflow.Context, m contract.Milestone, f fact)
 	return f
 }
 
-// validatorDone notes that no verdict will come but one that is on its way.
+// validatorDone records that the validator has ended, so that only a verdict already sent can still arrive.
 func (r *taskRun) validatorDone(ctx workflow.Context) {
 	if r.attempt.Validates && r.watch.Finished.IsZero() {
 		r.watch.Finished = workflow.Now(ctx)
@@ -33,13 +33,14 @@ func (r *taskRun) validatorDone(ctx workflow.Context) {
 }
 
 const (
-	// askVerdict asks for a verdict that is accepted and has not come yet.
+	// askVerdict asks for a verdict that is accepted and has not arrived.
 	askVerdict = "verdict"
-	// verdictWait is how long a verdict may be on its way behind the validator's end.
+	// verdictWait is how long a verdict may arrive after the validator's end.
 	verdictWait = 10 * time.Second
 )
 
-// verdictDue reports whether the store holds a verdict that has not arrived here, or does not answer. The attempt then waits again.
+// verdictDue reports whether the store holds a verdict that has not arrived here, or does not answer. In both cases the
+// attempt waits again.
 func (r *taskRun) verdictDue(ctx workflow.Context) bool {
 	var d contract.Digest
 	in := contract.LoadEventsInput{SandboxID: r.attempt.SandboxID, After: r.watch.Seen}
@@ -59,15 +60,15 @@ func (r *taskRun) endWithoutVerdict() stage {
 	}))
 }
 
-// withRoundText says of a verdict which round it ends, by [task.Validation], and of an interrupted validator what follows.
+// withRoundText adds the validation round to the reason of a verdict, and the next step to that of an interrupted validator.
 func (r *taskRun) withRoundText(f fact) fact {
 	if f.Kind == task.FactObserved && f.Class == task.ClassStopped && r.judge.Stage == task.StageValidate {
-		f.reason += " Another validator looks at the work."
+		f.reason += " Another validator reviews the work."
 	}
 	if f.Kind != task.FactVerdict {
 		return f
 	}
-	rounds := cmp.Or(r.judge.Rounds, task.MaxRevisions+1) // without a validator, as many verdicts as revisions, and the last
+	rounds := cmp.Or(r.judge.Rounds, task.MaxRevisions+1) // without a validator: one verdict for each revision, and a final one
 	review := task.Validation{Round: r.judge.Round + 1, SandboxID: cmp.Or(f.SandboxID, f.from), Passed: f.OK}
 	f.reason = review.Words(rounds)
 	if f.errorID == "" {

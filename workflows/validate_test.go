@@ -138,7 +138,7 @@ func TestValidator_InterruptedCostsNoRetry(t *testing.T) {
 	require.Equal(t, []string{"first", "validation", "validation"}, s.kinds())
 	require.Zero(t, s.last().Retries)
 	require.Equal(t, []string{"completed", "failed", "completed"}, s.outcomes())
-	why := task.WasInterrupted + ", and no message came that says how to go on. Another validator looks at the work."
+	why := task.WasInterrupted + ", and no message came that says how to go on. Another validator reviews the work."
 	require.True(t, slices.ContainsFunc(s.projects, func(p contract.Projection) bool { return p.Reason == why }))
 }
 

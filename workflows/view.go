@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// view is what people see of a run: the query "state" and the details in the Web UI.
+// view is what users see of a run: the query "state" and the details in the Web UI.
 type view struct {
 	run       *taskRun
 	detail    string // of the stage; may be empty
@@ -17,7 +17,7 @@ type view struct {
 	attribute task.Status // last value of the search attribute
 }
 
-// register answers the query from the first workflow task on.
+// register sets the query handler. The query works from the first workflow task on.
 func (v *view) register(ctx workflow.Context, r *taskRun) error {
 	v.run = r
 	return workflow.SetQueryHandlerWithOptions(ctx, contract.QueryState,
@@ -25,13 +25,13 @@ func (v *view) register(ctx workflow.Context, r *taskRun) error {
 		workflow.QueryHandlerOptions{Description: "Where the task stands and why it waits."})
 }
 
-// enter notes what the stage does and writes the details that the Web UI shows. It costs no event.
+// enter sets the detail of the stage and updates the Web UI's details. It adds no history event.
 func (v *view) enter(ctx workflow.Context, detail string) {
 	v.detail = detail
 	v.refresh(ctx)
 }
 
-// phase is the stage with its detail, for example "starting: waiting: no_host".
+// phase returns the stage with its detail, for example "starting: waiting: no_host".
 func (v *view) phase() string {
 	switch {
 	case v.run.stage == stay:
@@ -42,10 +42,10 @@ func (v *view) phase() string {
 	return string(v.run.stage) + ": " + v.detail
 }
 
-// refresh writes the details again: what they show has changed.
+// refresh updates the Web UI's details.
 func (v *view) refresh(ctx workflow.Context) { workflow.SetCurrentDetails(ctx, v.markdown()) }
 
-// sawEvent notes the newest event of the sandbox.
+// sawEvent records the newest event of the sandbox.
 func (v *view) sawEvent(ctx workflow.Context, d contract.Digest) {
 	v.lastEvent = d.LastType
 	v.refresh(ctx)
@@ -64,7 +64,7 @@ func (v *view) answer() contract.TaskView {
 	return a
 }
 
-// why says in one sentence what the task waits for.
+// why returns one sentence about what the task does or waits for.
 func (v *view) why() string {
 	r := v.run
 	switch {

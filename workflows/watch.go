@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// watchAttempt watches the agent until a fact ends the attempt. Its timer is lazy: it runs for its full length and then looks how
-// much is left.
+// watchAttempt watches the agent until a fact ends the attempt. A timer is not restarted for each event: when it fires,
+// watchAttempt checks whether anything is due.
 func (r *taskRun) watchAttempt(ctx workflow.Context) (stage, error) {
 	for {
 		if next, err := r.applyFacts(ctx, anyFact); next != stay || err != nil {
@@ -37,8 +37,8 @@ func (r *taskRun) watchAttempt(ctx workflow.Context) (stage, error) {
 	}
 }
 
-// awaitDue waits for a condition, or until the next check is due. A timer that fires no later than that is used again: it costs
-// less to wake up early once than to start a timer for each event.
+// awaitDue waits for a condition, or until the next check is due. It reuses a pending timer that fires before that, because one
+// early wake-up costs less than a new timer for each event.
 func (r *taskRun) awaitDue(ctx workflow.Context, condition func() bool) error {
 	_, due := r.question()
 	if r.timer == nil || r.timerAt.After(due) {
@@ -53,7 +53,7 @@ func (r *taskRun) awaitDue(ctx workflow.Context, condition func() bool) error {
 	return err
 }
 
-// question answers what is to be asked next, and when.
+// question returns the next question to ask, and when it is due.
 func (r *taskRun) question() (string, time.Time) {
 	s, w := r.loaded.Settings, r.watch
 	ask, due := contract.AskHeartbeat, w.LastHeartbeat.Add(s.HeartbeatTimeout)
@@ -73,7 +73,7 @@ func (r *taskRun) question() (string, time.Time) {
 	if due.Before(w.NotBefore) {
 		due = w.NotBefore
 	}
-	if !w.Finished.IsZero() { // it is known to be done, so a check tells nothing more
+	if !w.Finished.IsZero() { // the validator is done, so that a check would find nothing new
 		ask, due = askVerdict, w.Finished.Add(min(s.HeartbeatTimeout, verdictWait))
 	}
 	earlier(askTooLong, w.Assigned.Add(s.AttemptTimeout+w.Frozen))
@@ -83,13 +83,13 @@ func (r *taskRun) question() (string, time.Time) {
 	return ask, due
 }
 
-// checkRequested reports whether a check is asked for that could tell something.
+// checkRequested reports whether a check was requested and could find something new.
 func (r *taskRun) checkRequested() bool { return r.watch.CheckRequested && r.watch.Finished.IsZero() }
 
-// askTooLong asks nobody: the longest duration is a limit that a user set.
+// askTooLong needs no check: the maximum duration is a limit that a user set.
 const askTooLong = "too_long"
 
-// check is what a fired timer does: it asks, and only an answer that says that the attempt is over ends it.
+// check asks the question that is due. Only an observation that the attempt is over ends the attempt.
 func (r *taskRun) check(ctx workflow.Context) stage {
 	question, due := r.question()
 	if due.After(workflow.Now(ctx)) {
@@ -105,20 +105,20 @@ func (r *taskRun) check(ctx workflow.Context) stage {
 		return r.endWithoutVerdict()
 	}
 	r.watch.CheckRequested = false
-	if question != contract.AskEnded { // which a relay that has ended asks for
-		r.relayEvents(ctx) // a user may have ended it
+	if question != contract.AskEnded { // a pull relay that has ended requested this check
+		r.relayEvents(ctx) // a user may have ended the pull relay
 	}
 	seen := r.observe(ctx, question)
 	if seen.LastSequence > r.watch.Seen {
 		r.loadEvents(ctx)
 	}
-	if r.inbox.has(anyFact) { // what the agent reported itself comes first, also if it came meanwhile
+	if r.inbox.has(anyFact) { // a report of the agent takes precedence, also if it arrived during the check
 		return stay
 	}
 	return r.judgeObservation(ctx, question, seen)
 }
 
-// checkDuration ends an attempt that has reached its longest duration, not counting the time for which its sandbox was frozen.
+// checkDuration ends an attempt that has reached its maximum duration. Time in which the sandbox was frozen does not count.
 func (r *taskRun) checkDuration(ctx workflow.Context) stage {
 	if r.wasFrozen(ctx) || r.inbox.has(anyFact) {
 		return stay
@@ -136,18 +136,18 @@ func (r *taskRun) checkDuration(ctx workflow.Context) stage {
 	return stageAfter(r.decide(f))
 }
 
-// wasFrozen reports whether the sandbox was frozen for a time that is not counted yet.
+// wasFrozen reports whether the sandbox was frozen for longer than r.watch has recorded, and records it.
 func (r *taskRun) wasFrozen(ctx workflow.Context) bool {
-	var box contract.LoadedSandbox
-	ask := call{name: contract.LoadSandbox, summary: "frozen time"}
-	if err := ask.get(ctx, r.ref(), &box); err != nil || box.Frozen <= r.watch.Frozen {
+	var sandbox contract.LoadedSandbox
+	load := call{name: contract.LoadSandbox, summary: "frozen time"}
+	if err := load.get(ctx, r.ref(), &sandbox); err != nil || sandbox.Frozen <= r.watch.Frozen {
 		return false
 	}
-	r.watch.Frozen = box.Frozen
+	r.watch.Frozen = sandbox.Frozen
 	return true
 }
 
-// observe asks the store, the provider and the sandbox; no answer is unknown.
+// observe checks the agent in the store, at the provider and in the sandbox. A failed check is an unknown observation.
 func (r *taskRun) observe(ctx workflow.Context, question string) contract.Observation {
 	r.view.enter(ctx, "checking: "+question)
 	defer r.view.enter(ctx, "")
@@ -190,7 +190,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 		return next
 	}
 	if question == contract.AskEnded {
-		return stay // the timers ask on as they would have
+		return stay // the regular checks continue on schedule
 	}
 	r.watch.Unknown++
 	r.watch.Uncertainty = seen.Reason
@@ -198,7 +198,7 @@ func (r *taskRun) judgeObservation(ctx workflow.Context, question string, seen c
 	return stay
 }
 
-// observed is the fact that an attempt was found to be over.
+// observed returns the fact that a check found the attempt over.
 func (r *taskRun) observed(question string, seen contract.Observation) fact {
 	return fact{
 		Fact: task.Fact{
@@ -218,5 +218,5 @@ func idleOf(seen string) string {
 	return ""
 }
 
-// minCheck keeps an observation that says "working" from being asked for again at once.
+// minCheck is the minimum time between an observation "working" and the next check.
 const minCheck = time.Second
