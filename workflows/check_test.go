@@ -11,13 +11,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-func (s *stage) look(sandboxID string) {
+func (s *fixture) requestCheck(sandboxID string) {
 	s.signal(contract.SignalCheck, contract.CheckSignal{SandboxID: sandboxID})
 }
 
-// endsWithoutAWord has the first agent die. The first look, which comes too early, learns nothing; the
-// second agent completes.
-func (s *stage) endsWithoutAWord() {
+// endsUnreported makes the first agent die without an event. The first requested check comes too early and observes unknown;
+// the second finds the end. The second agent completes.
+func (s *fixture) endsUnreported() {
 	var died atomic.Bool
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		require.Equal(s.t, contract.AskEnded, in.Question)
@@ -32,15 +32,15 @@ func (s *stage) endsWithoutAWord() {
 			s.after(5*time.Second, func() { s.events(box, 2, completed(true)) })
 			return
 		}
-		s.after(10*time.Second, func() { s.look("another"); s.look(box) })
-		s.after(20*time.Second, func() { died.Store(true); s.look(box) })
+		s.after(10*time.Second, func() { s.requestCheck("another"); s.requestCheck(box) })
+		s.after(20*time.Second, func() { died.Store(true); s.requestCheck(box) })
 	}
 }
 
 func TestCheckSignal_DetectsAnEndedAgentAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.endsWithoutAWord()
+	s := newFixture(t)
+	s.endsUnreported()
 	begun := s.now()
 	_, err := s.run()
 	require.NoError(t, err)
@@ -54,10 +54,10 @@ func TestCheckSignal_DetectsAnEndedAgentAtOnce(t *testing.T) {
 	}
 }
 
-// A look that learns nothing changes nothing: the timers ask when they would have.
+// A requested check that observes unknown leaves the regular checks on schedule.
 func TestCheckSignal_InconclusiveCheckChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	var asked []string
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		if asked = append(asked, in.Question); in.Question == contract.AskEnded {
@@ -74,7 +74,7 @@ func TestCheckSignal_InconclusiveCheckChangesNothing(t *testing.T) {
 		}
 		s.after(time.Second, func() { silent = s.now(); s.events(box, 1, started()) })
 		for i := range 3 {
-			s.after(time.Duration(i+2)*10*time.Second, func() { s.look(box) })
+			s.after(time.Duration(i+2)*10*time.Second, func() { s.requestCheck(box) })
 		}
 	}
 	_, err := s.run()

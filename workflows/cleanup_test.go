@@ -20,7 +20,7 @@ func decode(p *commonpb.Payloads, out any) error {
 	return converter.GetDefaultDataConverter().FromPayloads(p, out)
 }
 
-func (s *stage) cleanup() contract.CleanupReceipt {
+func (s *fixture) cleanup() contract.CleanupReceipt {
 	s.t.Helper()
 	s.env.ExecuteWorkflow(contract.CleanupWorkflow, contract.CleanupInput{SandboxID: "box1", TaskID: taskID, Attempt: 1})
 	require.NoError(s.t, s.env.GetWorkflowError())
@@ -31,7 +31,7 @@ func (s *stage) cleanup() contract.CleanupReceipt {
 
 func TestCleanup_SavesDeletesAndVerifiesTwice(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	require.Equal(t, contract.CleanupReceipt{SandboxID: "box1", Salvage: task.SalvageRef, Verified: true}, s.cleanup())
 	require.Equal(t, []string{
 		contract.LoadSandbox, contract.Salvage, "settle deleting", contract.DeleteSandbox, contract.VerifyDeleted,
@@ -39,10 +39,10 @@ func TestCleanup_SavesDeletesAndVerifiesTwice(t *testing.T) {
 	}, s.calls)
 }
 
-// What a lost create has brought behind the first look is looked for twice, as everything else.
+// A sandbox that a lost create request produced after the first absence check is verified twice as well.
 func TestCleanup_SecondCheckFindsALateCreate(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.ledger = func(int) contract.LoadedSandbox {
 		return contract.LoadedSandbox{Provider: "daytona", Verify: true, Salvaged: true, LongestCreate: 5 * time.Minute}
 	}
@@ -59,13 +59,13 @@ func TestCleanup_SecondCheckFindsALateCreate(t *testing.T) {
 
 func TestCleanup_ContinuesUntilVerified(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	for _, name := range []string{contract.DeleteSandbox, contract.VerifyDeleted, contract.RecordSandboxState} {
 		p := contract.PolicyOf(name)
 		require.Zero(t, p.Attempts, name)
 		require.Zero(t, p.ScheduleToClose, name)
 	}
-	for range 8 { // the test environment knows no policy without a bound: it gives up after ten
+	for range 8 { // the test environment retries at most ten times, whatever the policy
 		s.fail[contract.DeleteSandbox] = append(s.fail[contract.DeleteSandbox], errors.New("502"))
 		s.fail[contract.VerifyDeleted] = append(s.fail[contract.VerifyDeleted], errors.New("502"))
 	}
@@ -74,7 +74,7 @@ func TestCleanup_ContinuesUntilVerified(t *testing.T) {
 
 func TestCleanup_UnreachableSandboxIsReported(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
 	require.Equal(t, task.SalvageLost, s.cleanup().Salvage)
 	require.Equal(t, 1, s.count("settle salvage_lost"))
@@ -83,20 +83,20 @@ func TestCleanup_UnreachableSandboxIsReported(t *testing.T) {
 
 func TestCleanup_IgnoresACancel(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.after(0, s.env.CancelWorkflow)
 	require.True(t, s.cleanup().Verified)
 }
 
-// nobody is how an activity ends that no worker takes up.
-func nobody() error { return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil) }
+// unattended returns the error of an activity that no worker starts in time.
+func unattended() error { return temporal.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil) }
 
-// The sandbox is found on another host, or its host comes back: the ledger is read again.
+// The sandbox may be found on another host, or its host may come back, so that the cleanup reads the ledger again.
 func TestCleanup_ReloadsTheSandboxsHost(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.fail[contract.Salvage] = []error{nobody()}
-	s.fail[contract.DeleteSandbox] = []error{nobody(), nobody()}
+	s := newFixture(t)
+	s.fail[contract.Salvage] = []error{unattended()}
+	s.fail[contract.DeleteSandbox] = []error{unattended(), unattended()}
 	s.ledger = func(n int) contract.LoadedSandbox {
 		return contract.LoadedSandbox{Provider: "local", Verify: true, Salvaged: n > 2, SalvageWindow: 5 * time.Minute}
 	}
@@ -110,11 +110,11 @@ func TestCleanup_ReloadsTheSandboxsHost(t *testing.T) {
 	}, s.calls)
 }
 
-// It ends as Failed: should the host come back after all, it can be started again.
+// The workflow closes as Failed, so that it can be started again if the host comes back.
 func TestCleanup_EndsWhenTheHostIsDeclaredLost(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.fail[contract.DeleteSandbox] = []error{nobody()}
+	s := newFixture(t)
+	s.fail[contract.DeleteSandbox] = []error{unattended()}
 	s.ledger = func(n int) contract.LoadedSandbox {
 		return contract.LoadedSandbox{Provider: "local", Verify: true, Salvaged: true, Lost: n > 1, SalvageWindow: 5 * time.Minute}
 	}
@@ -123,12 +123,12 @@ func TestCleanup_EndsWhenTheHostIsDeclaredLost(t *testing.T) {
 	require.Equal(t, []string{contract.LoadSandbox, "settle deleting", contract.DeleteSandbox, contract.LoadSandbox}, s.calls)
 }
 
-// Waiting for a host must not fill a history: what is left to do is in the ledger.
+// Waiting for a host must not fill a history. The remaining steps are in the ledger.
 func TestCleanup_WaitForTheHostContinuesAsNew(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.env.SetContinueAsNewSuggested(true)
-	s.fail[contract.Salvage] = []error{nobody()}
+	s.fail[contract.Salvage] = []error{unattended()}
 	s.env.ExecuteWorkflow(contract.CleanupWorkflow, contract.CleanupInput{SandboxID: "box1"})
 	require.True(t, workflow.IsContinueAsNewError(s.env.GetWorkflowError()))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// registerConductor lets a cycle find two ranges of organizations, and look at them.
-func (s *stage) registerConductor(on func(string, any)) {
+// registerConductor registers activities of a cycle with two ranges of organizations.
+func (s *fixture) registerConductor(on func(string, any)) {
 	on(contract.BeginConductorCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
 		out := contract.BegunCycle{Agents: 90}
 		for _, upto := range []string{"m", "z"} {
@@ -36,7 +36,7 @@ func (s *stage) registerConductor(on func(string, any)) {
 
 func TestConductor_ContinuesAfterAFailedRange(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fail[contract.AnalyzeOrganizations+" m"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.ConductorWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
@@ -46,8 +46,8 @@ func TestConductor_ContinuesAfterAFailedRange(t *testing.T) {
 	require.Equal(t, report, s.conducted)
 }
 
-// playConductor is one cycle; a range is looked at again that failed the first time.
-func playConductor(tr *troupe) {
+// playConductor runs one cycle, in which one range fails once and is retried.
+func playConductor(tr *serverFixture) {
 	tr.fail[contract.AnalyzeOrganizations+" m"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: "conductor-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",

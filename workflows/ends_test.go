@@ -15,7 +15,7 @@ import (
 
 func TestProviderLimit_WaitsWithoutASlot(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	var reset time.Time
 	s.spawned = func(n int, box string) {
 		if n == 2 {
@@ -39,7 +39,7 @@ func TestProviderLimit_WaitsWithoutASlot(t *testing.T) {
 
 func TestPassedVerdictOnASuspendedTaskPublishes(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		limit := contract.Milestone{Type: event.AgentError, Class: task.ClassProviderLimit, ResetAt: s.now().Add(time.Hour)}
 		s.after(time.Second, func() { s.events(box, 1, started(), limit) })
@@ -54,7 +54,7 @@ func TestPassedVerdictOnASuspendedTaskPublishes(t *testing.T) {
 
 func TestGitHostDown_TaskDoesNotContinueWithoutItsBranch(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.EnsureBranch] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
 	_, err := s.run()
@@ -63,7 +63,7 @@ func TestGitHostDown_TaskDoesNotContinueWithoutItsBranch(t *testing.T) {
 		contract.LoadTask, contract.EnsureBranch, contract.EnsureBranch, contract.EnsureBranch, contract.BeginAttempt,
 	}, s.calls[:5])
 
-	s = newStage(t)
+	s = newFixture(t)
 	for range 4 {
 		s.fail[contract.EnsureBranch] = append(s.fail[contract.EnsureBranch], refusal(task.ClassInfrastructure))
 	}
@@ -75,7 +75,7 @@ func TestGitHostDown_TaskDoesNotContinueWithoutItsBranch(t *testing.T) {
 
 func TestCompletion_IsAcceptedOnlyOncePublished(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		s.after(2*time.Second, func() { s.command(contract.CommandComplete, "done", "ok") })
@@ -91,7 +91,7 @@ func TestCompletion_IsAcceptedOnlyOncePublished(t *testing.T) {
 
 func TestFailedVerdict_StartsARevision(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		verdict := "no"
@@ -110,7 +110,7 @@ func TestFailedVerdict_StartsARevision(t *testing.T) {
 
 func TestPublishFailure_KeepsTheWorkAndRetriesFromThere(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.OpenPullRequest] = []error{refusal(task.ClassPublish)}
 	_, err := s.run()
@@ -119,7 +119,7 @@ func TestPublishFailure_KeepsTheWorkAndRetriesFromThere(t *testing.T) {
 	require.Equal(t, string(task.ClassPublish), app.Type())
 	require.Equal(t, 1, s.count(contract.CollectWork))
 
-	again := newStage(t)
+	again := newFixture(t)
 	again.loaded.PublishOnly = true
 	again.loaded.State.Attempts = 1
 	result, err := again.run()
@@ -133,7 +133,7 @@ func TestPublishFailure_KeepsTheWorkAndRetriesFromThere(t *testing.T) {
 func TestPublish_RefusedCredentialsKeepTheWork(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{contract.CollectWork, contract.OpenPullRequest} {
-		s := newStage(t)
+		s := newFixture(t)
 		s.succeeds()
 		s.fail[step] = []error{refusal(task.ClassCredentials)}
 		_, err := s.run()
@@ -147,7 +147,7 @@ func TestPublish_RefusedCredentialsKeepTheWork(t *testing.T) {
 
 func TestSandboxLostBeforeCollect_FailsTheAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
 	_, err := s.run()
@@ -156,10 +156,10 @@ func TestSandboxLostBeforeCollect_FailsTheAttempt(t *testing.T) {
 	require.Equal(t, task.StatusCompleted, s.last().Status)
 }
 
-// TestTask_ClaimWithoutCommit begins another attempt where the branch does not show what the agent claims.
+// TestTask_ClaimWithoutCommit expects another attempt if the branch does not contain the work that the agent claims.
 func TestTask_ClaimWithoutCommit(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.State.Continuous = true
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -172,7 +172,7 @@ func TestTask_ClaimWithoutCommit(t *testing.T) {
 	require.Equal(t, []bool{true, true}, s.claimed)
 	require.Equal(t, task.StatusCompleted, s.last().Status)
 
-	s = newStage(t)
+	s = newFixture(t)
 	s.succeeds()
 	_, err = s.run()
 	require.NoError(t, err)

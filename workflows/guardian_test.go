@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// registerGuardian lets a cycle find three ranges, and judge them.
-func (s *stage) registerGuardian(on func(string, any)) {
+// registerGuardian registers activities of a cycle with three ranges.
+func (s *fixture) registerGuardian(on func(string, any)) {
 	on(contract.BeginGuardianCycle, func(_ context.Context, in contract.CycleRef) (contract.BegunCycle, error) {
 		out := contract.BegunCycle{Agents: 60}
 		for _, upto := range []string{"f", "m", "z"} {
@@ -36,7 +36,7 @@ func (s *stage) registerGuardian(on func(string, any)) {
 
 func TestCycle_ContinuesAfterAFailedRange(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fail[contract.AnalyzeAgents+" m"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.GuardianWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
@@ -46,8 +46,8 @@ func TestCycle_ContinuesAfterAFailedRange(t *testing.T) {
 	require.Equal(t, report, s.report)
 }
 
-// playGuardian is one cycle; a range is judged again that failed the first time.
-func playGuardian(tr *troupe) {
+// playGuardian runs one cycle, in which one range fails once and is retried.
+func playGuardian(tr *serverFixture) {
 	tr.fail[contract.AnalyzeAgents+" f"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: "guardian-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",

@@ -12,22 +12,22 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// limit is the error of an activity whose git host takes no requests for a while.
+// limit returns the error of an activity that hits the Git host's rate limit.
 func limit(until time.Time) error {
 	return temporal.NewApplicationErrorWithOptions("GitHub's rate limit is reached.", string(task.ClassProviderLimit), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Details: []any{contract.ErrorDetails{Class: task.ClassProviderLimit, Code: task.CodeExhausted, ResetAt: until}},
 	})
 }
 
-// redo is the error of an activity whose saved work fits its branch no more.
+// redo returns the error of an activity whose saved work no longer applies to its branch.
 func redo() error {
 	return temporal.NewApplicationErrorWithOptions("The branch has moved.", string(task.ClassPublish), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Details: []any{contract.ErrorDetails{Class: task.ClassPublish, Code: task.CodeConflict, ErrorID: "error-9", Redo: true}},
 	})
 }
 
-// suspended is the projection with which the task gave its slot back.
-func (s *stage) suspended() contract.Projection {
+// suspended returns the projection with which the task released its slot.
+func (s *fixture) suspended() contract.Projection {
 	s.t.Helper()
 	for _, p := range s.projects {
 		if p.Blocked == task.BlockedProviderLimit && p.ReleaseSlot {
@@ -40,7 +40,7 @@ func (s *stage) suspended() contract.Projection {
 
 func TestRateLimit_BeforeTheBranchSuspendsTheTask(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	reset := s.now().Add(time.Hour)
 	s.fail[contract.EnsureBranch] = []error{limit(reset), limit(reset.Add(time.Hour))}
@@ -56,7 +56,7 @@ func TestRateLimit_BeforeTheBranchSuspendsTheTask(t *testing.T) {
 
 func TestRateLimit_BeforeThePullRequestSuspendsTheTaskWithItsWork(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.OpenPullRequest] = []error{limit(s.now().Add(time.Hour))}
 	result, err := s.run()
@@ -71,7 +71,7 @@ func TestRateLimit_BeforeThePullRequestSuspendsTheTaskWithItsWork(t *testing.T) 
 
 func TestCancelWhileSuspendedBeforeThePullRequest(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.OpenPullRequest] = []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandCancel, "c", "enough") })
@@ -82,7 +82,7 @@ func TestCancelWhileSuspendedBeforeThePullRequest(t *testing.T) {
 
 func TestRateLimit_BeforeThePushKeepsTheSandbox(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour)), limit(s.now().Add(2 * time.Hour))}
 	_, err := s.run()
@@ -96,7 +96,7 @@ func TestRateLimit_BeforeThePushKeepsTheSandbox(t *testing.T) {
 
 func TestRateLimit_BeyondTheMaximumDurationEndsTheTask(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.CollectWork] = []error{limit(s.now().Add(5 * time.Hour))}
 	_, err := s.run()
@@ -108,7 +108,7 @@ func TestRateLimit_BeyondTheMaximumDurationEndsTheTask(t *testing.T) {
 
 func TestCancelWhileThePushWaits(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandCancel, "c", "enough") })
@@ -119,7 +119,7 @@ func TestCancelWhileThePushWaits(t *testing.T) {
 
 func TestRetry_PublishesSavedWork(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch = true, true, "feature/x"
 	_, err := s.run()
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestRetry_PublishesSavedWork(t *testing.T) {
 
 func TestRetry_RepeatsOutdatedSavedWork(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.loaded.PublishOnly, s.loaded.Saved, s.loaded.Branch, s.loaded.State.Attempts = true, true, "feature/x", 1
 	s.fail[contract.PublishBranch] = []error{redo()}
@@ -143,34 +143,34 @@ func TestRetry_RepeatsOutdatedSavedWork(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{s.count(contract.PublishBranch), s.count(contract.OpenPullRequest)})
 }
 
-func playBranchLimit(tr *troupe) {
+func playBranchLimit(tr *serverFixture) {
 	tr.succeeds()
 	tr.fail[contract.EnsureBranch] = []error{limit(tr.now().Add(time.Second))}
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, 2, tr.count(contract.EnsureBranch))
 }
 
-func playPullLimit(tr *troupe) {
+func playPullLimit(tr *serverFixture) {
 	tr.succeeds()
 	tr.fail[contract.OpenPullRequest] = []error{limit(tr.now().Add(3 * time.Second))}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }
 
-func playPushLimit(tr *troupe) {
+func playPushLimit(tr *serverFixture) {
 	tr.succeeds()
 	tr.fail[contract.CollectWork] = []error{limit(tr.now().Add(3 * time.Second))}
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 1)
 }
 
-func playPromoted(tr *troupe) {
+func playSavedWorkPublished(tr *serverFixture) {
 	tr.loaded.PublishOnly, tr.loaded.Saved = true, true
 	require.NoError(tr.t, tr.play())
 	require.Empty(tr.t, tr.begun)
 }
 
-func playPromotedRedone(tr *troupe) {
+func playSavedWorkRepeated(tr *serverFixture) {
 	tr.succeeds()
 	tr.loaded.PublishOnly, tr.loaded.Saved, tr.loaded.State.Attempts = true, true, 1
 	tr.fail[contract.PublishBranch] = []error{redo()}

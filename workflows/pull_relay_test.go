@@ -15,8 +15,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// carries is a turn of a pull relay that lasts until it is cancelled.
-func carries(ctx context.Context) (contract.PullRelayTurn, error) {
+// relaysUntilCancelled is a turn of a pull relay that lasts until the workflow cancels it.
+func relaysUntilCancelled(ctx context.Context) (contract.PullRelayTurn, error) {
 	for tick := time.NewTicker(20 * time.Millisecond); ; {
 		activity.RecordHeartbeat(ctx)
 		select {
@@ -28,13 +28,13 @@ func carries(ctx context.Context) (contract.PullRelayTurn, error) {
 }
 
 // The first turn passes, the second one is cancelled by the cleanup, which reads the rest.
-func playPull(tr *troupe) {
+func playPull(tr *serverFixture) {
 	tr.pulled = true
 	tr.turn = func(ctx context.Context, n int) (contract.PullRelayTurn, error) {
 		if n == 1 {
 			return contract.PullRelayTurn{}, nil
 		}
-		return carries(ctx)
+		return relaysUntilCancelled(ctx)
 	}
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
@@ -43,7 +43,7 @@ func playPull(tr *troupe) {
 	require.False(tr.t, tr.receipt().Unread)
 }
 
-func playPullUnread(tr *troupe) {
+func playPullUnread(tr *serverFixture) {
 	tr.pulled = true
 	tr.fail[contract.FlushSpool] = []error{refusal(task.ClassInfrastructure)}
 	tr.succeeds()
@@ -52,44 +52,44 @@ func playPullUnread(tr *troupe) {
 	require.Equal(tr.t, 1, tr.count("settle verified"), "it keeps nothing alive")
 }
 
-// A person ends the pull relay: the silence is asked about, and the pull relay is there again.
-func playPullRelayTerminated(tr *troupe) {
+// A user terminates the pull relay. The missing heartbeats lead to a check, which starts the pull relay again.
+func playPullRelayTerminated(tr *serverFixture) {
 	tr.pulled = true
 	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.UnknownRetry = time.Second, 100*time.Millisecond
 	tr.spawned = func(_ int, box string) { tr.after(time.Second, func() { tr.events(box, 1, started()) }) }
 	tr.turn = func(ctx context.Context, n int) (contract.PullRelayTurn, error) {
 		if n > 1 {
 			tr.events(tr.box(1), 2, completed(true))
-			return carries(ctx)
+			return relaysUntilCancelled(ctx)
 		}
 		require.NoError(tr.t, tr.c.TerminateWorkflow(ctx, contract.PullRelayWorkflowID(tr.box(1)), "", "a person"))
-		return carries(ctx)
+		return relaysUntilCancelled(ctx)
 	}
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, "cancelled", tr.relayed().Over)
 }
 
-func (tr *troupe) relayed() (out contract.PullRelayResult) {
+func (tr *serverFixture) relayed() (out contract.PullRelayResult) {
 	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.PullRelayWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
 	return out
 }
 
-func (tr *troupe) receipt() (out contract.CleanupReceipt) {
+func (tr *serverFixture) receipt() (out contract.CleanupReceipt) {
 	require.NoError(tr.t, tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "").Get(tr.t.Context(), &out))
 	return out
 }
 
-// Nothing of the pull transport touches a sandbox whose agent reports by itself.
+// A sandbox whose agent pushes its events has no pull relay.
 func TestPushTransport_HasNoPullRelay(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) { s.after(time.Second, func() { s.events(box, 1, started(), completed(true)) }) }
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Zero(t, s.count(contract.RelaySandbox)+s.count(contract.FlushSpool))
 }
 
-func (s *stage) relay() error {
+func (s *fixture) relay() error {
 	s.env.ExecuteWorkflow(contract.PullRelayWorkflow, contract.PullRelayInput{SandboxRef: contract.SandboxRef{SandboxID: "box1"}})
 	require.True(s.t, s.env.IsWorkflowCompleted())
 	return s.env.GetWorkflowError()
@@ -97,7 +97,7 @@ func (s *stage) relay() error {
 
 func TestPullRelay_HasABoundedHistory(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.turn = func(context.Context, int) (contract.PullRelayTurn, error) { return contract.PullRelayTurn{}, nil }
 	require.True(t, workflow.IsContinueAsNewError(s.relay()))
 	require.Equal(t, contract.PullTurns, s.count(contract.RelaySandbox))
@@ -108,7 +108,7 @@ func TestPullRelay_SurvivesFailures(t *testing.T) {
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).Attempts)
 	require.Zero(t, contract.PolicyOf(contract.RelaySandbox).ScheduleToClose)
 	require.LessOrEqual(t, contract.PolicyOf(contract.RelaySandbox).StartToClose, 5*time.Minute)
-	s := newStage(t)
+	s := newFixture(t)
 	for range 5 {
 		s.fail[contract.RelaySandbox] = append(s.fail[contract.RelaySandbox], temporal.NewApplicationError("the provider is down", "infrastructure"))
 	}
@@ -118,7 +118,7 @@ func TestPullRelay_SurvivesFailures(t *testing.T) {
 
 func TestCleanup_UnreachableSandboxReadsNoSpool(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.pulled = true
 	s.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
 	s.env.OnRequestCancelExternalWorkflow(mock.Anything, contract.PullRelayWorkflowID("box1"), "").Return(nil).Once()
@@ -128,11 +128,10 @@ func TestCleanup_UnreachableSandboxReadsNoSpool(t *testing.T) {
 	require.Zero(t, s.count(contract.FlushSpool))
 }
 
-// The provider is down for five minutes: the pull relay carries nothing, nobody can look, and nothing
-// is replaced.
+// The provider is down for five minutes: the pull relay and every check fail, and no attempt is replaced.
 func TestProviderDown_ForFiveMinutesReplacesNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.pulled = true
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })

@@ -15,11 +15,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// histories is where recorded histories lie: a folder a workflow, and broken/ for those
-// that must fail.
+// histories is the folder of the recorded histories: one folder for each workflow, and broken/ for histories that must fail.
 const histories = "testdata/histories"
 
-// TestReplay replays every recorded history; a file that is added is a test that is added.
+// TestReplay replays every recorded history.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	files := recorded(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/contract"
 )
 
-// registerRetention lets a pass find two kinds; events take two steps.
-func (s *stage) registerRetention(on func(string, any)) {
+// registerRetention registers activities of a pass with two kinds; the kind events takes two steps.
+func (s *fixture) registerRetention(on func(string, any)) {
 	on(contract.BeginRetention, func(context.Context) (contract.RetentionBegun, error) {
 		return contract.RetentionBegun{Kinds: []contract.RetentionStep{{Kind: "events"}, {Kind: "refs"}}}, s.called(contract.BeginRetention)
 	})
@@ -26,7 +26,7 @@ func (s *stage) registerRetention(on func(string, any)) {
 
 func TestRetention_ContinuesAfterAKindThatFails(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fail[contract.RemoveExpired+" events"] = []error{refusal("unavailable")}
 	s.env.ExecuteWorkflow(contract.RetentionWorkflow)
 	require.NoError(t, s.env.GetWorkflowError())
@@ -35,8 +35,8 @@ func TestRetention_ContinuesAfterAKindThatFails(t *testing.T) {
 	require.Equal(t, []contract.RetentionDone{{Kind: "events", Failed: 1}, {Kind: "refs", Subjects: 2, Rows: 10}}, report.Kinds)
 }
 
-// playRetention is one pass; a step is repeated that failed the first time.
-func playRetention(tr *troupe) {
+// playRetention runs one pass, in which one step fails once and is retried.
+func playRetention(tr *serverFixture) {
 	tr.fail[contract.RemoveExpired+" events"] = []error{os.ErrDeadlineExceeded}
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: "retention-" + tr.taskID, TaskQueue: contract.QueueTasks, StaticSummary: "a test",

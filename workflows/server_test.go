@@ -38,7 +38,7 @@ import (
 // path is one way through a workflow, played on a real server.
 type path struct {
 	name string
-	play func(*troupe)
+	play func(*serverFixture)
 }
 
 // TestOnServer plays every path on the real dev server. With OMOI_RECORD=1 it writes their
@@ -51,7 +51,7 @@ func TestOnServer(t *testing.T) { //nolint:paralleltest // the paths share one t
 	c := devServer(t)
 	for i, p := range append(paths(), validatedPaths()...) { //nolint:paralleltest // as above
 		t.Run(p.name, func(t *testing.T) {
-			tr := newTroupe(t, c, i)
+			tr := newServerFixture(t, c, i)
 			p.play(tr)
 			tr.record(p.name)
 		})
@@ -76,10 +76,10 @@ func paths() []path {
 		{"waits-for-slot", playWaitsForSlot},
 		{"salvage-lost", playSalvageLost},
 		{"gone-late", playGoneLate},
-		{"second-look-later", playSecondLookLater},
-		{"closed-before-second-look", playClosedBeforeSecondLook},
+		{"second-look-later", playSecondAbsenceCheckLater},
+		{"closed-before-second-look", playClosedBeforeSecondAbsenceCheck},
 		{"cleaned-by-another", playCleanedByAnother},
-		{"host-away", playHostAway},
+		{"host-away", playHostOffline},
 		{"host-lost", playHostLost},
 		{"pull", playPull},
 		{"pull-unread", playPullUnread},
@@ -87,8 +87,8 @@ func paths() []path {
 		{"branch-limit", playBranchLimit},
 		{"open-limit", playPullLimit},
 		{"push-limit", playPushLimit},
-		{"promoted", playPromoted},
-		{"promoted-redone", playPromotedRedone},
+		{"promoted", playSavedWorkPublished},
+		{"promoted-redone", playSavedWorkRepeated},
 		{"replaced", playReplaced},
 		{"paused", playPaused},
 		{"budget", playBudget},
@@ -99,7 +99,7 @@ func paths() []path {
 	}
 }
 
-func playHappy(tr *troupe) {
+func playHappy(tr *serverFixture) {
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, tr.status(""))
@@ -107,9 +107,9 @@ func playHappy(tr *troupe) {
 	require.LessOrEqual(tr.t, tr.effects(), 30)
 }
 
-// effects counts the history events of the task but those of workflow tasks: their number depends on when events arrive. A task
-// without a fault has about ten workflow tasks of three events each, and at most 60 history events with them.
-func (tr *troupe) effects() int {
+// effects counts the history events of the task except those of workflow tasks, whose number depends on when events arrive. A
+// task without a fault has about ten workflow tasks of three events each, and at most 60 history events in total.
+func (tr *serverFixture) effects() int {
 	n := 0
 	for _, e := range tr.history(tr.workflowID(), tr.firstRun).Events {
 		if !strings.HasPrefix(e.GetEventType().String(), "WorkflowTask") {
@@ -119,7 +119,7 @@ func (tr *troupe) effects() int {
 	return n
 }
 
-func playRetry(tr *troupe) {
+func playRetry(tr *serverFixture) {
 	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
 	tr.spawned = func(n int, box string) {
 		end := completed(true)
@@ -132,7 +132,7 @@ func playRetry(tr *troupe) {
 	require.Len(tr.t, tr.begun, 2)
 }
 
-func playFeedback(tr *troupe) {
+func playFeedback(tr *serverFixture) {
 	tr.spawned = func(n int, box string) {
 		verdict := "no"
 		if n == 2 {
@@ -145,7 +145,7 @@ func playFeedback(tr *troupe) {
 	require.Equal(tr.t, "revision", tr.begun[1].Kind)
 }
 
-func playReplaced(tr *troupe) {
+func playReplaced(tr *serverFixture) {
 	tr.spawned = func(n int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		if n == 1 {
@@ -160,7 +160,7 @@ func playReplaced(tr *troupe) {
 	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["r1"])
 }
 
-func playCancelByCommand(tr *troupe) {
+func playCancelByCommand(tr *serverFixture) {
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		tr.after(4*time.Second, func() { tr.command(contract.CommandCancel, "c1", "enough") })
@@ -170,7 +170,7 @@ func playCancelByCommand(tr *troupe) {
 	require.Equal(tr.t, []string{tr.box(1)}, tr.cleaned)
 }
 
-func playCancelByCLI(tr *troupe) {
+func playCancelByCLI(tr *serverFixture) {
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		tr.after(4*time.Second, func() { _ = tr.c.CancelWorkflow(context.Background(), tr.workflowID(), "") })
@@ -179,13 +179,13 @@ func playCancelByCLI(tr *troupe) {
 	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_CANCELED, tr.status(""))
 }
 
-func playWorkerKilled(tr *troupe) {
+func playWorkerKilled(tr *serverFixture) {
 	restarted := make(chan struct{})
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		tr.after(4*time.Second, func() {
 			tr.w.Stop()
-			tr.work()
+			tr.startWorker()
 			tr.events(box, 2, completed(true))
 			close(restarted)
 		})
@@ -195,7 +195,7 @@ func playWorkerKilled(tr *troupe) {
 	require.Len(tr.t, tr.begun, 1)
 }
 
-func playContinueAsNew(tr *troupe) {
+func playContinueAsNew(tr *serverFixture) {
 	tr.loaded.Settings.MaxSignals = 5
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
@@ -209,7 +209,7 @@ func playContinueAsNew(tr *troupe) {
 	require.NotEqual(tr.t, tr.firstRun, tr.currentRun())
 }
 
-func playResetRunning(tr *troupe) {
+func playResetRunning(tr *serverFixture) {
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		tr.after(6*time.Second, func() { go tr.resetLive(box) })
@@ -219,9 +219,9 @@ func playResetRunning(tr *troupe) {
 	require.Equal(tr.t, 2, tr.count(contract.LoadTask))
 }
 
-// resetLive resets the run while its sandbox lives, as `temporal workflow reset` does
-// without --reapply-exclude, and completes it then.
-func (tr *troupe) resetLive(box string) {
+// resetLive resets the run while its sandbox exists, as `temporal workflow reset` does without --reapply-exclude, and then
+// completes the task.
+func (tr *serverFixture) resetLive(box string) {
 	tr.mu.Lock()
 	live := contract.LiveAttempt{Number: 1, SandboxID: box, Provider: "local", LastSequence: 2, Assigned: true, Started: true}
 	tr.loaded.Reset, tr.loaded.Live, tr.loaded.Branch, tr.loaded.Base = true, &live, "feature/x", "c0ffee"
@@ -233,10 +233,10 @@ func (tr *troupe) resetLive(box string) {
 	}
 	tr.mu.Unlock()
 	tr.reset()
-	tr.events(box, 3, completed(true)) // stored already; this repeat may come before or after the read
+	tr.events(box, 3, completed(true)) // already stored; this duplicate may arrive before or after the read
 }
 
-func playResetCompleted(tr *troupe) {
+func playResetCompleted(tr *serverFixture) {
 	tr.succeeds()
 	require.NoError(tr.t, tr.play())
 	tr.mu.Lock()
@@ -247,7 +247,7 @@ func playResetCompleted(tr *troupe) {
 	require.Len(tr.t, tr.begun, 1)
 }
 
-func playFailed(tr *troupe) {
+func playFailed(tr *serverFixture) {
 	tr.loaded.State.MaxRetries = 0
 	tr.spawned = func(_ int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started(), agentError(task.ClassAgentError)) })
@@ -258,7 +258,7 @@ func playFailed(tr *troupe) {
 	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, tr.status(""))
 }
 
-func playUnknown(tr *troupe) {
+func playUnknown(tr *serverFixture) {
 	tr.loaded.Settings.HeartbeatTimeout, tr.loaded.Settings.StartupTimeout = time.Second, time.Second
 	tr.loaded.Settings.UnknownRetry = 100 * time.Millisecond
 	asked := 0
@@ -273,7 +273,7 @@ func playUnknown(tr *troupe) {
 }
 
 // The sandbox was frozen for an hour of an attempt that may last a second.
-func playFrozen(tr *troupe) {
+func playFrozen(tr *serverFixture) {
 	tr.loaded.Settings.AttemptTimeout = time.Second
 	tr.ledger = func(n int) contract.LoadedSandbox {
 		if n == 1 {
@@ -286,14 +286,14 @@ func playFrozen(tr *troupe) {
 }
 
 // The agent dies without an event, and its host asks for a check.
-func playAgentEnded(tr *troupe) {
-	tr.endsWithoutAWord()
+func playAgentEnded(tr *serverFixture) {
+	tr.endsUnreported()
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2)
 	require.Equal(tr.t, 2, tr.count(contract.CheckAgent))
 }
 
-func playProviderLimit(tr *troupe) {
+func playProviderLimit(tr *serverFixture) {
 	tr.spawned = func(n int, box string) {
 		end := completed(true)
 		if n == 1 {
@@ -305,52 +305,52 @@ func playProviderLimit(tr *troupe) {
 	require.Len(tr.t, tr.begun, 2)
 }
 
-func playWaitsForSlot(tr *troupe) {
+func playWaitsForSlot(tr *serverFixture) {
 	tr.loaded.HoldsSlot = false
 	tr.succeeds()
 	tr.after(6*time.Second, func() { tr.signal(contract.SignalAdmitted, nil) })
 	require.NoError(tr.t, tr.play())
 }
 
-func playSalvageLost(tr *troupe) {
+func playSalvageLost(tr *serverFixture) {
 	tr.succeeds()
 	tr.fail[contract.Salvage] = []error{refusal(task.ClassInfrastructure)}
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, 1, tr.count("settle salvage_lost"))
 }
 
-func playGoneLate(tr *troupe) {
+func playGoneLate(tr *serverFixture) {
 	tr.succeeds()
 	tr.lingers = 2
 	require.NoError(tr.t, tr.play())
 	require.Greater(tr.t, tr.count(contract.DeleteSandbox), 2)
 }
 
-// The next attempt begins between the two looks at the sandbox before it.
-func playSecondLookLater(tr *troupe) {
+// The next attempt starts between the two absence checks of the previous sandbox.
+func playSecondAbsenceCheckLater(tr *serverFixture) {
 	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
 	tr.ledger = lateCreates(2 * time.Second)
-	tr.dies(1)
+	tr.failsAttempts(1)
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2)
 }
 
-// A task that failed is closed between them.
-func playClosedBeforeSecondLook(tr *troupe) {
+// A failed task closes between the two absence checks.
+func playClosedBeforeSecondAbsenceCheck(tr *serverFixture) {
 	tr.loaded.State.MaxRetries = 0
 	tr.ledger = lateCreates(2 * time.Second)
-	tr.dies(1)
+	tr.failsAttempts(1)
 	require.Error(tr.t, tr.play())
 	require.Equal(tr.t, 1, tr.count("settle verified"))
 }
 
-// onQueue is a sandbox whose next activity must start soon.
+// onQueue returns a sandbox whose activities run on a queue and must start soon.
 func onQueue(queue string) contract.LoadedSandbox {
 	return contract.LoadedSandbox{Provider: "local", Queue: queue, Verify: true, SalvageWindow: 5 * time.Minute, Pickup: time.Second}
 }
 
 // The sandbox is found elsewhere while its work is to be saved, and again while it is deleted.
-func playHostAway(tr *troupe) {
+func playHostOffline(tr *serverFixture) {
 	tr.succeeds()
 	tr.ledger = func(n int) contract.LoadedSandbox {
 		box := onQueue("nobody")
@@ -364,7 +364,7 @@ func playHostAway(tr *troupe) {
 	require.Equal(tr.t, 1, tr.count("settle verified"))
 }
 
-func playHostLost(tr *troupe) {
+func playHostLost(tr *serverFixture) {
 	tr.succeeds()
 	tr.ledger = func(n int) contract.LoadedSandbox {
 		box := onQueue("nobody")
@@ -375,37 +375,37 @@ func playHostLost(tr *troupe) {
 	run := tr.c.GetWorkflow(tr.t.Context(), contract.CleanupWorkflowID(tr.box(1)), "")
 	require.ErrorContains(tr.t, run.Get(tr.t.Context(), nil), "declared lost")
 	require.Empty(tr.t, tr.cleaned)
-	tr.cleaned = append(tr.cleaned, tr.box(1)) // whose history is to be recorded
+	tr.cleaned = append(tr.cleaned, tr.box(1)) // record its history too
 }
 
-// troupe plays a stage on a real server: its own task, its own worker.
-type troupe struct {
-	*stage
-	c        client.Client
-	w        worker.Worker
-	taskID   string
-	firstRun string
-	telling  sync.Mutex // signals keep the order of their timers, also where the server is slow
+// serverFixture is a fixture on a real server, with its own task and its own worker.
+type serverFixture struct {
+	*fixture
+	c         client.Client
+	w         worker.Worker
+	taskID    string
+	firstRun  string
+	signaling sync.Mutex // keeps the signals in the order of their timers, also on a slow server
 }
 
-func newTroupe(t *testing.T, c client.Client, n int) *troupe {
+func newServerFixture(t *testing.T, c client.Client, n int) *serverFixture {
 	t.Helper()
-	tr := &troupe{stage: bareStage(t), c: c, taskID: task.NewID()}
+	tr := &serverFixture{fixture: bareFixture(t), c: c, taskID: task.NewID()}
 	tr.boxes = fmt.Sprintf("path%d-box", n)
 	tr.loaded.Settings.CleanupWait = 10 * time.Second
 	tr.now = time.Now
 	tr.after = func(d time.Duration, fn func()) { time.AfterFunc(d/20, fn) }
-	tr.signal = tr.tell
-	tr.work()
+	tr.signal = tr.signalTask
+	tr.startWorker()
 	t.Cleanup(func() { tr.w.Stop() })
 	return tr
 }
 
-// tell signals the task. It runs in a timer's goroutine, which is all that require would end: where a
-// busy server does not answer, it is asked again, and a task that cannot be told is ended at once.
-func (tr *troupe) tell(name string, arg any) {
-	tr.telling.Lock()
-	defer tr.telling.Unlock()
+// signalTask signals the task. It runs in the goroutine of a timer, where a failed require would not end the test: it tries
+// three times, and then terminates the workflow.
+func (tr *serverFixture) signalTask(name string, arg any) {
+	tr.signaling.Lock()
+	defer tr.signaling.Unlock()
 	var err error
 	for range 3 {
 		if err = tr.c.SignalWorkflow(tr.t.Context(), tr.workflowID(), "", name, arg); err == nil {
@@ -413,13 +413,13 @@ func (tr *troupe) tell(name string, arg any) {
 		}
 	}
 	assert.NoError(tr.t, err)
-	assert.NoError(tr.t, tr.c.TerminateWorkflow(tr.t.Context(), tr.workflowID(), "", "it could not be told: "+name))
+	assert.NoError(tr.t, tr.c.TerminateWorkflow(tr.t.Context(), tr.workflowID(), "", "signal failed: "+name))
 }
 
-func (tr *troupe) workflowID() string { return contract.TaskWorkflowID(tr.taskID) }
+func (tr *serverFixture) workflowID() string { return contract.TaskWorkflowID(tr.taskID) }
 
 // work starts a worker.
-func (tr *troupe) work() {
+func (tr *serverFixture) startWorker() {
 	tr.w = worker.New(tr.c, contract.QueueTasks, worker.Options{DeadlockDetectionTimeout: time.Minute, MaxHeartbeatThrottleInterval: 50 * time.Millisecond})
 	registerWorkflows(tr.w)
 	tr.register(tr.w)
@@ -437,7 +437,7 @@ func registerWorkflows(w worker.WorkflowRegistry) {
 }
 
 // play runs the task to its end, over continue-as-new and reset.
-func (tr *troupe) play() error {
+func (tr *serverFixture) play() error {
 	tr.t.Helper()
 	run, err := tr.c.ExecuteWorkflow(tr.t.Context(), client.StartWorkflowOptions{
 		ID: tr.workflowID(), TaskQueue: contract.QueueTasks, StaticSummary: "a test",
@@ -452,15 +452,15 @@ func (tr *troupe) play() error {
 	return err
 }
 
-// waitForCleanups lets the children end, so that their histories are whole.
-func (tr *troupe) waitForCleanups() {
+// waitForCleanups waits until the children have ended, so that their histories are complete.
+func (tr *serverFixture) waitForCleanups() {
 	for n := range len(tr.begun) + 1 {
 		id := contract.CleanupWorkflowID(tr.box(tr.loaded.State.Attempts + n))
-		_ = tr.c.GetWorkflow(tr.t.Context(), id, "").Get(tr.t.Context(), nil) // some fail by intent, or were never started
+		_ = tr.c.GetWorkflow(tr.t.Context(), id, "").Get(tr.t.Context(), nil) // some must fail, others never started
 	}
 }
 
-func (tr *troupe) reset() {
+func (tr *serverFixture) reset() {
 	_, err := tr.c.ResetWorkflowExecution(tr.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 "default",
 		WorkflowExecution:         &common.WorkflowExecution{WorkflowId: tr.workflowID(), RunId: tr.currentRun()},
@@ -471,20 +471,20 @@ func (tr *troupe) reset() {
 	require.NoError(tr.t, err)
 }
 
-func (tr *troupe) currentRun() string {
+func (tr *serverFixture) currentRun() string {
 	d, err := tr.c.DescribeWorkflowExecution(tr.t.Context(), tr.workflowID(), "")
 	require.NoError(tr.t, err)
 	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-func (tr *troupe) status(runID string) enums.WorkflowExecutionStatus {
+func (tr *serverFixture) status(runID string) enums.WorkflowExecutionStatus {
 	d, err := tr.c.DescribeWorkflowExecution(tr.t.Context(), tr.workflowID(), runID)
 	require.NoError(tr.t, err)
 	return d.GetWorkflowExecutionInfo().GetStatus()
 }
 
 // record writes the histories of the path: its first run, its last, and one cleanup.
-func (tr *troupe) record(name string) {
+func (tr *serverFixture) record(name string) {
 	if os.Getenv("OMOI_RECORD") == "" || tr.firstRun == "" {
 		return
 	}
@@ -500,7 +500,7 @@ func (tr *troupe) record(name string) {
 	}
 }
 
-func (tr *troupe) history(workflowID, runID string) *history.History {
+func (tr *serverFixture) history(workflowID, runID string) *history.History {
 	var h history.History
 	events := tr.c.GetWorkflowHistory(tr.t.Context(), workflowID, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -511,7 +511,7 @@ func (tr *troupe) history(workflowID, runID string) *history.History {
 	return &h
 }
 
-func (tr *troupe) write(kind, name, workflowID, runID string) {
+func (tr *serverFixture) write(kind, name, workflowID, runID string) {
 	raw, err := protojson.Marshal(tr.history(workflowID, runID))
 	require.NoError(tr.t, err)
 	var text bytes.Buffer

@@ -9,13 +9,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// playPaused is suspended with its project while the agent works, and continues when a user resumes the project.
-func playPaused(tr *troupe) { playSuspended(tr, contract.CommandPause, task.BlockedPaused) }
+// playPaused pauses the project during an attempt and resumes it.
+func playPaused(tr *serverFixture) { playSuspended(tr, contract.CommandPause, task.BlockedPaused) }
 
-// playBudget spends its budget, and continues when a user raises the budget.
-func playBudget(tr *troupe) { playSuspended(tr, contract.CommandBudget, task.BlockedBudget) }
+// playBudget spends the budget of the task and raises it.
+func playBudget(tr *serverFixture) { playSuspended(tr, contract.CommandBudget, task.BlockedBudget) }
 
-func playSuspended(tr *troupe, kind string, why task.BlockedReason) {
+func playSuspended(tr *serverFixture, kind string, why task.BlockedReason) {
 	tr.spawned = func(n int, box string) {
 		tr.after(time.Second, func() { tr.events(box, 1, started()) })
 		if n == 1 {

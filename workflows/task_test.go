@@ -17,8 +17,8 @@ import (
 
 func workerOptions() worker.Options { return worker.Options{DeadlockDetectionTimeout: time.Minute} }
 
-// succeeds lets each attempt report in and complete a little later.
-func (s *stage) succeeds() {
+// succeeds lets the agent of each attempt report its start and complete.
+func (s *fixture) succeeds() {
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		s.after(2*time.Second, func() { s.events(box, 2, completed(true)) })
@@ -27,7 +27,7 @@ func (s *stage) succeeds() {
 
 func TestTaskCompletes(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	result, err := s.run()
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestTaskCompletes(t *testing.T) {
 
 func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.HasRepo = false
 	s.succeeds()
 	result, err := s.run()
@@ -62,10 +62,10 @@ func TestTaskWithoutRepositoryHasNothingToPublish(t *testing.T) {
 	require.Zero(t, s.count(contract.EnsureBranch)+s.count(contract.CollectWork)+s.count(contract.OpenPullRequest))
 }
 
-// A person may have removed the branch since the run before.
+// A user may have deleted the branch since the previous run.
 func TestRetry_FindsItsBranch(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.Base, s.loaded.Branch, s.loaded.State.Attempts = "c0ffee", "feature/x", 1
 	s.succeeds()
 	_, err := s.run()
@@ -75,14 +75,14 @@ func TestRetry_FindsItsBranch(t *testing.T) {
 
 func TestLoadTask_SettledOrLostEndsTheRun(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.Settled = task.StatusCompleted
 	result, err := s.run()
 	require.NoError(t, err)
 	require.Equal(t, "already completed", result.Reason)
 	require.Equal(t, []string{contract.LoadTask}, s.calls)
 
-	s = newStage(t)
+	s = newFixture(t)
 	s.loaded.Lost = true
 	result, err = s.run()
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestLoadTask_SettledOrLostEndsTheRun(t *testing.T) {
 
 func TestFencedRun_EndsQuietly(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fenced = true
 	result, err := s.run()
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestFencedRun_EndsQuietly(t *testing.T) {
 
 func TestReset_ToMidRunTakesOverTheRow(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.foreign = true
 	s.succeeds()
 	result, err := s.run()
@@ -113,7 +113,7 @@ func TestReset_ToMidRunTakesOverTheRow(t *testing.T) {
 
 func TestRetryThenSuccess(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(n int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		end := completed(true)
@@ -138,7 +138,7 @@ func TestRetryThenSuccess(t *testing.T) {
 
 func TestLastFailureClosesAsFailed(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.State.MaxRetries = 0
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started(), agentError(task.ClassAgentError)) })
@@ -153,7 +153,7 @@ func TestLastFailureClosesAsFailed(t *testing.T) {
 	require.Equal(t, []string{"box1"}, s.cleaned)
 }
 
-// A failure without a reason gets a sentence of its own, and success keeps its text.
+// A failure without a reason gets a default sentence; success keeps its text.
 func TestTaskEnd_WithoutReasonHasASentence(t *testing.T) {
 	t.Parallel()
 	for want, end := range map[string]contract.Milestone{
@@ -162,7 +162,7 @@ func TestTaskEnd_WithoutReasonHasASentence(t *testing.T) {
 		"The agent ended without a passed validation and did not say why.": {Type: event.ContinuousCompleted},
 		"max_turns": {Type: event.AgentCompleted, StopReason: "max_turns"},
 	} {
-		s := newStage(t)
+		s := newFixture(t)
 		s.loaded.State.MaxRetries = 0
 		s.spawned = func(_ int, box string) {
 			s.after(time.Second, func() { s.events(box, 1, started(), end) })
@@ -177,7 +177,7 @@ func TestTaskEnd_WithoutReasonHasASentence(t *testing.T) {
 
 func TestInvalidInputIsFinal(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.fail[contract.EnsureBranch] = []error{refusal(task.ClassInvalidInput)}
 	_, err := s.run()
 	var app *temporal.ApplicationError
@@ -189,11 +189,11 @@ func TestInvalidInputIsFinal(t *testing.T) {
 
 func TestDigest_OfOtherSandboxesAndDuplicatesChangeNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events("foreign", 1, completed(true)) })
 		s.after(2*time.Second, func() { s.events(box, 1, started()) })
-		s.after(3*time.Second, func() { s.events(box, 1, agentError(task.ClassAgentError)) }) // repeat of sequence 1
+		s.after(3*time.Second, func() { s.events(box, 1, agentError(task.ClassAgentError)) }) // duplicate of sequence 1
 		s.after(4*time.Second, func() { s.events(box, 2, completed(true)) })
 	}
 	result, err := s.run()
@@ -204,7 +204,7 @@ func TestDigest_OfOtherSandboxesAndDuplicatesChangeNothing(t *testing.T) {
 
 func TestDigest_GapIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.unread[box] = contract.Digest{
 			SandboxID: box, From: 1, To: 5, LastHeartbeat: s.now().Add(time.Second),
@@ -222,7 +222,7 @@ func TestDigest_GapIsReadFromTheStore(t *testing.T) {
 
 func TestDigest_StartedBeforeTheAssignmentIsKept(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) { s.events(box, 1, started(), completed(true)) }
 	_, err := s.run()
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestDigest_StartedBeforeTheAssignmentIsKept(t *testing.T) {
 
 func TestTask_WaitsForItsSlot(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.HoldsSlot = false
 	s.succeeds()
 	s.after(time.Hour, func() {
@@ -245,7 +245,7 @@ func TestTask_WaitsForItsSlot(t *testing.T) {
 
 func TestTask_OldAdmissionIsNoSlot(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.HoldsSlot, s.granted = false, false
 	s.succeeds()
 	s.after(time.Minute, func() { s.signal(contract.SignalAdmitted, nil) })
@@ -261,31 +261,31 @@ func TestTask_OldAdmissionIsNoSlot(t *testing.T) {
 // TestCancel cancels at every step, by command, by the temporal CLI's signal and by its cancel.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	how := map[string]func(*stage){
-		"command":        func(s *stage) { s.command(contract.CommandCancel, "c1", "enough") },
-		"signal":         func(s *stage) { s.command(contract.CommandCancel, "", "enough") },
-		"cancel request": func(s *stage) { s.env.CancelWorkflow() },
+	how := map[string]func(*fixture){
+		"command":        func(s *fixture) { s.command(contract.CommandCancel, "c1", "enough") },
+		"signal":         func(s *fixture) { s.command(contract.CommandCancel, "", "enough") },
+		"cancel request": func(s *fixture) { s.env.CancelWorkflow() },
 	}
-	steps := map[string]func(*stage, func()){
-		"before admission": func(s *stage, cancel func()) {
+	steps := map[string]func(*fixture, func()){
+		"before admission": func(s *fixture, cancel func()) {
 			s.loaded.HoldsSlot = false
 			s.after(time.Minute, cancel)
 		},
-		"before the branch": func(s *stage, cancel func()) { s.after(0, cancel) },
-		"in create": func(s *stage, cancel func()) {
+		"before the branch": func(s *fixture, cancel func()) { s.after(0, cancel) },
+		"in create": func(s *fixture, cancel func()) {
 			s.fail[contract.EnsureSandbox] = make([]error, 0, 50)
 			for range 50 {
 				s.fail[contract.EnsureSandbox] = append(s.fail[contract.EnsureSandbox], errors.New("the provider is slow"))
 			}
 			s.after(5*time.Second, cancel)
 		},
-		"in mid-run": func(s *stage, cancel func()) {
+		"in mid-run": func(s *fixture, cancel func()) {
 			s.spawned = func(_ int, box string) {
 				s.after(time.Second, func() { s.events(box, 1, started()) })
 				s.after(5*time.Second, cancel)
 			}
 		},
-		"in publish": func(s *stage, cancel func()) {
+		"in publish": func(s *fixture, cancel func()) {
 			s.succeeds()
 			for range 50 {
 				s.fail[contract.CollectWork] = append(s.fail[contract.CollectWork], errors.New("the sandbox is slow"))
@@ -297,7 +297,7 @@ func TestCancel(t *testing.T) {
 		for way, cancel := range how {
 			t.Run(step+" by "+way, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
+				s := newFixture(t)
 				arrange(s, func() { cancel(s) })
 				_, err := s.run()
 				require.Error(t, err)
@@ -317,7 +317,7 @@ func TestCancel(t *testing.T) {
 
 func TestCancelAfterTheEndIsTooLate(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.succeeds()
 	s.fail[contract.SaveTaskState] = []error{nil} // of the running agent
 	for range 6 {
@@ -332,7 +332,7 @@ func TestCancelAfterTheEndIsTooLate(t *testing.T) {
 
 func TestSecondCancelIsTooLate(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() {
 			s.command(contract.CommandCancel, "first", "")
@@ -347,7 +347,7 @@ func TestSecondCancelIsTooLate(t *testing.T) {
 
 func TestReset_InMidRunContinuesWithTheRunningSandbox(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	live := contract.LiveAttempt{Number: 4, SandboxID: "alive", Provider: "local", LastSequence: 9, Assigned: true, Started: true}
 	s.loaded.Reset, s.loaded.Live, s.loaded.Base, s.loaded.Branch = true, &live, "c0ffee", "feature/x"
 	s.loaded.State = task.State{Status: task.StatusRunning, Attempts: 4, MaxRetries: 3}
@@ -365,7 +365,7 @@ func TestReset_InMidRunContinuesWithTheRunningSandbox(t *testing.T) {
 
 func TestContinueAsNew_OnlyWithNothingInFlight(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.Settings.MaxSignals = 20
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
@@ -384,7 +384,7 @@ func TestContinueAsNew_OnlyWithNothingInFlight(t *testing.T) {
 	require.Equal(t, contract.TaskStateVersion, in.State.Version)
 	require.EqualValues(t, 20, in.State.Watch.Seen)
 
-	after := newStage(t)
+	after := newFixture(t)
 	after.after(time.Second, func() { after.events("box1", 21, completed(true)) })
 	after.env.ExecuteWorkflow(contract.TaskWorkflow, in)
 	require.NoError(t, after.env.GetWorkflowError())
@@ -392,8 +392,8 @@ func TestContinueAsNew_OnlyWithNothingInFlight(t *testing.T) {
 	require.Equal(t, task.StatusCompleted, after.last().Status)
 	require.Greater(t, after.last().Ordinal, in.State.Ordinal)
 
-	// a reset of that run, after it has ended: the state in its input is overtaken
-	reset := newStage(t)
+	// a reset of that run after its end: the state in its input is out of date
+	reset := newFixture(t)
 	reset.overtaken, reset.loaded = true, contract.LoadedTask{Settled: task.StatusCompleted}
 	reset.env.ExecuteWorkflow(contract.TaskWorkflow, in)
 	require.NoError(t, reset.env.GetWorkflowError())
@@ -402,7 +402,7 @@ func TestContinueAsNew_OnlyWithNothingInFlight(t *testing.T) {
 
 func TestUnreadableSignals_AreIgnored(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() {
 			s.signal(contract.SignalCommand, "cancel")
@@ -419,7 +419,7 @@ func TestUnreadableSignals_AreIgnored(t *testing.T) {
 
 func TestDigest_InconsistentIsReadFromTheStore(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() {
 			s.unread[box] = contract.Digest{SandboxID: box, From: 1, To: 1, Milestones: []contract.Milestone{{Sequence: 1, Type: event.AgentStarted}}}

@@ -16,13 +16,13 @@ func validatedPaths() []path {
 	return []path{
 		{"validated", playValidated},
 		{"validation-exhausted", playValidationExhausted},
-		{"validation-tried-again", playValidationTriedAgain},
+		{"validation-tried-again", playValidationRetried},
 		{"validation-worker-killed", playValidationWorkerKilled},
 		{"validation-continued", playValidationContinued},
 		{"validation-reset", playValidationReset},
 		{"validation-of-saved-work", playValidationOfSavedWork},
 		{"validation-verdict-due", playValidationVerdictDue},
-		{"validation-unspoken", playValidationUnspoken},
+		{"validation-unspoken", playValidationWithoutVerdict},
 		{"validation-interrupted", playValidationInterrupted},
 		{"validation-limit", playValidationLimit},
 		{"validation-error", playValidationError},
@@ -30,14 +30,14 @@ func validatedPaths() []path {
 	}
 }
 
-func playValidated(tr *troupe) {
-	validated(tr.stage, judges(tr.stage, "no", "ok"))
+func playValidated(tr *serverFixture) {
+	validated(tr.fixture, judges(tr.fixture, "no", "ok"))
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
 }
 
-func playValidationExhausted(tr *troupe) {
-	validated(tr.stage, judges(tr.stage, "no", "no"))
+func playValidationExhausted(tr *serverFixture) {
+	validated(tr.fixture, judges(tr.fixture, "no", "no"))
 	tr.loaded.State.Rounds = 2
 	var app *temporal.ApplicationError
 	require.ErrorAs(tr.t, tr.play(), &app)
@@ -45,9 +45,9 @@ func playValidationExhausted(tr *troupe) {
 	require.Equal(tr.t, enums.WORKFLOW_EXECUTION_STATUS_FAILED, tr.status(""))
 }
 
-func playValidationTriedAgain(tr *troupe) {
+func playValidationRetried(tr *serverFixture) {
 	tr.loaded.Settings.RetryBase = 100 * time.Millisecond
-	validated(tr.stage, func(round int, box string) {
+	validated(tr.fixture, func(round int, box string) {
 		if round > 1 {
 			tr.verdict(box, "ok")
 			return
@@ -58,11 +58,11 @@ func playValidationTriedAgain(tr *troupe) {
 	require.Equal(tr.t, []string{"first", "validation", "validation"}, tr.kinds())
 }
 
-func playValidationWorkerKilled(tr *troupe) {
+func playValidationWorkerKilled(tr *serverFixture) {
 	restarted := make(chan struct{})
-	validated(tr.stage, func(_ int, box string) {
+	validated(tr.fixture, func(_ int, box string) {
 		tr.w.Stop()
-		tr.work()
+		tr.startWorker()
 		tr.verdict(box, "ok")
 		close(restarted)
 	})
@@ -71,9 +71,9 @@ func playValidationWorkerKilled(tr *troupe) {
 	require.Len(tr.t, tr.begun, 2)
 }
 
-func playValidationContinued(tr *troupe) {
+func playValidationContinued(tr *serverFixture) {
 	tr.loaded.Settings.MaxSignals = 5
-	validated(tr.stage, func(_ int, box string) {
+	validated(tr.fixture, func(_ int, box string) {
 		for i := range 6 {
 			tr.after(time.Duration(i)*2*time.Second, func() { tr.events(box, int64(i+2)) })
 		}
@@ -85,8 +85,8 @@ func playValidationContinued(tr *troupe) {
 }
 
 // The run is reset while the validator runs: the new run continues with the same validator.
-func playValidationReset(tr *troupe) {
-	validated(tr.stage, func(_ int, box string) {
+func playValidationReset(tr *serverFixture) {
+	validated(tr.fixture, func(_ int, box string) {
 		go func() {
 			tr.mu.Lock()
 			live := contract.LiveAttempt{Number: 2, SandboxID: box, Provider: "local", LastSequence: 1, Assigned: true, Started: true, Validates: true}
@@ -102,24 +102,24 @@ func playValidationReset(tr *troupe) {
 	require.Len(tr.t, tr.begun, 2, "the validator lives: no third attempt")
 }
 
-func playValidationOfSavedWork(tr *troupe) {
-	validated(tr.stage, judges(tr.stage, "ok"))
+func playValidationOfSavedWork(tr *serverFixture) {
+	validated(tr.fixture, judges(tr.fixture, "ok"))
 	tr.loaded.Saved = true
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"validation"}, tr.kinds())
 }
 
-// The verdict is accepted before its validator ends, and comes long after that.
-func playValidationVerdictDue(tr *troupe) {
-	validated(tr.stage, lateVerdict(tr.stage, 40*time.Second))
+// The verdict is accepted before its validator ends, and arrives long after that.
+func playValidationVerdictDue(tr *serverFixture) {
+	validated(tr.fixture, lateVerdict(tr.fixture, 40*time.Second))
 	tr.loaded.Settings.HeartbeatTimeout = time.Second
 	require.NoError(tr.t, tr.play())
 	require.Len(tr.t, tr.begun, 2)
 }
 
-func playValidationInterrupted(tr *troupe) {
+func playValidationInterrupted(tr *serverFixture) {
 	tr.loaded.State.MaxRetries = 0
-	validated(tr.stage, func(round int, box string) {
+	validated(tr.fixture, func(round int, box string) {
 		if round > 1 {
 			tr.verdict(box, "ok")
 			return
@@ -131,30 +131,30 @@ func playValidationInterrupted(tr *troupe) {
 }
 
 // The validator reaches its own limit, and a user sends the work back.
-func playValidationLimit(tr *troupe) {
-	reviewedByUser(tr.stage, contract.CommandVerdict, "no")
+func playValidationLimit(tr *serverFixture) {
+	reviewedByUser(tr.fixture, contract.CommandVerdict, "no")
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation", "revision", "validation"}, tr.kinds())
 	require.Len(tr.t, tr.suspendedFor(task.BlockedReview), 1)
 }
 
-func playValidationError(tr *troupe) {
-	failedValidator(tr.stage)
+func playValidationError(tr *serverFixture) {
+	failedValidator(tr.fixture)
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, []string{"first", "validation"}, tr.kinds())
 	require.Len(tr.t, tr.suspendedFor(task.BlockedReview), 1)
 }
 
-// The verdict comes while the agent is being started, which only the next attempt gets to.
-func playVerdictEarly(tr *troupe) {
-	judgedEarly(tr.stage)
+// The verdict arrives during the start of the first agent, so that only the next attempt runs an agent.
+func playVerdictEarly(tr *serverFixture) {
+	judgedEarly(tr.fixture)
 	require.NoError(tr.t, tr.play())
 	require.Equal(tr.t, task.ReceiptCarriedOut, tr.receipts()["early"])
 	require.Equal(tr.t, "revision", tr.begun[1].Kind)
 }
 
-func playValidationUnspoken(tr *troupe) {
-	validated(tr.stage, func(round int, box string) {
+func playValidationWithoutVerdict(tr *serverFixture) {
+	validated(tr.fixture, func(round int, box string) {
 		if round == 1 {
 			tr.events(box, 2, completed(true))
 			return

@@ -15,9 +15,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// validated has the work of a stage's task validated. An attempt that works completes; one that
-// validates does what the test says.
-func validated(s *stage, validator func(round int, box string)) {
+// validated makes the task require validation. The agent of a working attempt completes; validator plays that of a
+// validating attempt.
+func validated(s *fixture, validator func(round int, box string)) {
 	s.loaded.State.Rounds = 3
 	round := 0
 	s.spawned = func(n int, box string) {
@@ -34,27 +34,27 @@ func validated(s *stage, validator func(round int, box string)) {
 	}
 }
 
-// judges answers a validator that says so in each round.
-func judges(s *stage, verdicts ...string) func(int, string) {
+// judges returns a validator that gives the nth verdict in round n.
+func judges(s *fixture, verdicts ...string) func(int, string) {
 	return func(round int, box string) { s.verdict(box, verdicts[round-1]) }
 }
 
-// verdict signals what the validator in a sandbox has said.
-func (s *stage) verdict(box, said string) {
+// verdict signals the verdict of the validator in a sandbox.
+func (s *fixture) verdict(box, said string) {
 	s.mu.Lock()
 	s.validators["v"+box] = box
 	s.mu.Unlock()
 	s.command(contract.CommandVerdict, "v"+box, said)
 }
 
-func (s *stage) kinds() (kinds []string) {
+func (s *fixture) kinds() (kinds []string) {
 	for _, in := range s.begun {
 		kinds = append(kinds, in.Kind)
 	}
 	return kinds
 }
 
-func (s *stage) outcomes() (outcomes []string) {
+func (s *fixture) outcomes() (outcomes []string) {
 	for _, p := range s.projects {
 		if p.Ended != nil {
 			outcomes = append(outcomes, p.Ended.Outcome)
@@ -65,7 +65,7 @@ func (s *stage) outcomes() (outcomes []string) {
 
 func TestWorkIsValidatedBeforeItIsPublished(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "no", "ok"))
 	result, err := s.run()
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestWorkIsValidatedBeforeItIsPublished(t *testing.T) {
 
 func TestValidation_LastRoundEndsTheTask(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "no", "no", "no"))
 	_, err := s.run()
 	var app *temporal.ApplicationError
@@ -102,7 +102,7 @@ func TestValidation_LastRoundEndsTheTask(t *testing.T) {
 
 func TestValidator_WithoutAVerdictIsRetried(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(round int, box string) {
 		switch round {
 		case 1:
@@ -121,10 +121,11 @@ func TestValidator_WithoutAVerdictIsRetried(t *testing.T) {
 	require.Equal(t, []string{"completed", "failed", "failed", "completed"}, s.outcomes())
 }
 
-// Who interrupts a validator stops no work: another one begins, and the task keeps its retries. A limit of the validator's own is for a user to decide on.
+// After an interrupted validator another one starts, and the task keeps its retries. A validator that reaches its own limit
+// leaves the decision to a user.
 func TestValidator_InterruptedCostsNoRetry(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.State.MaxRetries = 0
 	validated(s, func(round int, box string) {
 		if round > 1 {
@@ -148,9 +149,9 @@ func interruptedValidator() contract.Milestone {
 	return said
 }
 
-// reviewedByUser has the validator of the first round reach its own limit, and a user decide afterwards.
-func reviewedByUser(s *stage, kind, said string) {
-	s.senders = map[string]string{"v1": "review"} // whose feedback is kept
+// reviewedByUser makes the validator of the first round reach its own limit, and a user decide afterwards.
+func reviewedByUser(s *fixture, kind, said string) {
+	s.senders = map[string]string{"v1": "review"} // its feedback is stored
 	validated(s, func(round int, box string) {
 		if round > 1 {
 			s.verdict(box, "ok")
@@ -161,8 +162,8 @@ func reviewedByUser(s *stage, kind, said string) {
 	})
 }
 
-// suspendedFor are the projections of a task that waits for a reason.
-func (s *stage) suspendedFor(why task.BlockedReason) (suspended []contract.Projection) {
+// suspendedFor returns the projections of a task that is suspended for a reason.
+func (s *fixture) suspendedFor(why task.BlockedReason) (suspended []contract.Projection) {
 	for _, p := range s.projects {
 		if p.Blocked == why && p.Ended != nil {
 			suspended = append(suspended, p)
@@ -183,7 +184,7 @@ func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			reviewedByUser(s, c.kind, c.said)
 			result, err := s.run()
 			require.NoError(t, err)
@@ -203,7 +204,7 @@ func TestValidatorLimit_WaitsForAUsersReview(t *testing.T) {
 
 func TestValidatorError_WaitsForAUsersReview(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	failedValidator(s)
 	result, err := s.run()
 	require.NoError(t, err)
@@ -214,8 +215,8 @@ func TestValidatorError_WaitsForAUsersReview(t *testing.T) {
 	require.Equal(t, task.ClassCredentials, suspended[0].Ended.Class)
 }
 
-// failedValidator has the validator report a permanent error, and a user accept the work afterwards.
-func failedValidator(s *stage) {
+// failedValidator makes the validator report a permanent error, and a user accept the work afterwards.
+func failedValidator(s *fixture) {
 	validated(s, func(_ int, box string) {
 		s.events(box, 2, agentError(task.ClassCredentials))
 		s.after(time.Minute, func() { s.command(contract.CommandVerdict, "v1", "ok") })
@@ -224,7 +225,7 @@ func failedValidator(s *stage) {
 
 func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.Settings.AttemptTimeout = 10 * time.Minute
 	s.observe = func(contract.CheckAgentInput) contract.Observation {
 		return contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute}
@@ -235,10 +236,10 @@ func TestValidatorTimeout_WaitsForAUsersReview(t *testing.T) {
 	require.Len(t, s.suspendedFor(task.BlockedReview), 1)
 }
 
-// Without a validator of its own, the task takes verdicts from outside: three revisions, and then the end.
+// A task without a validator accepts verdicts from outside: three revisions, and then the end.
 func TestFourthFailedVerdict_GivesTheValidatorsWordsAndTheRounds(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.senders = map[string]string{}
 	s.spawned = func(_ int, box string) {
 		s.mu.Lock()
@@ -257,8 +258,8 @@ func TestFourthFailedVerdict_GivesTheValidatorsWordsAndTheRounds(t *testing.T) {
 	require.True(t, s.last().Quotes)
 }
 
-// judgedEarly gives a verdict while the first agent is being started, which takes until the workflow has heard of it.
-func judgedEarly(s *stage) {
+// judgedEarly gives a verdict during the start of the first agent, which lasts until the workflow has received the verdict.
+func judgedEarly(s *fixture) {
 	s.starting = func(ctx context.Context) {
 		if s.count(contract.StartAgent) > 1 {
 			return
@@ -278,7 +279,7 @@ func judgedEarly(s *stage) {
 
 func TestVerdictDuringAgentStart_IsApplied(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	judgedEarly(s)
 	_, err := s.run()
 	require.NoError(t, err)
@@ -288,7 +289,7 @@ func TestVerdictDuringAgentStart_IsApplied(t *testing.T) {
 
 func TestValidators_WithoutAVerdictPassNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.State.MaxRetries = 1
 	validated(s, func(_ int, box string) { s.events(box, 2, completed(true)) })
 	_, err := s.run()
@@ -299,10 +300,10 @@ func TestValidators_WithoutAVerdictPassNothing(t *testing.T) {
 	require.Zero(t, s.count(contract.OpenPullRequest))
 }
 
-// The end of a validator may overtake its verdict: the two come by different ways.
+// The end of a validator may overtake its verdict: an event and a command reach the workflow separately.
 func TestVerdict_AfterTheValidatorsEndCounts(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(_ int, box string) {
 		s.events(box, 2, completed(true))
 		s.after(2*time.Second, func() { s.verdict(box, "ok") })
@@ -312,8 +313,8 @@ func TestVerdict_AfterTheValidatorsEndCounts(t *testing.T) {
 	require.Len(t, s.begun, 2)
 }
 
-// lateVerdict is that of a validator whose verdict is accepted, and told the task only some time after its end.
-func lateVerdict(s *stage, after time.Duration) func(int, string) {
+// lateVerdict returns a validator whose verdict is accepted at once and reaches the task only some time after its end.
+func lateVerdict(s *fixture, after time.Duration) func(int, string) {
 	return func(_ int, box string) {
 		s.mu.Lock()
 		s.unread[box] = contract.Digest{SandboxID: box, VerdictDue: true}
@@ -323,10 +324,10 @@ func lateVerdict(s *stage, after time.Duration) func(int, string) {
 	}
 }
 
-// What is accepted counts, however long the way to the task is: nobody judges again.
+// An accepted verdict counts, however late it reaches the task; no other validator starts.
 func TestVerdict_AcceptedIsAwaited(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, lateVerdict(s, 5*time.Minute))
 	_, err := s.run()
 	require.NoError(t, err)
@@ -334,10 +335,10 @@ func TestVerdict_AcceptedIsAwaited(t *testing.T) {
 	require.Equal(t, []string{"completed", "completed"}, s.outcomes())
 }
 
-// What is read from the store does not overtake a verdict that is on its way either, not even the validator's failure.
+// Events read from the store do not overtake a pending verdict either, not even the validator's failure.
 func TestVerdict_IsNotOvertakenByTheValidatorsEnd(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(_ int, box string) {
 		failed := agentError(task.ClassAgentError)
 		failed.Sequence = 2
@@ -352,10 +353,10 @@ func TestVerdict_IsNotOvertakenByTheValidatorsEnd(t *testing.T) {
 	require.Equal(t, []string{"first", "validation"}, s.kinds())
 }
 
-// The store may be out of reach when it is asked: that says nothing about the verdict.
+// A store that cannot be reached says nothing about the verdict.
 func TestVerdict_UnknownEndsNothing(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(_ int, box string) {
 		s.mu.Lock()
 		s.fail[contract.LoadEvents] = []error{refusal(task.ClassInfrastructure), refusal(task.ClassInfrastructure)}
@@ -370,7 +371,7 @@ func TestVerdict_UnknownEndsNothing(t *testing.T) {
 
 func TestVerdict_OfAnEarlierRoundIsTooLate(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(round int, box string) {
 		if round == 1 {
 			s.verdict(box, "no")
@@ -388,7 +389,7 @@ func TestVerdict_OfAnEarlierRoundIsTooLate(t *testing.T) {
 
 func TestReview_ByAUserReplacesTheValidator(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, func(_ int, box string) {
 		if box == s.box(2) {
 			s.command(contract.CommandVerdict, "person", "no")
@@ -402,10 +403,10 @@ func TestReview_ByAUserReplacesTheValidator(t *testing.T) {
 	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["person"])
 }
 
-// A worker's word on its own work is its completion and no verdict.
+// A verdict of the agent that did the work counts as its completion.
 func TestValidation_AgentDoesNotValidateItsOwnWork(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "ok"))
 	plain := s.spawned
 	s.spawned = func(n int, box string) {
@@ -424,7 +425,7 @@ func TestValidation_AgentDoesNotValidateItsOwnWork(t *testing.T) {
 
 func TestSubmit_FailedIsRepeatedByANewAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "ok"))
 	s.fail[contract.CollectWork] = []error{refusal(task.ClassInfrastructure)}
 	_, err := s.run()
@@ -432,10 +433,10 @@ func TestSubmit_FailedIsRepeatedByANewAttempt(t *testing.T) {
 	require.Equal(t, []string{"first", "retry", "validation"}, s.kinds())
 }
 
-// Work that was suspended on its way to its branch is not there: no validator may look for it.
+// Work of an attempt that was suspended before the push is not on the branch, so that no validator may start.
 func TestSubmit_SuspendedIsRepeatedByANewAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "ok"))
 	s.fail[contract.CollectWork] = []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandPause, "p", "enough for now") })
@@ -447,10 +448,10 @@ func TestSubmit_SuspendedIsRepeatedByANewAttempt(t *testing.T) {
 	require.Equal(t, 2, s.count(contract.CollectWork))
 }
 
-// A run that is loaded while its work waits for a verdict continues there.
+// A run that loads a task whose work waits for a verdict continues with the validation.
 func TestContinueAsNew_KeepsTheValidation(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "ok"))
 	s.loaded.State.Status, s.loaded.State.Stage = task.StatusPendingValidation, task.StageValidate
 	_, err := s.run()
@@ -459,21 +460,21 @@ func TestContinueAsNew_KeepsTheValidation(t *testing.T) {
 	require.Zero(t, s.count(contract.CollectWork))
 }
 
-// The retry of work that could not be handed in brings it to its branch and has it judged: nobody does it again.
+// The retry of a task whose work could not be submitted pushes the saved work and validates it, without repeating it.
 func TestRetry_SubmitsSavedWork(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fails func(*stage) []error
+		fails func(*fixture) []error
 		kinds []string
 		tries int
 	}{
-		"at once":           {func(*stage) []error { return nil }, []string{"validation"}, 1},
-		"after a limit":     {func(s *stage) []error { return []error{limit(s.now().Add(time.Hour))} }, []string{"validation"}, 2},
-		"that fits no more": {func(*stage) []error { return []error{redo()} }, []string{"retry", "validation"}, 1},
+		"at once":           {func(*fixture) []error { return nil }, []string{"validation"}, 1},
+		"after a limit":     {func(s *fixture) []error { return []error{limit(s.now().Add(time.Hour))} }, []string{"validation"}, 2},
+		"that fits no more": {func(*fixture) []error { return []error{redo()} }, []string{"retry", "validation"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			validated(s, judges(s, "ok"))
 			s.loaded.Saved, s.fail[contract.PublishBranch] = true, c.fails(s)
 			result, err := s.run()
@@ -486,10 +487,10 @@ func TestRetry_SubmitsSavedWork(t *testing.T) {
 	}
 }
 
-// A person may find good what could not be handed in: it is brought to its branch all the same.
+// If a user accepts work that could not be submitted, the saved work is pushed and published.
 func TestReview_PublishesSavedWork(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	validated(s, judges(s, "ok"))
 	s.loaded.Saved, s.fail[contract.PublishBranch] = true, []error{limit(s.now().Add(time.Hour))}
 	s.after(30*time.Minute, func() { s.command(contract.CommandVerdict, "person", "ok") })

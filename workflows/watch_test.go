@@ -12,7 +12,7 @@ import (
 
 func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.spawned = func(_ int, box string) {
 		s.after(time.Second, func() { s.events(box, 1, started()) })
 		s.after(3*time.Hour, func() { s.events(box, 2, completed(true)) })
@@ -26,7 +26,7 @@ func TestUnknownNeverEndsAnAttempt(t *testing.T) {
 
 func TestUnknown_ForTheMaximumDurationSuspends(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.observe = func(contract.CheckAgentInput) contract.Observation {
 		return contract.Observation{Seen: contract.ObservedUnknown, Reason: "nobody answers"}
 	}
@@ -48,10 +48,10 @@ func TestUnknown_ForTheMaximumDurationSuspends(t *testing.T) {
 	require.Equal(t, task.ReceiptCarriedOut, s.receipts()["again"])
 }
 
-// An attempt lasts longer by the time in which its sandbox was frozen.
+// The maximum duration of an attempt is extended by the time in which its sandbox was frozen.
 func TestFrozenTime_DoesNotCountForAnAttempt(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.ledger = func(int) contract.LoadedSandbox {
 		return contract.LoadedSandbox{Provider: task.ProviderLocal, Verify: true, SalvageWindow: 5 * time.Minute, Frozen: 9 * time.Hour}
 	}
@@ -73,7 +73,7 @@ func TestObservations(t *testing.T) {
 	} {
 		t.Run(seen, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.observe = func(in contract.CheckAgentInput) contract.Observation {
 				if in.Attempt == 1 {
 					return contract.Observation{Seen: seen, Class: class, Reason: "as the test says"}
@@ -102,7 +102,7 @@ func TestObservations(t *testing.T) {
 
 func TestStartupTimeout_CountsFromTheAssignment(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.HoldsSlot = false
 	var asked []contract.CheckAgentInput
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {
@@ -127,7 +127,7 @@ func TestStartupTimeout_CountsFromTheAssignment(t *testing.T) {
 
 func TestHeartbeats_StartNoTimers(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.observe = func(contract.CheckAgentInput) contract.Observation {
 		return contract.Observation{Seen: contract.ObservedWorking, Next: time.Minute}
 	}
@@ -143,11 +143,10 @@ func TestHeartbeats_StartNoTimers(t *testing.T) {
 	require.Zero(t, s.count(contract.CheckAgent), "an hour of heartbeats raises no question")
 }
 
-// The agent completes while the workflow asks after it: what it said itself counts, not that
-// its process has ended.
+// The agent completes during a check. Its report counts, and not the observation that its process has ended.
 func TestReportOfTheAgent_CountsBeforeAnObservation(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.observe = func(in contract.CheckAgentInput) contract.Observation {
 		s.events(in.SandboxID, 2, completed(true))
 		return contract.Observation{Seen: contract.ObservedExited, Class: task.ClassAgentError, LastSequence: 2}

@@ -11,15 +11,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// lateCreates is a provider at which a lost create may appear so late.
+// lateCreates returns a ledger row of a provider whose lost create requests can produce a sandbox up to by later.
 func lateCreates(by time.Duration) func(int) contract.LoadedSandbox {
 	return func(int) contract.LoadedSandbox {
 		return contract.LoadedSandbox{Provider: "daytona", Verify: true, LongestCreate: by, SalvageWindow: 5 * time.Minute}
 	}
 }
 
-// dies ends the first attempts of a task by their agents' errors, and completes the one after them.
-func (s *stage) dies(attempts int) {
+// failsAttempts lets the agents of the first attempts report errors, and completes the next attempt.
+func (s *fixture) failsAttempts(attempts int) {
 	s.spawned = func(n int, box string) {
 		end := completed(true)
 		if n <= attempts {
@@ -30,7 +30,7 @@ func (s *stage) dies(attempts int) {
 }
 
 // before reports whether the first call of one name came before the nth of another.
-func (s *stage) before(first, second string, nth int) bool {
+func (s *fixture) before(first, second string, nth int) bool {
 	for _, name := range s.calls {
 		switch name {
 		case first:
@@ -44,15 +44,14 @@ func (s *stage) before(first, second string, nth int) bool {
 	return false
 }
 
-// The next attempt begins with what was saved, when the agent before it can do nothing any more, and does not wait for the second
-// absence check.
+// The next attempt starts from the saved work after the first absence check, and does not wait for the second one.
 func TestNextAttempt_WaitsForFirstAbsenceCheck(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.env.SetDetachedChildWait(false)
 	s.loaded.Settings.CleanupWait = time.Hour
 	s.ledger = lateCreates(5 * time.Minute)
-	s.dies(2)
+	s.failsAttempts(2)
 	var begun []time.Time
 	spawned := s.spawned
 	s.spawned = func(n int, box string) {
@@ -68,14 +67,14 @@ func TestNextAttempt_WaitsForFirstAbsenceCheck(t *testing.T) {
 	require.Less(t, s.count("settle verified"), 3)
 }
 
-// While the sandbox is there, its agent might act: nobody works beside it.
+// While the sandbox exists, its agent might act, so that no other attempt may start.
 func TestNextAttempt_WaitsUntilTheSandboxIsDeleted(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.loaded.Settings.CleanupWait = time.Hour
 	s.ledger = lateCreates(5 * time.Minute)
 	s.lingers = 6
-	s.dies(1)
+	s.failsAttempts(1)
 	_, err := s.run()
 	require.NoError(t, err)
 	require.Len(t, s.begun, 2)
@@ -90,12 +89,12 @@ func TestTaskEnd_DoesNotWaitForCleanup(t *testing.T) {
 	for name, dies := range map[string]int{"completed": 0, "failed": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.env.SetDetachedChildWait(false)
 			s.loaded.State.MaxRetries = 0
 			s.ledger = lateCreates(5 * time.Minute)
 			s.lingers = 1 << 20
-			s.dies(dies)
+			s.failsAttempts(dies)
 			_, err := s.run()
 			require.Equal(t, dies > 0, err != nil)
 			require.Equal(t, task.Status(name), s.last().Status)
@@ -104,8 +103,8 @@ func TestTaskEnd_DoesNotWaitForCleanup(t *testing.T) {
 	}
 }
 
-// The reaper is quicker: its cleanup is the one.
-func playCleanedByAnother(tr *troupe) {
+// The reaper has already started the cleanup.
+func playCleanedByAnother(tr *serverFixture) {
 	tr.ledger = func(int) contract.LoadedSandbox {
 		box := lateCreates(time.Second)(0)
 		box.Verified = tr.count("settle verified") > 0

@@ -23,9 +23,8 @@ import (
 
 const taskID = "01900000-0000-7000-8000-000000000001"
 
-// stage is the world around a task's workflow: activities that remember what was asked of
-// them and answer what a test sets.
-type stage struct {
+// fixture runs a task's workflow with fake activities, which record their inputs and return what a test sets.
+type fixture struct {
 	t   *testing.T
 	env *testsuite.TestWorkflowEnvironment // nil on a real server
 
@@ -39,7 +38,7 @@ type stage struct {
 	begun    []contract.BeginAttemptInput
 	cleaned  []string
 	onBranch func()
-	claimed  []bool // whether each CollectWork was told of a claim
+	claimed  []bool // SandboxRef.Claimed of each CollectWork
 
 	loaded  contract.LoadedTask
 	unread  map[string]contract.Digest // what LoadEvents answers, by sandbox
@@ -54,24 +53,24 @@ type stage struct {
 	pulled  bool                                                             // agents reach nothing
 	turn    func(ctx context.Context, n int) (contract.PullRelayTurn, error) // what the nth turn of a pull relay does
 	report  contract.CycleReport                                             // of the guardian's last cycle
-	// conducted is what the conductor's last cycle came to.
+	// conducted is the report of the conductor's last cycle.
 	conducted contract.CycleReport
-	// validators are the sandboxes from which verdicts come, by their command's id.
+	// validators are the validators' sandboxes that give verdicts, by command ID.
 	validators map[string]string
-	// senders are the sandboxes of others from which verdicts come, by their command's id.
+	// senders are the other senders of verdicts, by command ID.
 	senders  map[string]string
 	starting func(context.Context) // called while an agent is being started
 	fenced   bool
 	foreign  bool // another run wrote the row, until this one has projected
-	// overtaken says that another run wrote the row after the one that this one continues.
+	// overtaken reports that another run wrote the row after the run that this run continues.
 	overtaken bool
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	s := bareStage(t)
+	s := bareFixture(t)
 	s.env = suite.NewTestWorkflowEnvironment()
 	s.now, s.signal = s.env.Now, s.env.SignalWorkflow
 	s.after = func(d time.Duration, fn func()) { s.env.RegisterDelayedCallback(fn, d) }
@@ -89,10 +88,10 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// bareStage is a stage that nothing plays on yet: one task that holds its slot.
-func bareStage(t *testing.T) *stage {
+// bareFixture returns a fixture without a server: one task that holds its slot.
+func bareFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &stage{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, validators: map[string]string{}, granted: true, boxes: "box"}
+	s := &fixture{t: t, unread: map[string]contract.Digest{}, fail: map[string][]error{}, validators: map[string]string{}, granted: true, boxes: "box"}
 	s.loaded = contract.LoadedTask{
 		HoldsSlot: true, Agent: task.AgentScripted, Provider: task.ProviderLocal, HasRepo: true,
 		State: task.State{Status: task.StatusPending, MaxRetries: 3},
@@ -109,12 +108,12 @@ func bareStage(t *testing.T) *stage {
 	return s
 }
 
-// activityRegistry is what a worker and the test environment have in common.
+// activityRegistry is implemented by a worker and by the test environment.
 type activityRegistry interface {
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-func (s *stage) register(registry activityRegistry) {
+func (s *fixture) register(registry activityRegistry) {
 	on := func(name string, fn any) {
 		registry.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
@@ -185,7 +184,7 @@ func (s *stage) register(registry activityRegistry) {
 	s.registerRetention(on)
 }
 
-func (s *stage) registerSandbox(on func(string, any)) {
+func (s *fixture) registerSandbox(on func(string, any)) {
 	on(contract.EnsureSandbox, func(context.Context, contract.SandboxRef) (contract.SpawnedSandbox, error) {
 		return contract.SpawnedSandbox{Pulled: s.pulled}, s.called(contract.EnsureSandbox)
 	})
@@ -255,8 +254,8 @@ func (s *stage) registerSandbox(on func(string, any)) {
 	})
 }
 
-// called remembers a call and answers the next error that a test set for it.
-func (s *stage) called(name string) error {
+// called records a call and returns the next error that a test set for it.
+func (s *fixture) called(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, name)
@@ -268,7 +267,7 @@ func (s *stage) called(name string) error {
 	return errs[0]
 }
 
-func (s *stage) count(name string) int {
+func (s *fixture) count(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -281,7 +280,7 @@ func (s *stage) count(name string) int {
 }
 
 // run executes the task's workflow to its end.
-func (s *stage) run() (contract.TaskResult, error) {
+func (s *fixture) run() (contract.TaskResult, error) {
 	s.t.Helper()
 	s.env.ExecuteWorkflow(contract.TaskWorkflow, contract.TaskInput{TaskID: taskID, CommandID: "start"})
 	require.True(s.t, s.env.IsWorkflowCompleted())
@@ -293,8 +292,8 @@ func (s *stage) run() (contract.TaskResult, error) {
 	return result, nil
 }
 
-// events signals a digest of one event each, as the relay would.
-func (s *stage) events(sandboxID string, from int64, milestones ...contract.Milestone) {
+// events signals a digest of the given milestones, as the relay does.
+func (s *fixture) events(sandboxID string, from int64, milestones ...contract.Milestone) {
 	for i := range milestones {
 		milestones[i].Sequence = from + int64(i)
 	}
@@ -306,19 +305,19 @@ func (s *stage) events(sandboxID string, from int64, milestones ...contract.Mile
 	})
 }
 
-func (s *stage) command(kind, id, reason string) {
+func (s *fixture) command(kind, id, reason string) {
 	s.signal(contract.SignalCommand, contract.Command{ID: id, Kind: kind, Reason: reason})
 }
 
-// last is the newest projection.
-func (s *stage) last() contract.Projection {
+// last returns the newest projection.
+func (s *fixture) last() contract.Projection {
 	s.t.Helper()
 	require.NotEmpty(s.t, s.projects)
 	return s.projects[len(s.projects)-1]
 }
 
-// statuses are the statuses that were projected, each change once.
-func (s *stage) statuses() []task.Status {
+// statuses returns the projected statuses, each change once.
+func (s *fixture) statuses() []task.Status {
 	var out []task.Status
 	for _, p := range s.projects {
 		if len(out) == 0 || out[len(out)-1] != p.Status {
@@ -328,8 +327,8 @@ func (s *stage) statuses() []task.Status {
 	return out
 }
 
-// receipts are the outcomes of commands that were told.
-func (s *stage) receipts() map[string]task.Receipt {
+// receipts returns the projected outcomes of commands, by command ID.
+func (s *fixture) receipts() map[string]task.Receipt {
 	out := make(map[string]task.Receipt)
 	for _, p := range s.projects {
 		for _, c := range p.Settle {
@@ -339,8 +338,8 @@ func (s *stage) receipts() map[string]task.Receipt {
 	return out
 }
 
-// box is the sandbox id of attempt n.
-func (s *stage) box(n int) string { return s.boxes + string(rune('0'+n)) }
+// box returns the sandbox ID of attempt n.
+func (s *fixture) box(n int) string { return s.boxes + string(rune('0'+n)) }
 
 func started() contract.Milestone { return contract.Milestone{Type: event.AgentStarted} }
 
@@ -352,7 +351,7 @@ func agentError(c task.FailureClass) contract.Milestone {
 	return contract.Milestone{Type: event.AgentError, Class: c, ErrorID: "error-1"}
 }
 
-// refusal is the error of an activity that is not to be retried.
+// refusal returns a non-retryable error of an activity.
 func refusal(class task.FailureClass) error {
 	return temporal.NewNonRetryableApplicationError("it was refused", string(class), nil)
 }
