@@ -36,8 +36,8 @@ func TestTaskState_OldVersionsDecode(t *testing.T) {
 	}
 }
 
-// TestTaskState_OfAValidationDecodes reads a state that was written while a validator ran, and sees
-// that one of before its fields says that nobody validates.
+// TestTaskState_OfAValidationDecodes reads a state that was written during a validation, and an older state without those
+// fields, which means no validation.
 func TestTaskState_OfAValidationDecodes(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/validating.json")
@@ -71,7 +71,7 @@ func TestWorkflowIDs(t *testing.T) {
 		[]string{contract.TaskWorkflowID("x"), contract.CleanupWorkflowID("x"), contract.PullRelayWorkflowID("x")})
 }
 
-// TestTaskQueues holds the names of task queues, which workflows in progress have in their histories.
+// TestTaskQueues fixes the names of task queues, which running workflows have in their histories.
 func TestTaskQueues(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "omoi-tasks", contract.QueueTasks)
@@ -90,8 +90,7 @@ func TestQueueOf(t *testing.T) {
 	require.Equal(t, contract.QueueSandboxes, contract.QueueOf(task.ProviderOf(task.ProviderLocal).Capabilities, ""), "no host is known")
 }
 
-// TestPolicies holds the table to its rules: what must be done is tried for as long as it
-// takes, and nothing runs without a bound on one try.
+// TestPolicies checks the rules of the table: required activities are retried without a bound, and each try has a timeout.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

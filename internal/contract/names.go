@@ -22,8 +22,8 @@ const (
 	RetentionWorkflow = "RetentionWorkflow"
 )
 
-// Activity names. Quick ones run on [QueueTasks]; those of the sandbox group run on
-// the queue that BeginAttempt answers.
+// Activity names. Short activities run on [QueueTasks], activities of the sandbox group on the queue that BeginAttempt
+// returns.
 const (
 	LoadTask        = "LoadTask"
 	SaveTaskState   = "SaveTaskState"
@@ -107,20 +107,20 @@ const (
 	cleanupPrefix = "cleanup-"
 )
 
-// TaskWorkflowID is the workflow id of a task, in every one of its runs.
+// TaskWorkflowID returns the workflow ID of a task, which all its runs share.
 func TaskWorkflowID(taskID string) string { return taskPrefix + taskID }
 
-// TaskIDOf is the inverse of [TaskWorkflowID].
+// TaskIDOf returns the task ID in a workflow ID of [TaskWorkflowID], and whether workflowID is one.
 func TaskIDOf(workflowID string) (string, bool) { return strings.CutPrefix(workflowID, taskPrefix) }
 
-// CleanupWorkflowID is the workflow id under which a sandbox is brought to its end.
+// CleanupWorkflowID returns the workflow ID of the cleanup of a sandbox.
 func CleanupWorkflowID(sandboxID string) string { return cleanupPrefix + sandboxID }
 
-// QueueHost is the task queue of a machine that holds sandboxes itself.
+// QueueHost returns the task queue of a host.
 func QueueHost(hostID string) string { return "omoi-host-" + hostID }
 
-// QueueOf returns the task queue of the activities of a sandbox. A sandbox without a machine is any worker's; a machine that is bound
-// to a host is that host's.
+// QueueOf returns the task queue of a sandbox's activities: the host's queue if the sandbox is bound to a host. Any worker serves a
+// sandbox without a machine.
 func QueueOf(caps task.Capabilities, hostID string) string {
 	switch {
 	case !caps.Machine:

@@ -44,7 +44,7 @@ func PolicyOf(activity string) Policy {
 		// Bounded by what is left of the salvage window of the sandbox.
 		return Policy{StartToClose: 2 * time.Minute, Heartbeat: heartbeatTimeout, Initial: time.Second, Max: 10 * time.Second}
 	case FindOrphans:
-		// A host that does not answer is looked at by the next reaper.
+		// The next reaper pass checks a host that does not answer again.
 		return Policy{StartToClose: 30 * time.Second, ScheduleToClose: 40 * time.Second, Initial: time.Second, Max: 5 * time.Second}
 	case AnalyzeAgents, AnalyzeOrganizations, RemoveExpired:
 		// Bounded by the cycle; what a range has analyzed it does not analyze again.

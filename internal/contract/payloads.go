@@ -6,12 +6,12 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// TaskInput starts a [TaskWorkflow]: ids only.
+// TaskInput is the input of a [TaskWorkflow].
 type TaskInput struct {
 	TaskID string `json:"task_id"`
 	// CommandID is the command (start or retry) that this chain of runs carries out.
 	CommandID string `json:"command_id"`
-	// SearchAttributes says whether the namespace knows ours; it must replay.
+	// SearchAttributes is true if the namespace has omoi's search attributes. It is recorded, so that replay does not depend on it.
 	SearchAttributes bool `json:"search_attributes,omitempty"`
 	// Title is the key and the scrubbed title, of at most 120 bytes, for summaries.
 	Title string `json:"title,omitempty"`
@@ -26,7 +26,7 @@ const TaskStateVersion = 1
 // only added, and old ones are decoded in tests.
 type TaskState struct {
 	Version int          `json:"version"`
-	RunID   string       `json:"run_id,omitempty"` // that wrote it
+	RunID   string       `json:"run_id,omitempty"` // run that wrote the state
 	Ordinal int64        `json:"ordinal"`
 	Judge   task.State   `json:"judge"`
 	Task    LoadedTask   `json:"task"`
@@ -45,8 +45,8 @@ type WatchState struct {
 	Waiting        time.Time `json:"waiting"` // zero unless the agent waits for messages
 	NotBefore      time.Time `json:"not_before"`
 	Started        bool      `json:"started,omitempty"`
-	Unknown        int       `json:"unknown,omitempty"`         // observations in a row that learned nothing
-	Uncertainty    string    `json:"uncertainty,omitempty"`     // what the last of them could not determine
+	Unknown        int       `json:"unknown,omitempty"`         // consecutive unknown observations
+	Uncertainty    string    `json:"uncertainty,omitempty"`     // reason of the last of them
 	Finished       time.Time `json:"finished,omitzero"`         // when a validator was done; its verdict may be on its way
 	CheckRequested bool      `json:"check_requested,omitempty"` // the agent may have ended; see [CheckSignal]
 
@@ -100,10 +100,9 @@ type LoadedTask struct {
 	Branch  string       `json:"branch,omitempty"`
 	Base    string       `json:"base,omitempty"` // commit from which the branch began
 	Live    *LiveAttempt `json:"live,omitempty"`
-	// PublishOnly is true for the retry of a task whose publish failed, and whose work is on its branch or saved beside it.
+	// PublishOnly is true for the retry of a task whose publish failed and whose work is on its branch or saved.
 	PublishOnly bool `json:"publish_only,omitempty"`
-	// Saved says that [PublishBranch] can bring the work of the last attempt to its branch, if it is not there: to be published,
-	// or where it was to be validated first and could not be handed in, to be judged.
+	// Saved is true if [PublishBranch] can push the saved work of the last attempt to the branch, to be published or validated.
 	Saved    bool     `json:"saved,omitempty"`
 	Settings Settings `json:"settings"`
 }
@@ -121,11 +120,11 @@ type Settings struct {
 	LimitWait        time.Duration `json:"limit_wait"`        // after a provider limit without a reset time; default 5 min
 	CleanupWait      time.Duration `json:"cleanup_wait"`      // how long a task waits for its cleanup; default 2 min
 	UnknownRetry     time.Duration `json:"unknown_retry"`     // first pause after an unknown observation; default 10 s
-	SpawnTimeout     time.Duration `json:"spawn_timeout"`     // of making one sandbox; default 10 min
+	SpawnTimeout     time.Duration `json:"spawn_timeout"`     // for creating one sandbox; default 10 min
 	MaxSignals       int           `json:"max_signals"`       // before continue-as-new; default 2,000
 }
 
-// LiveAttempt is an attempt that has begun and not ended.
+// LiveAttempt is an attempt that has started and not ended.
 type LiveAttempt struct {
 	Number       int    `json:"number"`
 	SandboxID    string `json:"sandbox_id"`
@@ -138,8 +137,8 @@ type LiveAttempt struct {
 	Validates    bool   `json:"validates,omitempty"` // it validates the work of earlier attempts
 }
 
-// Projection is the input of [SaveTaskState]: what the task's row shall say from now on. It is
-// fenced by the caller's run and Ordinal; a stale one changes nothing.
+// Projection is the input of [SaveTaskState]: the new state of the task's row. The caller's run and Ordinal fence it; an
+// outdated one changes nothing.
 type Projection struct {
 	TaskID     string             `json:"task_id"`
 	FirstRunID string             `json:"first_run_id"`
@@ -161,8 +160,8 @@ type Projection struct {
 	EndReason  task.Reason       `json:"end_reason,omitzero"` // of a task that failed, was cancelled or is suspended
 	Ended      *AttemptEnd       `json:"ended,omitempty"`
 	Settle     []Settlement      `json:"settle,omitempty"`
-	// Progress is true for a status that nothing depends on. It is written under the ordinal of the last write, so that a
-	// later one may replace it; Ended, Settle, ReleaseSlot and RequestSlot are empty.
+	// Progress is true for a status on which nothing depends. It is written under the ordinal of the last write, so that a
+	// later write may replace it; Ended, Settle, ReleaseSlot and RequestSlot are empty.
 	Progress    bool `json:"progress,omitempty"`
 	ReleaseSlot bool `json:"release_slot,omitempty"`
 	RequestSlot bool `json:"request_slot,omitempty"`
@@ -256,11 +255,11 @@ type LoadedCommand struct {
 	Settled bool   `json:"settled,omitempty"`
 	// FeedbackID names the stored text of a failed verdict, or of a replacement.
 	FeedbackID string `json:"feedback_id,omitempty"`
-	// SandboxID is that of the attempt that is meant; empty: whichever is under way.
+	// SandboxID is the sandbox of the attempt that the command refers to; empty: the current attempt.
 	SandboxID string `json:"sandbox_id,omitempty"`
 	// From is the sandbox that gave a verdict; empty: a user gave it.
 	From string `json:"from,omitempty"`
-	// EndReason is the condition that Reason renders, of commands that omoi itself gives.
+	// EndReason is the condition that Reason renders, for commands of omoi itself.
 	EndReason task.Reason `json:"end_reason,omitzero"`
 }
 
@@ -276,7 +275,7 @@ type Digest struct {
 	LastType      string           `json:"last_type,omitempty"`
 	// Milestones of the range, in order, all of them.
 	Milestones []Milestone `json:"milestones,omitempty"`
-	// VerdictDue says that a verdict of the sandbox is accepted and not settled; only LoadEvents tells.
+	// VerdictDue is true if a verdict of the sandbox is accepted and not settled. Only LoadEvents sets it.
 	VerdictDue bool `json:"verdict_due,omitempty"`
 }
 
@@ -340,7 +339,7 @@ const (
 	AskHeartbeat = "heartbeat"
 	AskNoWork    = "no_work"
 	AskIdle      = "idle"
-	AskEnded     = "ended" // asked for by a [CheckSignal]; says nothing of an agent that may live
+	AskEnded     = "ended" // requested by a [CheckSignal]; only the end of the agent is an answer
 )
 
 // CheckAgentInput is the input of [CheckAgent].
@@ -348,7 +347,7 @@ type CheckAgentInput struct {
 	SandboxRef
 	Question  string        `json:"question"`
 	Threshold time.Duration `json:"threshold"`
-	Tool      time.Duration `json:"tool"` // the longest that one tool call may take
+	Tool      time.Duration `json:"tool"` // maximum duration of one tool call
 }
 
 // Answers of [CheckAgent].
@@ -384,7 +383,7 @@ type PullInput struct {
 	TaskID string `json:"task_id"`
 }
 
-// PullResult is the answer of [OpenPullRequest]. No URL means that there was nothing to open.
+// PullResult is the answer of [OpenPullRequest]. An empty URL means that the branch has no commits to propose.
 type PullResult struct {
 	Number int    `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
@@ -404,7 +403,7 @@ type CleanupInput struct {
 type LoadedSandbox struct {
 	Provider string `json:"provider"`
 	Queue    string `json:"queue"`
-	// Verify is false for sandboxes that are no machine of ours.
+	// Verify is false for sandboxes that omoi does not create: their deletion is not verified.
 	Verify   bool `json:"verify"`
 	Salvaged bool `json:"salvaged,omitempty"`
 	Verified bool `json:"verified,omitempty"`
@@ -436,7 +435,7 @@ type CleanupReceipt struct {
 	SandboxID string `json:"sandbox_id"`
 	Salvage   string `json:"salvage"` // none, ref, patch, lost
 	Verified  bool   `json:"verified"`
-	// Unread says that events may have been left in the sandbox: it could not be read to the end.
+	// Unread is true if the spool could not be read to the end, so that events may be lost with the sandbox.
 	Unread bool `json:"unread,omitempty"`
 }
 
@@ -446,7 +445,7 @@ type SalvageResult struct {
 	Files int    `json:"files,omitempty"`
 }
 
-// Orphan is a sandbox that nobody owns any more.
+// Orphan is a sandbox without a running attempt.
 type Orphan struct {
 	CleanupInput
 }
@@ -484,8 +483,8 @@ type TaskResult struct {
 	PullURL string      `json:"pull_url,omitempty"`
 }
 
-// ErrorDetails is the one detail of every application error that an activity returns.
-// The error's type is Class if the activity knew one, else Code.
+// ErrorDetails is the only detail of an activity's application error. The type of the error is Class, or Code if Class is
+// empty.
 type ErrorDetails struct {
 	Class   task.FailureClass `json:"class,omitempty"`
 	Code    task.Code         `json:"code"`

@@ -9,11 +9,11 @@ const (
 	PullTurns = 200
 )
 
-// PullRelayWorkflowID is the workflow id that relays between a sandbox and the API.
+// PullRelayWorkflowID returns the workflow ID of the pull relay of a sandbox.
 func PullRelayWorkflowID(sandboxID string) string { return "pull-relay-" + sandboxID }
 
-// QueuePullRelays is the task queue of [RelaySandbox] for sandboxes whose other activities are on the given queue: relays are many
-// and long, and must not keep a sandbox from being deleted.
+// QueuePullRelays returns the task queue of [RelaySandbox] for sandboxes whose other activities run on queue. Pull relays have
+// their own queue because many long activities must not delay the deletion of a sandbox.
 func QueuePullRelays(queue string) string {
 	if queue == "" {
 		return ""
@@ -29,7 +29,7 @@ type PullRelayInput struct {
 
 // PullRelayTurn is the answer of [RelaySandbox].
 type PullRelayTurn struct {
-	// Over says why there is nothing more to carry; empty: the turn is over, and no more.
+	// Over is why the relay ends; empty: only this turn ends.
 	Over string `json:"over,omitempty"`
 }
 

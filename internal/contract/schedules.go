@@ -10,7 +10,7 @@ type CycleRef struct {
 	ID string `json:"id"`
 }
 
-// Range is a part of what a cycle analyzes, sandboxes or organizations in the order of their IDs: behind After and up to Upto.
+// Range is a part of a cycle: the sandboxes or organizations with IDs after After and up to Upto, in order.
 type Range struct {
 	CycleID string `json:"cycle_id"`
 	After   string `json:"after,omitempty"`
@@ -24,12 +24,12 @@ type BegunCycle struct {
 	Ranges []Range `json:"ranges,omitempty"`
 }
 
-// CycleProgress is the answer of [AnalyzeAgents] and [AnalyzeOrganizations]. While they run, Upto is how far they have come.
+// CycleProgress is the answer of [AnalyzeAgents] and [AnalyzeOrganizations], and their heartbeat: Upto is the last ID done.
 type CycleProgress struct {
 	Upto          string `json:"upto,omitempty"`
 	Analyzed      int    `json:"analyzed"`
-	Fresh         int    `json:"fresh,omitempty"`  // whose last analysis is recent enough
-	Failed        int    `json:"failed,omitempty"` // that could not be analyzed
+	Fresh         int    `json:"fresh,omitempty"`  // skipped, because the last analysis is recent enough
+	Failed        int    `json:"failed,omitempty"` // not analyzed, because of an error
 	Interventions int    `json:"interventions,omitempty"`
 	Duplicates    int    `json:"duplicates,omitempty"`
 }
@@ -41,7 +41,7 @@ type CycleReport struct {
 	CycleProgress
 }
 
-// ReaperTarget is a provider to be asked for its sandboxes, and the queue on which to ask it.
+// ReaperTarget is a provider whose sandboxes the reaper lists, and the task queue for that.
 type ReaperTarget struct {
 	Provider string `json:"provider"`
 	Queue    string `json:"queue"`
@@ -52,7 +52,7 @@ type ListReaperTargetsResult struct {
 	Targets []ReaperTarget `json:"targets,omitempty"`
 }
 
-// FindOrphansInput is the input of [FindOrphans]; without a provider the ledger alone is asked.
+// FindOrphansInput is the input of [FindOrphans]. An empty provider means the ledger.
 type FindOrphansInput struct {
 	Provider string `json:"provider,omitempty"`
 }
@@ -78,10 +78,10 @@ type ReaperReport struct {
 
 // RetentionBegun is the answer of [BeginRetention].
 type RetentionBegun struct {
-	Kinds []RetentionStep `json:"kinds"` // in the order of the pass; those that are kept forever are left out
+	Kinds []RetentionStep `json:"kinds"` // in the order of the pass, without kinds that are kept forever
 }
 
-// RetentionStep asks [RemoveExpired] for a bounded part of one kind.
+// RetentionStep is the input of [RemoveExpired]: a bounded part of one kind.
 type RetentionStep struct {
 	Kind   string    `json:"kind"`
 	Now    time.Time `json:"now"`
@@ -89,7 +89,7 @@ type RetentionStep struct {
 	After  string    `json:"after,omitempty"` // ID of the last task of the step before; only of kinds in repositories
 }
 
-// RetentionDone is what steps of one kind removed.
+// RetentionDone counts what steps of one kind removed.
 type RetentionDone struct {
 	Kind       string `json:"kind"`
 	Subjects   int64  `json:"subjects,omitempty"` // sandboxes or tasks
@@ -111,5 +111,5 @@ const IdleCode = "[omoi:idle]"
 // NoteIdle is the note with which omoi pauses an idle schedule.
 const NoteIdle = IdleCode + " all tasks are final and all sandboxes are verified deleted"
 
-// PausedIdle reports whether omoi paused the schedule that has this note. An operator paused a schedule with any other note.
+// PausedIdle reports whether the note is of a schedule that omoi paused. Any other note means that an operator paused it.
 func PausedIdle(note string) bool { return strings.HasPrefix(note, IdleCode) }
