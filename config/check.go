@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// check returns the faults that no single setting shows.
+// check returns the faults in combinations of settings.
 func (c *Config) check() (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if c.API.AuthDisabled && !c.Loopback() {
@@ -39,13 +39,13 @@ func (c *Config) check() (faults []string) {
 	return nonEmpty(faults)
 }
 
-// Loopback reports whether the API listens where only this machine can reach it.
+// Loopback reports whether the API listens on loopback only.
 func (c *Config) Loopback() bool {
 	ip := net.ParseIP(strings.Trim(c.API.Host, "[]"))
 	return c.API.Host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// urlFault never prints the value: it may hold a password.
+// urlFault returns the fault of a URL without its value, which may hold a password.
 func urlFault(key, raw string, schemes ...string) string {
 	if raw == "" {
 		return ""
@@ -60,7 +60,7 @@ func urlFault(key, raw string, schemes ...string) string {
 	return fmt.Sprintf("%s: must be a URL that starts with %s://", key, strings.Join(schemes, ":// or "))
 }
 
-// secretFault refuses a secret that signs webhooks and is too short.
+// secretFault returns the fault of a webhook secret that is too short.
 func secretFault(key string, secret Secret) string {
 	const least = 16 // bytes
 	if len(secret) < least {

@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// environments are the variables of the services in docker-compose.temporal.yml that run omoi.
+// environments returns the variables of the omoi services in docker-compose.temporal.yml.
 func environments(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "docker-compose.temporal.yml"))
@@ -35,7 +35,7 @@ func environments(t *testing.T) map[string]map[string]string {
 	return found
 }
 
-// The compose file names settings that exist, with values that they take.
+// The compose file names existing settings with valid values.
 func TestCompose_UsesValidSettings(t *testing.T) {
 	t.Parallel()
 	services := environments(t)
@@ -60,7 +60,7 @@ func TestCompose_UsesValidSettings(t *testing.T) {
 	}
 }
 
-// Ports are for this machine only.
+// The compose file publishes its ports on loopback only.
 func TestComposeListensOnLoopback(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(filepath.Join("..", "docker-compose.temporal.yml"))
@@ -72,7 +72,7 @@ func TestComposeListensOnLoopback(t *testing.T) {
 	}
 }
 
-// The image is built with a Go that is new enough for go.mod.
+// The image is built with a Go version that go.mod accepts.
 func TestDockerfile_HasTheModulesGoVersion(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile(filepath.Join("..", "go.mod"))

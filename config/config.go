@@ -91,7 +91,7 @@ type Temporal struct {
 	UIURL     string `key:"ui_url" zero:"the development server's" doc:"Base URL of the Temporal Web UI, for links."`
 }
 
-// Dev configures what omoi dev starts itself.
+// Dev configures the PostgreSQL and Temporal that omoi dev starts.
 type Dev struct {
 	TemporalPort     int    `key:"temporal_port" default:"7233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal development server. If the default is taken, a free one is used."`
 	TemporalUIPort   int    `key:"temporal_ui_port" default:"8233" min:"0" max:"65535" zero:"a free port" doc:"Port of the Temporal Web UI. If the default is taken, a free one is used."`
@@ -124,8 +124,8 @@ type Orchestrator struct {
 	Enabled bool `key:"enabled" env:"ORCHESTRATOR_ENABLED" default:"true" doc:"Admit tasks. If false, omoi accepts and queues tasks, and running ones continue."`
 }
 
-// Test shortens what is a constant of its component, for tests and benchmarks that run the real program. It is no part
-// of the documentation, and of omoi config show only where it is set. Zero leaves the constant.
+// Test replaces constants of components, for tests and benchmarks that run the real program. The documentation leaves it out,
+// and omoi config show prints only values that are set. Zero keeps the constant.
 type Test struct {
 	RelayPoll          time.Duration `key:"relay_poll_interval"`          // [ingest.PollInterval]
 	RelayLease         time.Duration `key:"relay_lease_duration"`         // [ingest.Pace]

@@ -14,7 +14,7 @@ type GitHub struct {
 	MaxFollowupTasks      int    `key:"max_followup_tasks" default:"3" min:"0" max:"20" zero:"none" doc:"Maximum number of tasks that webhooks may start for one pull request."`
 }
 
-// faults returns what no single setting of GitHub shows.
+// faults returns the faults in combinations of GitHub settings.
 func (g *GitHub) faults() (faults []string) {
 	key := g.AppKey != "" || g.AppKeyFile != ""
 	switch {

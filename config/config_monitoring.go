@@ -42,7 +42,7 @@ type Diagnostic struct {
 	WebhookAllowPrivate bool   `key:"webhook_allow_private" default:"false" doc:"Allow a private address in webhook_url."`
 }
 
-// faults returns what no single setting shows.
+// faults returns the faults in combinations of settings.
 func (d *Diagnostic) faults() []string {
 	faults := []string{urlFault("diagnostic.webhook_url", d.WebhookURL.Reveal(), "http", "https")}
 	if d.WebhookURL != "" {

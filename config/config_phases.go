@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Phases say who works in each phase of a ticket, with which tools, and what the prompt of the agent holds in addition to the task.
+// Phases set the agent type, the tools and the additional prompt of each phase of a ticket.
 type Phases struct {
 	Backlog        Phase `key:"backlog"`
 	Requirements   Phase `key:"requirements" hidden:"true"`
@@ -39,13 +39,13 @@ func (p Phases) Table() map[string]Phase {
 	}
 }
 
-// by returns the row with an agent type, where none is configured.
+// by returns the row with a default agent type.
 func (p Phase) by(agentType string) Phase {
 	p.AgentType = cmp.Or(p.AgentType, agentType)
 	return p
 }
 
-// faults refuses the agent type that only the validator of a task has: its end is taken for a verdict.
+// faults rejects the agent type of validators, whose completion counts as a verdict.
 func (p Phases) faults() (faults []string) {
 	for id, row := range p.Table() {
 		if row.AgentType == "validator" {

@@ -38,7 +38,7 @@ func origin(t *testing.T, loaded *config.Loaded, key string) string {
 	return ""
 }
 
-// Each layer overrides the one below it; taking layers away uncovers the next.
+// Each layer overrides the layers below it.
 func TestLayersOverrideInOrder(t *testing.T) {
 	t.Parallel()
 	work, home := t.TempDir(), t.TempDir()
@@ -115,12 +115,12 @@ func TestInvalidSettings_NameKeyAndLimit(t *testing.T) {
 	}
 }
 
-// A file of secrets that cannot be read is no accident: omoi goes no further, and says what to do.
+// An unreadable .env file stops the start with an error that names the next step.
 func TestDotenv_UnreadableNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
 	path := filepath.Join(work, ".env.local")
-	require.NoError(t, os.Mkdir(path, 0o700)) // not even root reads a folder
+	require.NoError(t, os.Mkdir(path, 0o700)) // not even root can read a folder as a file
 	_, err := config.Load(config.Source{WorkDir: work})
 	require.ErrorContains(t, err, path)
 	require.ErrorContains(t, err, "make it readable (chmod u+r), move it, or start omoi in another folder")
@@ -154,7 +154,7 @@ func TestEmptyVariable_CountsAsUnset(t *testing.T) {
 	require.True(t, load(t, config.Source{Environ: []string{"OMOI_API_PORT=18000"}}).Given("api.port"))
 }
 
-// A planted secret shows up in no printed form, and password-free parts of a URL do.
+// No printed form contains a planted secret. The parts of a URL without the password are printed.
 func TestSecretsAreMasked(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{
@@ -171,7 +171,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	require.Contains(t, fmt.Sprint(shown.Values), "http://me:xxxxx@models.example/v1")
 }
 
-// Every setting says what it is, and its default keeps to its own bounds.
+// Every setting has a description and a default within its bounds.
 func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -192,7 +192,7 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
-// A setting that is secret is one wherever secrets are looked for, without being named there.
+// Loaded.Secrets contains each setting of the type Secret.
 func TestAllSecretsAreKnown(t *testing.T) {
 	t.Parallel()
 	var environ, planted []string

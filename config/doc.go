@@ -5,7 +5,7 @@
 // working directory), YAML (<env>.yaml, then base.yaml, then the production.yaml built into
 // the binary), its default. An empty environment variable counts as not set.
 //
-// Every key is also the variable OMOI_<KEY>, upper case, dots as underscores; some
-// have a second, older name. The struct tags of [Config] are the one source of names,
+// Every key is also the variable OMOI_<KEY> in upper case, with underscores for dots; some
+// keys have a legacy variable too. The struct tags of [Config] are the only source of names,
 // defaults, bounds and documentation: docs/CONFIGURATION.md is generated from them.
 package config

@@ -16,15 +16,15 @@ type Field struct {
 	Env     []string // variables, the first is OMOI_<KEY>
 	YAML    []string // YAML keys, the first is Key
 	Type    string   // string, secret, number, integer, boolean, duration
-	Default string   // as it would be written; empty: none
+	Default string   // in the form of a configuration file; empty: none
 	Min     string   // lower bound; empty: none
 	Max     string   // upper bound; empty: none
-	OneOf   []string // the allowed words; empty: any
+	OneOf   []string // allowed values; empty: any
 	Unit    string   // of a number
 	Zero    string   // what zero or empty means
 	Doc     string   // one sentence
 	Secret  bool
-	Hidden  bool // from people: no documentation, and no value where it is not set
+	Hidden  bool // not documented, and printed only if set
 
 	scale map[string]time.Duration // of variables that hold a bare number
 	index []int
@@ -62,7 +62,7 @@ func Groups() []Group {
 	return groups
 }
 
-// below returns the settings of a struct in [Config], and of the structs in it.
+// below returns the settings of a struct in [Config] and of its nested structs.
 func below(of reflect.StructField, prefix string, index []int, hidden bool) (fields []Field) {
 	prefix += of.Tag.Get("key") + "."
 	hidden = hidden || of.Tag.Get("hidden") != ""
@@ -110,7 +110,7 @@ func (f Field) value(root reflect.Value) reflect.Value {
 	return reflect.ValueOf((*all)[f.entry]).Elem()
 }
 
-// EnvNames returns every variable that means something.
+// EnvNames returns every environment variable that omoi reads.
 func EnvNames() []string {
 	var names []string
 	for _, f := range Fields() {
@@ -139,7 +139,7 @@ func describe(sf reflect.StructField, prefix string, index []int) Field {
 	return f
 }
 
-// choices returns the allowed words of a tag, which may name a table of package task.
+// choices returns the allowed values of a tag, which may name a table of package task.
 func choices(tag string) []string {
 	switch tag {
 	case "providers":

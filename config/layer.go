@@ -27,7 +27,7 @@ const (
 //go:embed production.yaml
 var production []byte
 
-// layer is one place where settings are looked for: variables, or dotted keys.
+// layer is one source of settings, by variable or by dotted key.
 type layer struct {
 	name   string
 	vars   bool
@@ -65,8 +65,8 @@ func environment(environ []string) layer {
 	return l
 }
 
-// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in production.yaml. Of the environments without a file
-// only local and production mean something.
+// yamlLayers reads <env>.yaml and base.yaml of dir, then the built-in production.yaml. An environment without a file must be
+// local or production.
 func yamlLayers(dir, name string) ([]layer, error) {
 	if !regexp.MustCompile(`^[\w-]+$`).MatchString(name) {
 		return nil, fmt.Errorf("configuration: env: %q is not valid: must be letters, digits, hyphens and underscores", name)
@@ -125,7 +125,7 @@ func flatten(out map[string]string, prefix string, tree map[string]any) {
 	}
 }
 
-// dotenv reads .env.local and .env of dir; missing files are none.
+// dotenv reads .env.local and .env of dir. Missing files are skipped.
 func dotenv(dir string) ([]layer, error) {
 	if dir == "" {
 		return nil, nil
@@ -148,8 +148,7 @@ func dotenv(dir string) ([]layer, error) {
 	return layers, nil
 }
 
-// parseDotenv reads NAME=value lines; quotes around a value are dropped, as is a comment
-// after an unquoted one.
+// parseDotenv reads NAME=value lines. It removes quotes around a value, and a comment after an unquoted value.
 func parseDotenv(content string) (map[string]string, error) {
 	vars := map[string]string{}
 	for i, line := range strings.Split(content, "\n") {

@@ -7,13 +7,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Paths that the first documents of OmoiOS give CALLBACK_URL and MESSAGE_POLL_URL behind the base URL.
+// Paths after the base URL in CALLBACK_URL and MESSAGE_POLL_URL of OmoiOS.
 const (
 	legacyEvents   = "/sandbox/events"
 	legacyMessages = "/sandbox/messages"
 )
 
-// legacyBase returns the base URL of the API that a URL of OmoiOS's documents means.
+// legacyBase returns the base URL of the API from a callback URL of OmoiOS.
 func legacyBase(raw string) string {
 	raw = strings.TrimRight(raw, "/")
 	for _, path := range []string{legacyEvents, legacyMessages} {
@@ -24,7 +24,7 @@ func legacyBase(raw string) string {
 	return raw
 }
 
-// legacy applies the variables of OmoiOS that are no settings of their own, and returns what of them cannot hold here.
+// legacy applies the OmoiOS variables that have no setting of their own, and returns the faults of unsupported values.
 func (l *Loaded) legacy(layers []layer) (faults []string) {
 	l.API.CallbackURL = legacyBase(l.API.CallbackURL)
 	if u, err := url.Parse(l.API.CallbackURL); err == nil && (u.RawQuery != "" || u.Fragment != "") {
@@ -40,7 +40,7 @@ func (l *Loaded) legacy(layers []layer) (faults []string) {
 	return nonEmpty(faults)
 }
 
-// useDaytona makes Daytona the usual sandbox, as DAYTONA_SANDBOX_EXECUTION did.
+// useDaytona makes Daytona the default provider, as DAYTONA_SANDBOX_EXECUTION did.
 func (l *Loaded) useDaytona() string {
 	switch {
 	case l.Daytona.APIKey == "":
@@ -52,7 +52,7 @@ func (l *Loaded) useDaytona() string {
 	return ""
 }
 
-// variable returns the value of a variable that is no setting, and where it was found.
+// variable returns the value of a variable without a setting, and its origin.
 func variable(layers []layer, name string) (where, raw string) {
 	for _, l := range layers {
 		if raw = l.values[name]; raw != "" {

@@ -23,7 +23,7 @@ func TestLegacyCallbackURL_GivesTheBase(t *testing.T) {
 	}
 }
 
-// The variables are those of OmoiOS's first document, which must start omoi as they stand there.
+// omoi must start with the variables in OmoiOS's first document unchanged.
 func TestLegacyEnvironment_IsHonored(t *testing.T) {
 	t.Parallel()
 	loaded := load(t, config.Source{Environ: []string{

@@ -14,34 +14,34 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Source is where settings are looked for. The zero value finds only defaults.
+// Source holds the sources of settings. The zero value gives only defaults.
 type Source struct {
 	Params  map[string]string // by key; parameters of the command
 	Environ []string          // as os.Environ gives it
-	WorkDir string            // whose .env.local and .env are read; empty: none are
+	WorkDir string            // folder with .env.local and .env; empty: neither is read
 }
 
-// Value is a setting with where it came from.
+// Value is the value of a setting with its origin.
 type Value struct {
 	Field
-	Value  string // as it would be written; secrets are masked
+	Value  string // in the form of a configuration file; secrets are masked
 	Origin string // parameter, environment NAME, .env.local NAME, .env NAME, the YAML file, or default
 }
 
-// Loaded is a configuration and how it came to be.
+// Loaded is a configuration with the origins of its values.
 type Loaded struct {
 	Config
 	Values   []Value
-	Warnings []string // variables that look meant for omoi and are no settings
+	Warnings []string // OMOI_ variables without a setting
 }
 
-// Given reports whether the setting was set anywhere at all.
+// Given reports whether any source sets a setting, also to its default.
 func (l *Loaded) Given(key string) bool {
 	i := slices.IndexFunc(l.Values, func(v Value) bool { return v.Key == key })
 	return i >= 0 && l.Values[i].Origin != originDefault
 }
 
-// Secrets are the values of all secret settings that are set.
+// Secrets returns the values of all secret settings that are set.
 func (l *Loaded) Secrets() []string {
 	var all []string
 	root := reflect.ValueOf(&l.Config).Elem()
@@ -53,8 +53,8 @@ func (l *Loaded) Secrets() []string {
 	return all
 }
 
-// Load reads, checks and completes the configuration. Every fault is in the error, one
-// line each, naming the key, where the value came from, and the bound.
+// Load reads, checks and completes the configuration. The error has one line for each fault, with the key, the origin of the
+// value and the bound.
 func Load(src Source) (*Loaded, error) {
 	env := environment(src.Environ)
 	layers := []layer{{name: originParameter, values: src.Params}, env}
@@ -80,7 +80,7 @@ func Load(src Source) (*Loaded, error) {
 	return loaded, nil
 }
 
-// fill sets every field from the first layer that has it.
+// fill sets each field from the first layer with a value.
 func (l *Loaded) fill(layers []layer) (faults []string) {
 	root := reflect.ValueOf(&l.Config).Elem()
 	for _, f := range Fields() {
@@ -106,7 +106,7 @@ func lookup(layers []layer, f Field) (raw, origin string) {
 	return f.Default, originDefault
 }
 
-// places finds out where YAML files are, which must be known before they are read.
+// places returns the home, the folder of the YAML files and the environment, which are needed before the files are read.
 func places(layers []layer) (home, dir, name string) {
 	found := map[string]string{}
 	for _, f := range Groups()[0].Fields {
@@ -119,8 +119,7 @@ func places(layers []layer) (home, dir, name string) {
 	return home, cmp.Or(found["config_dir"], filepath.Join(home, "config")), found["env"]
 }
 
-// defaultHome is ~/.omoi; a process without a home directory gets a folder below the
-// system's temporary one.
+// defaultHome returns ~/.omoi, or a folder in the system's temporary folder for a process without a home directory.
 func defaultHome(layers []layer) string {
 	for _, l := range layers {
 		if user, ok := l.values["HOME"]; ok && user != "" {
@@ -130,7 +129,7 @@ func defaultHome(layers []layer) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("omoi-%d", os.Getuid()))
 }
 
-// complete sets what follows from other settings, and shows it.
+// complete sets the defaults that depend on other settings, and records them.
 func (l *Loaded) complete(home, dir string) {
 	l.Home, l.Dir = home, dir
 	l.Database.URL = Secret(plainURL(l.Database.URL.Reveal()))
@@ -143,7 +142,7 @@ func (l *Loaded) complete(home, dir string) {
 	}
 }
 
-// usualSandbox is what tasks run in by default: local sandboxes are isolated on Linux only.
+// usualSandbox returns the default provider. Local sandboxes are isolated on Linux only.
 func usualSandbox(system string) string {
 	if system == "linux" {
 		return task.ProviderLocal
@@ -151,7 +150,7 @@ func usualSandbox(system string) string {
 	return task.ProviderDocker
 }
 
-// plainURL drops the +driver of postgresql+asyncpg://.
+// plainURL removes the +driver of postgresql+asyncpg://.
 func plainURL(raw string) string {
 	scheme, rest, found := strings.Cut(raw, "://")
 	if !found {
@@ -161,7 +160,7 @@ func plainURL(raw string) string {
 	return scheme + "://" + rest
 }
 
-// unknown lists OMOI_ variables that no setting has, since they are likely misspelt.
+// unknown returns warnings about OMOI_ variables without a setting, which are probably misspelled.
 func unknown(layers []layer) []string {
 	known := EnvNames()
 	var out []string

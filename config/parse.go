@@ -56,7 +56,7 @@ func assignDuration(target reflect.Value, f Field, raw string) error {
 	})
 }
 
-// bounds returns an error if n, which was written as raw, is out of the bounds of f, which read understands.
+// bounds returns an error if n is outside the bounds of f. raw is n as written; read parses a bound.
 func bounds(f Field, n float64, raw string, read func(string) (float64, error)) error {
 	low, noLow := read(f.Min)
 	high, noHigh := read(f.Max)
@@ -85,8 +85,7 @@ func parseBool(raw string) (bool, error) {
 	return false, errors.New("must be true or false")
 }
 
-// times turns a bare number of units into a duration; anything else is left for the
-// parser to complain about.
+// times converts a number without a unit into a duration. It leaves any other text to the parser, which reports the fault.
 func times(raw string, unit time.Duration) string {
 	n, err := strconv.ParseFloat(strings.TrimSpace(raw), 64)
 	if err != nil {
@@ -95,7 +94,7 @@ func times(raw string, unit time.Duration) string {
 	return time.Duration(n * float64(unit)).String()
 }
 
-// show writes a value as it would be written in a file.
+// show returns a value in the form of a configuration file.
 func show(v reflect.Value) string {
 	switch value := v.Interface().(type) {
 	case time.Duration:
@@ -103,7 +102,7 @@ func show(v reflect.Value) string {
 	case float64:
 		return strconv.FormatFloat(value, 'f', -1, 64)
 	case string:
-		if u, err := url.Parse(value); err == nil && u.User != nil { // a password in an address that is no secret otherwise
+		if u, err := url.Parse(value); err == nil && u.User != nil { // mask the password in an address
 			return u.Redacted()
 		}
 		return value
@@ -112,7 +111,7 @@ func show(v reflect.Value) string {
 	}
 }
 
-// short drops the zero units that time.Duration prints.
+// short formats a duration without zero units.
 func short(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

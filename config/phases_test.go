@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/config"
 )
 
-// TestPhases_Table holds the defaults, and a table in the configuration file that replaces some of them.
+// TestPhases_Table checks the defaults, and a configuration file that replaces some of them.
 func TestPhases_Table(t *testing.T) {
 	t.Parallel()
 	table := load(t, config.Source{}).Phases.Table()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Price is what sandboxes cost, by provider.
+// Price holds the prices of sandboxes, by provider.
 type Price struct {
 	ByProvider PerProvider `zero:"none" doc:"Price of a %s sandbox."`
 }
 
-// Rate is a price that was understood.
+// Rate is a parsed price.
 type Rate struct {
 	PerSecond float64
 	Currency  string
 }
 
-// Rates are the configured prices by provider.
+// Rates returns the configured prices by provider.
 func (p Price) Rates() map[string]Rate {
 	rates := map[string]Rate{}
 	for provider, text := range p.ByProvider {
@@ -31,7 +31,7 @@ func (p Price) Rates() map[string]Rate {
 
 var rateForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Z]{3})/(second|hour)$`)
 
-// parseRate understands 0.05 USD/hour and 0.000014 USD/second.
+// parseRate parses texts such as 0.05 USD/hour and 0.000014 USD/second.
 func parseRate(text string) (Rate, bool) {
 	parts := rateForm.FindStringSubmatch(text)
 	if parts == nil {

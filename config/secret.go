@@ -5,13 +5,13 @@ import (
 	"net/url"
 )
 
-// Secret is a value that is never printed. Where it is a URL, all but its password is.
+// Secret is a value that is never printed. A URL is printed without its password.
 type Secret string
 
-// Reveal returns the value itself, for the one place that needs it.
+// Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns the value with everything secret in it masked; empty stays empty.
+// String returns the masked value; an empty value stays empty.
 func (s Secret) String() string {
 	if s == "" {
 		return ""
