@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// Where no model speaks, whom a rule has caught stands for himself alone.
+// Without an analysis by a model the coherence is unknown: the finding of a rule concerns one agent only.
 func TestWhomARuleHasCaughtStandsForHimself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

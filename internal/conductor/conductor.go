@@ -13,18 +13,18 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Config is what a conductor is told. Zero values mean the defaults named here.
+// Config holds the settings of a conductor. Zero values mean the defaults named here.
 type Config struct {
-	Fresh    time.Duration // of judgements that count; default 10 min
-	Parallel int           // pairs that a model is asked about at a time; default 5
+	Fresh    time.Duration // maximum age of the guardian's analyses that count; default 10 min
+	Parallel int           // concurrent model calls; default 5
 }
 
 const (
-	// newestEvents is how many events of an agent are read for changed files.
+	// newestEvents is the maximum number of events of an agent that are read for changed files.
 	newestEvents = 200
-	// maxAsked is how many pairs of an organization a model is asked about in one cycle.
+	// maxAsked is the maximum number of pairs of an organization that a model compares in one cycle.
 	maxAsked = 20
-	// patience is how long a model is asked about one organization; the rest is asked in the next cycle.
+	// patience bounds the model calls for one organization; the next cycle asks about the remaining pairs.
 	patience = time.Minute
 )
 
@@ -38,16 +38,16 @@ type Store interface {
 	EndConductorCycle(ctx context.Context, keep time.Duration) error
 }
 
-// Counter is told of what the conductor found.
+// Counter counts the results of the conductor.
 type Counter interface {
 	Conducted(status string)
 	Linked(source string)
 }
 
-// Deps are what a conductor works with; all but Store may be left out.
+// Deps are the dependencies of a conductor. All but Store are optional.
 type Deps struct {
 	Store Store
-	// Model makes what compares in one cycle, with the cycle's budget; nil: words alone are counted.
+	// Model creates the comparer for one cycle, with the cycle's budget. Nil: text comparison only.
 	Model   func() supervise.Comparer
 	Counter Counter
 	Log     *slog.Logger
@@ -62,7 +62,7 @@ type Conductor struct {
 	models supervise.PerCycle[supervise.Comparer]
 }
 
-// New makes a conductor.
+// New returns a conductor.
 func New(cfg Config, deps Deps) *Conductor {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 10*time.Minute)
 	cfg.Parallel = cmp.Or(cfg.Parallel, 5)
@@ -79,8 +79,8 @@ func (c *Conductor) Begin(ctx context.Context, cycleID string) (ids []string, ag
 	return ids, agents, err
 }
 
-// Analyze looks at the organizations of a range behind from, at each once in a cycle. note is
-// told how far it is. One that cannot be looked at leaves the others alone.
+// Analyze analyzes the organizations of a range after from, each once in a cycle, and calls note with its progress. If one
+// organization fails, Analyze continues with the next one.
 func (c *Conductor) Analyze(ctx context.Context, s contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error) {
 	sum := from
 	found, err := c.deps.Store.ConductedOrganizations(ctx, s.CycleID, cmp.Or(from.Upto, s.After), s.Upto)
@@ -102,7 +102,7 @@ func (c *Conductor) Analyze(ctx context.Context, s contract.Range, from contract
 	return sum, nil
 }
 
-// one looks at an organization, unless a try before has.
+// one analyzes an organization unless an earlier try did.
 func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganization, model supervise.Comparer, sum *contract.CycleProgress) error {
 	if org.InCycle {
 		sum.Analyzed++
@@ -116,15 +116,15 @@ func (c *Conductor) one(ctx context.Context, cycleID string, org ActiveOrganizat
 	return err
 }
 
-// End notes that a cycle came to its end.
+// End records the end of a cycle.
 func (c *Conductor) End(ctx context.Context, _ contract.CycleReport) error {
 	return c.deps.Store.EndConductorCycle(ctx, supervise.KeepAnalyses)
 }
 
-// analyse looks at the agents of one organization, and stores what it thinks.
+// analyse analyzes the agents of one organization and stores the analysis.
 func (c *Conductor) analyse(ctx context.Context, cycleID, organizationID string, model supervise.Comparer) (Analysis, error) {
 	found, err := c.deps.Store.ConductedAgents(ctx, organizationID, c.cfg.Fresh, newestEvents)
-	if err != nil || len(found) == 0 { // they have ended meanwhile
+	if err != nil || len(found) == 0 { // the agents have ended meanwhile
 		return Analysis{}, err
 	}
 	pairs, err := c.compare(ctx, organizationID, found, model)

@@ -21,7 +21,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// world is a store with two organizations, each with one project.
+// world is a database with two organizations, each with one project.
 type world struct {
 	t             *testing.T
 	pool          *pgxpool.Pool
@@ -54,7 +54,7 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// works lets an agent work on something in an organization, and answers task and sandbox.
+// works adds a task with a running agent to an organization and returns task and sandbox.
 func (w *world) works(org int, title, description string) (taskID, box string) {
 	w.t.Helper()
 	taskID, box = task.NewID(), task.NewSandboxID()
@@ -68,7 +68,7 @@ func (w *world) works(org int, title, description string) (taskID, box string) {
 	return taskID, box
 }
 
-// thought stores what the guardian thinks of a sandbox.
+// thought stores an analysis of the guardian for a sandbox.
 func (w *world) thought(box, verdict string, score float64) {
 	w.t.Helper()
 	w.exec(`INSERT INTO guardian_analyses (id, cycle_id, sandbox_id, organization_id, task_id, attempt, spoken_by, verdict, alignment_score,
@@ -77,7 +77,7 @@ func (w *world) thought(box, verdict string, score float64) {
 		FROM sandboxes s WHERE s.id = $2`, task.NewID(), box, verdict, score)
 }
 
-// changes lets an agent change a file.
+// changes stores an event of an agent that changed a file.
 func (w *world) changes(box, file string) {
 	w.t.Helper()
 	w.exec(`INSERT INTO sandbox_events (sandbox_id, sequence, partition_month, event_type, event_data)
@@ -89,7 +89,7 @@ func (w *world) conductor(model func() supervise.Comparer) *conductor.Conductor 
 	return conductor.New(conductor.Config{}, conductor.Deps{Store: w.store, Model: model})
 }
 
-// cycle is a whole cycle of one stretch, as the workflow would run it.
+// cycle runs a whole cycle of one range, as the workflow does.
 func (w *world) cycle(c *conductor.Conductor, id string) contract.CycleProgress {
 	w.t.Helper()
 	done, err := try(w.t.Context(), c, id)
@@ -106,7 +106,7 @@ func try(ctx context.Context, c *conductor.Conductor, id string) (contract.Cycle
 	return c.Analyze(ctx, contract.Range{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.CycleProgress{}, func(contract.CycleProgress) {})
 }
 
-// newest is the newest analysis of an organization.
+// newest returns the newest analysis of an organization.
 func (w *world) newest(org int) conductor.Analysis {
 	w.t.Helper()
 	page, err := w.store.ConductorAnalyses(w.t.Context(), w.orgs[org], client.PageRequest{Limit: 1})
@@ -159,7 +159,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	require.Equal(t, got.ID, *links[0].AnalysisID)
 	require.Empty(t, w.duplicates(1, ""))
 
-	w.cycle(w.conductor(nil), "one") // again: it is the same cycle
+	w.cycle(w.conductor(nil), "one") // the same cycle again
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM conductor_analyses`))
 	require.Equal(t, 1, w.duplicates(0, a)[0].Cycles)
 	w.cycle(w.conductor(nil), "two")
@@ -173,7 +173,7 @@ func TestAFleetIsLookedAtOnceInACycle(t *testing.T) {
 	require.InDelta(t, *got.Coherence, *hour.Coherence, 1e-9)
 }
 
-// dying is a store whose process dies when it has stored an analysis, before anybody knows.
+// dying is a store whose process dies after it has stored an analysis, before it returns.
 type dying struct {
 	*postgres.Store
 
@@ -198,7 +198,7 @@ func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
 		w.works(n, "Crash on empty cart at checkout", cart)
 		w.works(n, "Checkout: empty cart crashes", cartToo)
 	}
-	for range 2 { // each look is the last thing that a process does
+	for range 2 { // each process dies after one analysis
 		ctx, die := context.WithCancel(t.Context())
 		d := &dying{Store: w.store, die: die}
 		_, err := try(ctx, conductor.New(conductor.Config{}, conductor.Deps{Store: d}), "one")
@@ -206,7 +206,7 @@ func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
 		die()
 	}
 	var group sync.WaitGroup
-	for range 4 { // and then four at a time
+	for range 4 { // then after four analyses
 		group.Go(func() {
 			done, err := try(t.Context(), w.conductor(nil), "one")
 			require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestACycleThatIsKilledAnywhereLooksOnce(t *testing.T) {
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM detected_duplicates WHERE cycles = 1`))
 }
 
-// knowing is a model that knows which titles are the same.
+// knowing is a model with fixed answers.
 type knowing struct {
 	mu    sync.Mutex
 	asked []string

@@ -1,8 +1,7 @@
-// Package conductor looks at the agents of an organization together: how well they serve their
-// goals, how the load lies, and who of them does the same. It brings together what is stored, what
-// package supervise thinks of it, and a model for the pairs of whom counting words cannot tell. It
-// links, it does not stop: nothing here says a word to an agent.
+// Package conductor analyzes the agents of an organization together: how well they serve their goals, their load, and
+// duplicates among them. Package supervise compares their work as text; a model decides the pairs that text leaves open.
+// The conductor records duplicates as links and sends no messages to agents.
 //
-// A cycle looks at each organization once. Whoever dies in the middle of one leaves nothing half
-// done: an analysis and its links are one write, whose key is the cycle with the organization.
+// A cycle analyzes each organization once. An analysis and its links are one write, whose key is the cycle and the
+// organization, so that a cycle that is killed leaves no partial result.
 package conductor

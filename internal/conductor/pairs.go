@@ -12,16 +12,16 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// pair is two agents that may do the same, and what was said of them.
+// pair is two agents that may be duplicates, with the result of their comparison.
 type pair struct {
-	link supervise.Link // by places among the organization's agents
+	link supervise.Link // by indexes into the organization's agents
 	row  Duplicate
-	old  bool // a model has said it before
+	old  bool // answered by a model in an earlier cycle
 }
 
 type pairs []pair
 
-// same are the links of those that do the same.
+// same returns the links between duplicates.
 func (all pairs) same() []supervise.Link {
 	var links []supervise.Link
 	for _, p := range all {
@@ -32,7 +32,7 @@ func (all pairs) same() []supervise.Link {
 	return links
 }
 
-// rows are what is stored: duplicates, and what a model has told apart now.
+// rows returns the pairs to store: duplicates, and pairs that a model has now found different.
 func (all pairs) rows() []Duplicate {
 	var rows []Duplicate
 	for _, p := range all {
@@ -43,14 +43,13 @@ func (all pairs) rows() []Duplicate {
 	return rows
 }
 
-// likely is how alike two works are at least of which a model is asked; perWork bounds of how
-// many others for each.
+// likely is the minimum similarity of a pair that a model compares; perWork bounds the pairs of each task.
 const (
 	likely  = 0.2
 	perWork = 3
 )
 
-// compare finds who does the same in one project: by words, and by a model where there is one.
+// compare finds duplicates in each project, by text and, if configured, by a model.
 func (c *Conductor) compare(ctx context.Context, organizationID string, found []ActiveAgent, model supervise.Comparer) (pairs, error) {
 	least, each := supervise.SimilarityThreshold, 1
 	if model != nil {
@@ -69,7 +68,7 @@ func (c *Conductor) compare(ctx context.Context, organizationID string, found []
 	return all, nil
 }
 
-// byWords compares the works of each project.
+// byWords compares the work descriptions in each project.
 func byWords(found []ActiveAgent, least float64, each int) pairs {
 	projects := map[string][]int{}
 	for n, f := range found {
@@ -97,7 +96,7 @@ func rowOf(a, b ActiveAgent, likeness float64) Duplicate {
 	}
 }
 
-// resources are the files that both have changed.
+// resources returns the files that both agents have changed.
 func resources(a, b []string) json.RawMessage {
 	files := slices.DeleteFunc(slices.Clone(a), func(file string) bool { return !slices.Contains(b, file) })
 	if len(files) == 0 {
@@ -105,12 +104,12 @@ func resources(a, b []string) json.RawMessage {
 	}
 	raw, err := json.Marshal(map[string][]string{"files": files})
 	if err != nil {
-		return nil // strings can be written
+		return nil // strings always encode
 	}
 	return raw
 }
 
-// remember takes what a model has said before: tasks at work do not change.
+// remember applies earlier answers of a model, which stay valid because the descriptions of running tasks do not change.
 func (c *Conductor) remember(ctx context.Context, organizationID string, found []ActiveAgent, all pairs) error {
 	ids := make([]string, len(found))
 	for n, f := range found {
@@ -138,8 +137,8 @@ func keyOf(d Duplicate) [2]string {
 	return [2]string{min(d.TaskID, d.OtherID), max(d.TaskID, d.OtherID)}
 }
 
-// ask asks the model about the most alike of whom it has not spoken. What it cannot say, or is
-// not sure of, words have said.
+// ask asks the model about the most similar pairs without an answer. If the model fails or is not sure, the result of the
+// text comparison stays.
 func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []ActiveAgent, all pairs) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -159,12 +158,12 @@ func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []A
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // returns no error
 }
 
 func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found []ActiveAgent, p *pair) error {
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // said already
+		return nil //nolint:nilerr // the text comparison stands
 	}
 	said, _, err := model.Compare(ctx, toldOf(found[p.link.A]), toldOf(found[p.link.B]))
 	if err != nil {
@@ -177,7 +176,7 @@ func (c *Conductor) askOne(ctx context.Context, model supervise.Comparer, found 
 	return nil
 }
 
-// toldOf is a work without credentials that people wrote into what they asked for.
+// toldOf returns the work description of an agent without credentials that users wrote into it.
 func toldOf(f ActiveAgent) supervise.WorkText {
 	return supervise.WorkText{
 		Title: redact.Scrub(f.Title, nil), Description: redact.Scrub(f.Description, nil), Phase: f.Phase, Focus: f.Focus, Files: f.Files,

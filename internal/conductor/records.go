@@ -8,7 +8,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// ActiveAgent is an agent at work, as the conductor finds it.
+// ActiveAgent is an active agent.
 type ActiveAgent struct {
 	supervise.Agent
 
@@ -17,14 +17,14 @@ type ActiveAgent struct {
 	Description string // its beginning
 }
 
-// ActiveOrganization is one with agents at work.
+// ActiveOrganization is an organization with active agents.
 type ActiveOrganization struct {
 	ID      string
 	Agents  int
-	InCycle bool // the cycle that asks has looked at it
+	InCycle bool // already analyzed in the current cycle
 }
 
-// Analysis is one analysis of all active agents of an organization, made once in a cycle.
+// Analysis is the analysis of all active agents of an organization in one cycle.
 type Analysis struct {
 	ID             string          `json:"id" doc:"UUID of the analysis."`
 	CycleID        string          `json:"cycle_id" doc:"Run ID of the conductor workflow that made the analysis."`
@@ -67,16 +67,16 @@ type Duplicate struct {
 	CreatedAt  time.Time       `json:"created_at" doc:"When a conductor cycle first found the pair."`
 	SeenAt     time.Time       `json:"seen_at" doc:"When a conductor cycle last found the pair."`
 
-	Same bool `json:"-"` // false: a model has told them apart
+	Same bool `json:"-"` // false: a model found the tasks different
 }
 
-// Hour sums up what the conductor found in an organization in the last hour.
+// Hour summarizes the conductor's results for an organization in the last hour.
 type Hour struct {
-	Coherence  *float64 // the mean; nil: it could never say
+	Coherence  *float64 // mean; nil: unknown in every analysis
 	Duplicates int
 }
 
-// OpenWork is a task that has not ended, as new ones are compared with it.
+// OpenWork is a task that has not ended, for the comparison with new tasks.
 type OpenWork struct {
 	TaskID, TicketID string
 	Title            string
@@ -84,8 +84,8 @@ type OpenWork struct {
 	Status           task.Status
 }
 
-// WorkQuery selects tasks that have not ended: of the project of one of the three, and not the
-// one that the key has made.
+// WorkQuery selects tasks that have not ended in the project that ProjectID, TicketID or Repo names, without the task that
+// IdempotencyKey created.
 type WorkQuery struct {
 	OrganizationID            string
 	ProjectID, TicketID, Repo string
