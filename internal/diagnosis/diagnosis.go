@@ -15,17 +15,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
-// Config says when something is diagnosed, and how it is told.
+// Config holds the settings of a [Service].
 type Config struct {
 	Enabled  bool
-	Failures int           // attempts in a row that fail in one class, or ends of a ticket's tasks
-	Newest   int           // events of an attempt that are looked at
-	Interval time.Duration // at which is looked for failures
+	Failures int           // consecutive attempts that failed in one class, or failed tasks of a ticket, for a diagnosis
+	Newest   int           // maximum number of events of an attempt that are read
+	Interval time.Duration // time between two checks for failures
 	Rules    supervise.Settings
 	Webhook  Webhook
 }
 
-// Store keeps failures, diagnoses and webhooks.
+// Store stores failures, diagnoses and webhooks.
 type Store interface {
 	LeaseDiagnosisRequests(ctx context.Context, lease time.Duration, most int) ([]Request, error)
 	SettleDiagnosisRequest(ctx context.Context, l Request) error
@@ -37,46 +37,46 @@ type Store interface {
 	SettleDelivery(ctx context.Context, id, state, problem string, again time.Duration) error
 }
 
-// Request is a task in which something failed, for somebody to look at.
+// Request is a task with a failure to diagnose.
 type Request struct {
 	TaskID  string
-	Changed int64 // failures that were noted when it was taken
+	Changed int64 // number of recorded failures when the request was leased
 }
 
-// DueDelivery is a webhook that is to be tried now.
+// DueDelivery is a webhook to send now.
 type DueDelivery struct {
 	ID    string
 	Body  string
-	Tries int // with this one
+	Tries int // including this one
 	Age   time.Duration
 }
 
-// KeptDiagnosis is a diagnosis with the webhook that tells of it.
+// KeptDiagnosis is a diagnosis with its webhook.
 type KeptDiagnosis struct {
 	explain.Diagnosis
 
 	DeliveryID string
-	Body       string // empty: nobody is told
+	Body       string // empty: no webhook
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of a [Service].
 type Deps struct {
 	Store Store
-	// Model makes the model of one Period, with the period's budget; nil: the rules alone speak.
+	// Model creates the model for one Period, with the period's budget. Nil: diagnoses by rules only.
 	Model  func() supervise.DiagnosisModel
 	Period time.Duration
-	Wake   func(sandboxID string) // wakes who waits for messages there; nil: nobody is
+	Wake   func(sandboxID string) // notifies readers of messages of the sandbox; may be nil
 	Log    *slog.Logger
 }
 
-// Service diagnoses. Any number of processes may do so at once.
+// Service diagnoses failures. Several processes may run it at the same time.
 type Service struct {
 	cfg    Config
 	deps   Deps
 	models supervise.PerCycle[supervise.DiagnosisModel]
 }
 
-// New makes a service.
+// New returns a service.
 func New(cfg Config, deps Deps) *Service {
 	if deps.Wake == nil {
 		deps.Wake = func(string) {}
@@ -89,12 +89,12 @@ const (
 	mostTold  = 20
 )
 
-// Run looks at failures and tells agents until ctx ends.
+// Run diagnoses failures and sends messages to agents until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	return s.every(ctx, "diagnose failures", s.Step)
 }
 
-// every repeats a step until ctx ends, and logs its failures.
+// every repeats a step at the interval until ctx ends, and logs its failures.
 func (s *Service) every(ctx context.Context, doing string, step func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
@@ -105,7 +105,7 @@ func (s *Service) every(ctx context.Context, doing string, step func(context.Con
 	return nil
 }
 
-// Step looks at every failure that is due, then tells the agents that can be told.
+// Step diagnoses every failure that is due, then sends the pending messages.
 func (s *Service) Step(ctx context.Context) error {
 	var errs []error
 	for ctx.Err() == nil {
@@ -114,7 +114,7 @@ func (s *Service) Step(ctx context.Context) error {
 			errs = append(errs, err)
 			break
 		}
-		errs = append(errs, s.look(ctx, looks[0])) // one that fails is due again after its lease
+		errs = append(errs, s.look(ctx, looks[0])) // a failed request is due again after its lease
 	}
 	told, err := s.deps.Store.TellNotices(ctx, mostTold)
 	for _, id := range told {
@@ -145,7 +145,7 @@ func (s *Service) look(ctx context.Context, l Request) error {
 	return s.keep(ctx, l, c.At, found)
 }
 
-// ticket looks at what a failed task and the others of its ticket have in common, once enough of them have failed.
+// ticket diagnoses the failed tasks of a ticket, once enough of them have failed.
 func (s *Service) ticket(ctx context.Context, t task.Task) (explain.Diagnosis, bool, error) {
 	if t.Status != task.StatusFailed {
 		return explain.Diagnosis{}, false, nil
@@ -168,7 +168,7 @@ func (s *Service) ticket(ctx context.Context, t task.Task) (explain.Diagnosis, b
 	return supervise.DiagnoseTicket(ends, cases, s.cfg.Rules), true, nil
 }
 
-// keep stores what was found of a failure, and that it was looked at.
+// keep stores the diagnoses of a request and settles it.
 func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []explain.Diagnosis) error {
 	all := make([]KeptDiagnosis, len(found))
 	for n, d := range found {
@@ -189,7 +189,7 @@ func (s *Service) keep(ctx context.Context, l Request, at time.Time, found []exp
 	return err
 }
 
-// ask lets the model speak where it is worth it, and the budget of the period lasts.
+// ask asks the model for the cause if that is worth it and within the period's budget.
 func (s *Service) ask(ctx context.Context, c supervise.DiagnosisInput, d explain.Diagnosis) explain.Diagnosis {
 	model := s.models.Of(time.Now().Truncate(s.deps.Period).String())
 	if model == nil || !supervise.Understood(d) {
@@ -199,7 +199,7 @@ func (s *Service) ask(ctx context.Context, c supervise.DiagnosisInput, d explain
 	return supervise.Conclude(d, said, err, s.cfg.Rules)
 }
 
-// body is what a webhook tells, as it is signed, and its id; empty where there is no receiver.
+// body returns the signed body of a webhook and its ID; empty without a receiver.
 func (w Webhook) body(d explain.Diagnosis) (id, body string, err error) {
 	if w.URL == "" {
 		return "", "", nil

@@ -1,4 +1,4 @@
-// Package diagnosis finds out why tasks fail again and again, keeps what it found, and tells it: the agent of the next
-// attempt by a message, and whoever wants to know by a signed webhook. What is thought of a failure is package
-// supervise's; this one looks, keeps and tells. Nobody is told twice by a message, and by a webhook at least once.
+// Package diagnosis determines why tasks fail repeatedly and stores the diagnosis. It sends the diagnosis to the agent of the
+// next attempt as a message, exactly once, and to the configured receiver as a signed webhook, at least once. Package
+// supervise judges the failures.
 package diagnosis

@@ -20,7 +20,7 @@ func (spent) Diagnose(context.Context, supervise.DiagnosisInput, explain.Diagnos
 	return supervise.Conclusion{}, supervise.ErrBudget
 }
 
-// A model, and with it a budget, serves all diagnoses of a period.
+// All diagnoses of a period share one model and its budget.
 func TestService_OneModelPerPeriod(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,17 +17,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/explain"
 )
 
-// Webhook says who is told, and with which secret it is signed.
+// Webhook is the receiver of diagnoses and the secret of their signature.
 type Webhook struct {
-	URL    string // empty: nobody
+	URL    string // empty: no webhooks
 	Secret string
-	// Client makes the client of one request; it may refuse the address.
+	// Client returns the HTTP client for one request. It may reject the address.
 	Client func(req *http.Request) (*http.Client, error)
 }
 
 // Notice is the body of a webhook.
 type Notice struct {
-	ID        string            `json:"id"`    // stays over repeats
+	ID        string            `json:"id"`    // the same in every try
 	Event     string            `json:"event"` // diagnosis
 	CreatedAt time.Time         `json:"created_at"`
 	Diagnosis explain.Diagnosis `json:"diagnosis"`
@@ -49,7 +49,7 @@ const (
 	mostDeliveries  = 5
 )
 
-// Sign answers the signature of a body that is sent at a time: sha256= and, in hex, HMAC-SHA256 over the timestamp, a
+// Sign returns the signature of a body that is sent at a time: sha256= and, in hex, HMAC-SHA256 over the timestamp, a
 // full stop, and the body.
 func Sign(secret, timestamp, body string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -57,7 +57,7 @@ func Sign(secret, timestamp, body string) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Deliver sends webhooks that are due until ctx ends.
+// Deliver sends due webhooks until ctx ends.
 func (s *Service) Deliver(ctx context.Context) error {
 	if s.cfg.Webhook.URL == "" {
 		<-ctx.Done()
@@ -66,14 +66,14 @@ func (s *Service) Deliver(ctx context.Context) error {
 	return s.every(ctx, "send webhooks", s.Send)
 }
 
-// Send tries the webhooks that are due, once each. What is not taken is tried again, with growing pauses.
+// Send tries each due webhook once. A webhook that the receiver does not accept is due again after a growing pause.
 func (s *Service) Send(ctx context.Context) error {
 	due, err := s.deps.Store.TakeDeliveries(ctx, deliveryLease, mostDeliveries)
 	errs := []error{err}
 	for _, d := range due {
 		problem := s.cfg.Webhook.send(ctx, d)
 		if ctx.Err() != nil {
-			break // its lease runs out, and somebody tries again
+			break // another process retries after the lease
 		}
 		state, said := explain.DeliveryDelivered, ""
 		if problem != nil {
@@ -88,7 +88,7 @@ func (s *Service) Send(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// send answers why a webhook was not taken, without its address: that may hold a secret.
+// send sends a webhook. Its error does not contain the address, which may hold a secret.
 func (w Webhook) send(ctx context.Context, d DueDelivery) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func (w Webhook) send(ctx context.Context, d DueDelivery) error {
 	return nil
 }
 
-// bare is an error of a request without its address.
+// bare returns the error of a request without its address.
 func bare(err error) error {
 	if problem, ok := errors.AsType[*url.Error](err); ok {
 		err = problem.Err
@@ -126,7 +126,7 @@ func bare(err error) error {
 	return fmt.Errorf("the receiver was not reached: %w", err)
 }
 
-// DeliveryWindow is how long a delivery is tried.
+// DeliveryWindow is the maximum time for which a webhook is retried.
 const DeliveryWindow = 72 * time.Hour
 
 // DeliveryPause is the pause after the n-th failed try (from 1): ten seconds, doubled, at most an hour.

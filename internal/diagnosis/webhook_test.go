@@ -21,13 +21,13 @@ import (
 
 const secret = "a secret of the receiver"
 
-// post is a webhook as it arrived.
+// post is a received webhook.
 type post struct {
 	header http.Header
 	body   string
 }
 
-// receiver answers with the next of its codes, the last one for ever.
+// receiver responds with the next of its status codes, and repeats the last one.
 type receiver struct {
 	url string
 
@@ -59,7 +59,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(code)
 }
 
-// box keeps one webhook in memory.
+// box is a store in memory with one webhook.
 type box struct {
 	due   []diagnosis.DueDelivery
 	state string
@@ -128,7 +128,7 @@ func TestAWebhookIsSignedAndRepeatedUntilItIsTaken(t *testing.T) {
 	}
 }
 
-// The form is public: others check it in other languages.
+// The signature is part of the public API.
 func TestTheSignatureIsTheDocumentedOne(t *testing.T) {
 	t.Parallel()
 	// printf '%s' '1700000000.{"a":1}' | openssl dgst -sha256 -hmac 'a secret of the receiver'
