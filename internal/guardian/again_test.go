@@ -12,20 +12,20 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// eventReader reads what a judgement rested on.
+// eventReader reads the events of an analysis.
 type eventReader interface {
 	EventsAfter(ctx context.Context, sandboxID string, after int64, limit int) ([]ingest.StoredEvent, error)
 }
 
-// again makes a stored judgement again: of the same events, as of the same moment, by the same
-// numbers. It proves that what is stored suffices. m may be another model than the one that spoke; nil: the rules alone speak.
+// again repeats a stored analysis with the same events, time and settings, which proves that the stored inputs suffice. m may
+// be another model; nil: analysis by rules only.
 func again(ctx context.Context, events eventReader, j guardian.Analysis, m supervise.Model) (supervise.Analysis, error) {
 	var subject supervise.Subject
 	var rules supervise.Settings
 	if err := json.Unmarshal(j.Subject, &subject); err != nil {
 		return supervise.Analysis{}, fmt.Errorf("read the subject of judgement %s: %w", j.ID, err)
 	}
-	if err := json.Unmarshal(j.Rules, &rules); err != nil { //nolint:musttag // we wrote it ourselves, under the names of the code
+	if err := json.Unmarshal(j.Rules, &rules); err != nil { //nolint:musttag // written by this package, under the names of the fields
 		return supervise.Analysis{}, fmt.Errorf("read the rules of judgement %s: %w", j.ID, err)
 	}
 	rows, err := stretch(ctx, events, j)
@@ -36,7 +36,7 @@ func again(ctx context.Context, events eventReader, j guardian.Analysis, m super
 	return supervise.Analyze(ctx, subject, rules, m), nil
 }
 
-// stretch reads the events that were seen: of heartbeats only the newest was.
+// stretch reads the events of an analysis, with only the newest of the heartbeats.
 func stretch(ctx context.Context, events eventReader, j guardian.Analysis) ([]event.Event, error) {
 	var rows []event.Event
 	for after := j.FirstSeen - 1; after < j.LastSeen; {

@@ -1,6 +1,5 @@
-// Package guardian judges agents at work and steers them: it brings together what is stored of
-// an attempt, what package supervise thinks of it, and the ladder of steps. A cycle judges every
-// active sandbox once; whoever dies in the middle of one leaves nothing half done, since a
-// judgement and the step that follows from it are one write, and a step's id is the key of its
-// message or command.
+// Package guardian analyzes and steers active agents. Package supervise judges the stored events of an attempt, and the
+// escalation policy decides on an intervention. A cycle analyzes every active sandbox once. An analysis and its
+// intervention are one write, and the ID of an intervention is the idempotency key of its message or command, so that a
+// cycle that is killed leaves no partial result.
 package guardian

@@ -11,24 +11,24 @@ import (
 	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
-// Config is what a guardian is told. Zero values mean the defaults named here.
+// Config holds the settings of a guardian. Zero values mean the defaults named here.
 type Config struct {
-	AutoSteering bool // of projects that do not say
-	// Fresh is how long a judgement stands: for so long a cycle makes no other. Below 0: not at all. Default 5 min.
+	AutoSteering bool // default for projects without this setting
+	// Fresh is how long an analysis stays valid: a cycle does not repeat a valid analysis. Negative: it is never valid. Default 5 min.
 	Fresh time.Duration
-	// Stale is how long a step that was planned may wait to be carried out; default 2 min.
+	// Stale is the maximum age at which a planned intervention is carried out; default 2 min.
 	Stale  time.Duration
-	Asked  int // models that are asked at a time; default 5
+	Asked  int // concurrent model calls; default 5
 	Rules  supervise.Settings
 	Ladder Ladder // zero: [DefaultLadder]
 }
 
-// NewestEvents is how many events of an attempt an analysis reads. All healthy trajectories of the corpus are shorter.
+// NewestEvents is the maximum number of events that an analysis reads. All healthy trajectories of the corpus are shorter.
 const NewestEvents = 200
 
-// DefaultLadder are the numbers of docs/SUPERVISION.md.
+// DefaultLadder returns the escalation policy of docs/SUPERVISION.md.
 func DefaultLadder() Ladder {
-	return Ladder{Nudge: 0.6, Interrupt: 0.7, Replace: 0.8, CoolDown: 10 * time.Minute, Cap: 4} //nolint:mnd // they are documented
+	return Ladder{Nudge: 0.6, Interrupt: 0.7, Replace: 0.8, CoolDown: 10 * time.Minute, Cap: 4} //nolint:mnd // documented values
 }
 
 // Store is the part of the store that the guardian needs.
@@ -40,23 +40,23 @@ type Store interface {
 	// SaveAnalysis stores an analysis once for its cycle and sandbox, and with it the intervention that plan returns.
 	SaveAnalysis(ctx context.Context, j Analysis, iv Intervention, plan func([]PastIntervention) (PlannedIntervention, bool)) (Intervention, bool, error)
 	Planned(ctx context.Context, after, upto string) ([]Intervention, error)
-	// CarryOut carries a planned step out, once however often it is called.
+	// CarryOut carries out a planned intervention. Repeated calls carry it out once.
 	CarryOut(ctx context.Context, iv Intervention) (Intervention, error)
 	NewestJudgements(ctx context.Context, sandboxIDs []string, fresh time.Duration) ([]Analysis, error)
 }
 
-// Counter is told of what the guardian did.
+// Counter counts the results of the guardian.
 type Counter interface {
 	Judged(verdict, spokenBy string)
 	Intervened(level Level, shadow bool)
 }
 
-// Deps are what a guardian works with; all but Store may be left out.
+// Deps are the dependencies of a guardian. All but Store are optional.
 type Deps struct {
 	Store Store
-	// Model makes the model of one cycle, with the cycle's budget; nil: the rules alone speak.
+	// Model creates the model for one cycle, with the cycle's budget. Nil: analyses by rules only.
 	Model   func() supervise.Model
-	Wake    func(iv Intervention) // tells who waits for messages or commands that there is one
+	Wake    func(iv Intervention) // notifies readers of a new message or command
 	Counter Counter
 	Log     *slog.Logger
 }
@@ -69,7 +69,7 @@ type Guardian struct {
 	models supervise.PerCycle[supervise.Model]
 }
 
-// New makes a guardian.
+// New returns a guardian.
 func New(cfg Config, deps Deps) *Guardian {
 	cfg.Fresh = cmp.Or(cfg.Fresh, 5*time.Minute)
 	cfg.Stale = cmp.Or(cfg.Stale, 2*time.Minute)
@@ -84,13 +84,13 @@ func New(cfg Config, deps Deps) *Guardian {
 	return &Guardian{cfg: cfg, deps: deps, log: cmp.Or(deps.Log, slog.New(slog.DiscardHandler)), models: supervise.PerCycle[supervise.Model]{Make: deps.Model}}
 }
 
-// Begin notes that a cycle begins and returns the IDs of the active sandboxes, one agent each.
+// Begin records the start of a cycle and returns the IDs of the active sandboxes, one agent each.
 func (g *Guardian) Begin(ctx context.Context, cycleID string) (ids []string, agents int, err error) {
 	ids, err = g.deps.Store.BeginGuardianCycle(ctx, cycleID, g.cfg.Stale)
 	return ids, len(ids), err
 }
 
-// End notes what a cycle came to.
+// End records the result of a cycle.
 func (g *Guardian) End(ctx context.Context, r contract.CycleReport) error {
 	return g.deps.Store.EndGuardianCycle(ctx, Cycle{
 		ID: r.ID, Active: r.Agents, Analyzed: r.Analyzed, Fresh: r.Fresh, Failed: r.Failed, Interventions: r.Interventions,

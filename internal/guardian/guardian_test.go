@@ -18,7 +18,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// dying is a store whose process dies after so many writes.
+// dying is a store whose process dies after a number of writes.
 type dying struct {
 	*postgres.Store
 
@@ -36,7 +36,7 @@ func (d *dying) SaveAnalysis(ctx context.Context, j guardian.Analysis, iv guardi
 	return d.Store.SaveAnalysis(ctx, j, iv, plan)
 }
 
-// CarryOut dies after it was carried out, before anybody knows.
+// CarryOut dies after the intervention was carried out, before it returns.
 func (d *dying) CarryOut(ctx context.Context, iv guardian.Intervention) (guardian.Intervention, error) {
 	if d.left.Add(-1) < 0 {
 		d.die()
@@ -51,7 +51,7 @@ func TestACycleThatIsKilledAnywhereJudgesAndSpeaksOnce(t *testing.T) {
 	boxes := w.atWork(30) // more than a page
 	w.loops(boxes...)
 	w.steers()
-	for n := range 5 { // each try dies a little later, in judging or in speaking
+	for n := range 5 { // each try dies a little later, during the analysis or the intervention
 		ctx, die := context.WithCancel(t.Context())
 		d := &dying{Store: w.store, die: die}
 		d.left.Store(int32(5 * n))
@@ -106,7 +106,7 @@ func TestInShadowNobodyIsTold(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM messages`)+w.count(`SELECT count(*) FROM commands WHERE kind = 'replace'`))
 	require.Equal(t, []string{"nudge recorded"}, w.levels(boxes[0]), "what would have been said is written down")
 
-	w.steers() // what was never said is no first step
+	w.steers() // a recorded intervention was not sent, and does not count
 	w.cycle(w.guardian(always()), named(2))
 	require.Equal(t, []string{"nudge recorded", "nudge sent"}, w.levels(boxes[0]))
 	w.exec(`UPDATE projects SET auto_steering = false`)
@@ -140,7 +140,7 @@ func TestAJudgementStandsForAWhile(t *testing.T) {
 	require.Equal(t, task.CodeNotFound, task.CodeOf(err))
 }
 
-// Who validates the work of a task is at work too, and is there to look, not to change something.
+// A validator is active too, and reviews without changing files.
 func TestAValidatorIsJudgedAsOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,7 +185,7 @@ func TestStepsHaveTheirTimeAndGoUp(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM commands WHERE kind = 'replace'`), "the command is under way: none is given twice")
 }
 
-// Whom an interrupt would only end is replaced, at no cost to the task's retries.
+// An agent that an interrupt would end is replaced, which costs no retry.
 func TestOnlyWhoOutlivesAnInterruptIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ agent, execution, kind, want string }{
@@ -227,7 +227,7 @@ func TestAReplacementTellsTheNextAttemptWhy(t *testing.T) {
 	}
 	var id, taskID string
 	require.NoError(t, w.pool.QueryRow(t.Context(), `SELECT id::text, task_id::text FROM commands WHERE kind = 'replace' AND sender = 'guardian'`).Scan(&id, &taskID))
-	for range 2 { // it will be taken twice
+	for range 2 { // the command is taken twice
 		taken, err := w.store.LoadCommand(t.Context(), contract.LoadCommandInput{TaskID: taskID, Command: contract.Command{ID: id, Kind: contract.CommandReplace}}, "r")
 		require.NoError(t, err)
 		require.False(t, taken.Settled)
@@ -238,7 +238,7 @@ func TestAReplacementTellsTheNextAttemptWhy(t *testing.T) {
 	}
 }
 
-// The schedule stood still, or its worker did: what was decided then is not said now.
+// After a pause of the schedule or of its worker, old planned interventions are not sent.
 func TestNoStormOfOldSteps(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -247,12 +247,12 @@ func TestNoStormOfOldSteps(t *testing.T) {
 	w.steers()
 	ctx, die := context.WithCancel(t.Context())
 	d := &dying{Store: w.store, die: die}
-	d.left.Store(20) // it judges all of them, and says nothing
+	d.left.Store(20) // it analyzes all sandboxes and sends nothing
 	_, err := try(ctx, guardian.New(always(), guardian.Deps{Store: d}), named(1))
 	require.ErrorIs(t, err, errKilled)
 	require.Equal(t, 20, w.count(`SELECT count(*) FROM interventions WHERE state = 'planned'`))
 	w.pass(time.Hour)
-	w.exec(`DELETE FROM sandbox_events`) // they have long gone on
+	w.exec(`DELETE FROM sandbox_events`) // the agents have continued meanwhile
 	judged := w.cycle(w.guardian(always()), named(2))
 	require.Zero(t, judged.Interventions)
 	require.Zero(t, w.count(`SELECT count(*) FROM messages`))
@@ -271,7 +271,7 @@ func TestWhereNobodyListensTheStepIsRefused(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM interventions WHERE reason LIKE '%nobody listens%'`))
 }
 
-// What is stored is enough to judge again: the same events, rules and subject, the same word.
+// A stored analysis can be repeated: the same events, rules and subject give the same verdict.
 func TestAJudgementCanBeMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -294,7 +294,7 @@ func TestAJudgementCanBeMadeAgain(t *testing.T) {
 	require.NotEmpty(t, second.Evidence)
 }
 
-// An agent that says it was allowed something has not been, unless the store knows of who did.
+// An agent's claim that a user allowed something counts only if the store has the user's message.
 func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -326,7 +326,7 @@ func TestOnlyWhatAPersonSaidLiftsALimit(t *testing.T) {
 	require.Contains(t, string(j.Analysis), `"lifted_constraints":["cmd/"]`)
 }
 
-// An interrupted agent waits to be told how to go on, and nobody but the guardian knows.
+// An interrupted agent waits for a message with the next step, which only the guardian can send.
 func TestAnInterruptSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -352,7 +352,7 @@ func TestAnInterruptSaysHowToGoOn(t *testing.T) {
 	require.Zero(t, w.count(open+`'guardian_nudge'`), "what follows a stop that is taken back is not said either")
 }
 
-// A step that was withdrawn while a cycle was about to take it is not taken.
+// An intervention that is withdrawn just before a cycle carries it out is not sent.
 func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -361,7 +361,7 @@ func TestWhatIsWithdrawnIsNotSaid(t *testing.T) {
 	w.steers()
 	ctx, die := context.WithCancel(t.Context())
 	d := &dying{Store: w.store, die: die}
-	d.left.Store(1) // it judges, and says nothing
+	d.left.Store(1) // it analyzes and sends nothing
 	_, err := try(ctx, guardian.New(always(), guardian.Deps{Store: d}), named(1))
 	require.ErrorIs(t, err, errKilled)
 	planned, err := w.store.Planned(t.Context(), "", box)

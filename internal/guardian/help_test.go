@@ -17,7 +17,7 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// world is a store with one project, whose agents are at work.
+// world is a database with one project and active agents.
 type world struct {
 	t       *testing.T
 	pool    *pgxpool.Pool
@@ -48,7 +48,7 @@ func (w *world) count(sql string, args ...any) int {
 	return n
 }
 
-// atWork makes n tasks, each with an agent at work, and answers their sandboxes.
+// atWork creates n tasks with active agents and returns their sandboxes.
 func (w *world) atWork(n int) []string {
 	w.t.Helper()
 	var boxes []string
@@ -68,7 +68,7 @@ func (w *world) atWork(n int) []string {
 	return boxes
 }
 
-// loops lets an agent ask the same thing of the same tool again and again.
+// loops stores events of agents that repeat the same tool call.
 func (w *world) loops(boxes ...string) {
 	w.t.Helper()
 	for _, box := range boxes {
@@ -82,17 +82,17 @@ func (w *world) loops(boxes ...string) {
 	}
 }
 
-// steers switches steering on in the project.
+// steers enables steering in the project.
 func (w *world) steers() { w.exec(`UPDATE projects SET auto_steering = true`) }
 
-// always judges anew in each cycle.
+// always returns the settings of a guardian that repeats each analysis in each cycle.
 func always() guardian.Config { return guardian.Config{Fresh: -1} }
 
 func (w *world) guardian(cfg guardian.Config) *guardian.Guardian {
 	return guardian.New(cfg, guardian.Deps{Store: w.store})
 }
 
-// cycle is a whole cycle of one stretch, as the workflow would run it.
+// cycle runs a whole cycle of one range, as the workflow does.
 func (w *world) cycle(g *guardian.Guardian, id string) contract.CycleProgress {
 	w.t.Helper()
 	judged, err := try(w.t.Context(), g, id)
@@ -102,7 +102,7 @@ func (w *world) cycle(g *guardian.Guardian, id string) contract.CycleProgress {
 	return judged
 }
 
-// try runs a cycle up to its end, which it may not reach.
+// try runs a cycle, which may fail before its end.
 func try(ctx context.Context, g *guardian.Guardian, id string) (contract.CycleProgress, error) {
 	ids, _, err := g.Begin(ctx, id)
 	if err != nil || len(ids) == 0 {
@@ -111,14 +111,14 @@ func try(ctx context.Context, g *guardian.Guardian, id string) (contract.CyclePr
 	return g.Analyze(ctx, contract.Range{CycleID: id, Upto: ids[len(ids)-1], Count: len(ids)}, contract.CycleProgress{}, func(contract.CycleProgress) {})
 }
 
-// pass lets time go by for all that was decided so far.
+// pass makes all stored analyses and interventions older by d.
 func (w *world) pass(d time.Duration) {
 	w.t.Helper()
 	w.exec(`UPDATE interventions SET planned_at = planned_at - $1::interval`, d)
 	w.exec(`UPDATE guardian_analyses SET judged_at = judged_at - $1::interval`, d)
 }
 
-// levels are those of an attempt, oldest first, without what was only observed.
+// levels returns the interventions of an attempt, oldest first, without those that were only observed.
 func (w *world) levels(box string) []string {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), `SELECT level || ' ' || state FROM interventions WHERE sandbox_id = $1 AND level <> 'observe' ORDER BY planned_at, id`, box)

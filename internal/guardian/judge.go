@@ -18,11 +18,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// pageOf is how many sandboxes are read at a time.
+// pageOf is the number of sandboxes that are read at once.
 const pageOf = 25
 
-// Analyze judges the sandboxes of a range behind from, each once in a cycle, and carries out what
-// is planned for them. note is told how far it is.
+// Analyze analyzes the sandboxes of a range after from, each once in a cycle, carries out the planned interventions, and
+// calls note with its progress.
 func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.CycleProgress, note func(contract.CycleProgress)) (contract.CycleProgress, error) {
 	sum, after := from, cmp.Or(from.Upto, s.After)
 	for {
@@ -47,13 +47,13 @@ func (g *Guardian) Analyze(ctx context.Context, s contract.Range, from contract.
 	return sum, err
 }
 
-// judgePage reads the events of the sandboxes that are to be judged, in one go, and judges them.
+// judgePage reads the events of a page of sandboxes in one query and analyzes each sandbox.
 func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched, sum *contract.CycleProgress) error {
 	due := make([]Watched, 0, len(page))
 	for _, w := range page {
 		switch {
 		case w.InCycle:
-			sum.Analyzed++ // by a try before
+			sum.Analyzed++ // by an earlier try
 		case w.LastJudged >= 0 && w.LastJudged < g.cfg.Fresh:
 			sum.Fresh++
 		default:
@@ -82,7 +82,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched
 	return ctx.Err()
 }
 
-// each calls fn for every one, side by side where a model has to be waited for.
+// each calls fn for each sandbox, in parallel if there is a model.
 func (g *Guardian) each(model supervise.Model, all []Watched, fn func(Watched)) {
 	var group errgroup.Group
 	group.SetLimit(1)
@@ -95,10 +95,10 @@ func (g *Guardian) each(model supervise.Model, all []Watched, fn func(Watched)) 
 			return nil
 		})
 	}
-	_ = group.Wait() // none fails
+	_ = group.Wait() // returns no error
 }
 
-// judgeOne judges one sandbox and stores what was thought, and planned, of it.
+// judgeOne analyzes one sandbox and stores the analysis with its planned intervention.
 func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w Watched, events []event.Event, model supervise.Model) (Analysis, Intervention, error) {
 	subject := g.subject(w, events)
 	asking, cancel := inTime(ctx)
@@ -122,7 +122,7 @@ func (g *Guardian) judgeOne(ctx context.Context, cycleID string, w Watched, even
 	return j, planned, err
 }
 
-// inTime bounds how long a model is waited for: the last of the time is for storing what the rules say without it.
+// inTime bounds a model call. The rest of the time is for storing the analysis by rules if the model does not answer.
 func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	until, ok := ctx.Deadline()
 	if !ok {
@@ -132,11 +132,11 @@ func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, until.Add(-min(time.Until(until)/part, most)))
 }
 
-// subject is what package supervise is told of an attempt: without credentials that people wrote into what they
-// asked for, since a judgement is kept, and is read by a model.
+// subject returns the input of package supervise for an attempt. Credentials in the texts of users are removed, because the
+// analysis is stored and a model reads the texts.
 func (g *Guardian) subject(w Watched, events []event.Event) supervise.Subject {
 	var execution task.Execution
-	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
+	_ = json.Unmarshal(w.Execution, &execution) // another form counts as empty
 	w.Title, w.Description = redact.Scrub(w.Title, nil), redact.Scrub(w.Description, nil)
 	s := supervise.Subject{
 		TaskID: w.TaskID, SandboxID: w.SandboxID, ProjectID: w.ProjectID, Attempt: w.Attempt,
@@ -158,7 +158,7 @@ func hidden(said []supervise.Said) []supervise.Said {
 	return out
 }
 
-// record is the judgement as it is stored. The events are in the store already, and do not change.
+// record returns the analysis in its stored form. It names the events, which are stored and do not change.
 func (g *Guardian) record(cycleID string, w Watched, s supervise.Subject, a supervise.Analysis) (Analysis, error) {
 	s.Events = nil
 	j := Analysis{

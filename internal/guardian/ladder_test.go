@@ -28,7 +28,7 @@ func TestTheLadderIsClimbedRungByRung(t *testing.T) {
 	for name, c := range map[string]struct {
 		confidence   float64
 		emergency    bool
-		ends         bool // by an interrupt
+		ends         bool // an interrupt ends the agent
 		replacements int
 		past         []guardian.PastIntervention
 		want         guardian.Level

@@ -8,15 +8,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Watched is an active sandbox, one of a task that is assigned or at work, as the guardian finds
-// it. Durations are ages at At.
+// Watched is an active sandbox with the inputs of its analysis. Durations are ages at At.
 type Watched struct {
 	SandboxID      string
 	TaskID         string
 	ProjectID      string
 	OrganizationID string
 	Attempt        int
-	PartitionMonth time.Time // of its events
+	PartitionMonth time.Time // partition of its events
 	Head           int64
 	Title          string
 	Description    string
@@ -27,27 +26,27 @@ type Watched struct {
 	Execution      json.RawMessage // an object
 	Settings       json.RawMessage // of its project, an object
 	Budget         task.Budget
-	Counts         map[string]int64 // events by type, up to a little before Head; nil: none are counted
+	Counts         map[string]int64 // events by type, up to a sequence shortly before Head; nil: not counted
 	CostUSD        float64
 	Tokens         int64
 	Replacements   int // of the task
 	Age            time.Duration
-	AutoSteering   *bool            // of its project; nil: as the installation says
+	AutoSteering   *bool            // of its project; nil: the setting of the installation
 	Said           []supervise.Said // oldest first
 	At             time.Time
-	LastJudged     time.Duration // since the newest judgement; below 0: there is none
-	InCycle        bool          // the cycle that asks has judged it
+	LastJudged     time.Duration // since the newest analysis; negative: none
+	InCycle        bool          // already analyzed in the current cycle
 }
 
-// WatchQuery selects active sandboxes: those behind After and up to Upto, or Only one.
+// WatchQuery selects active sandboxes with IDs after After and up to Upto, or the sandbox Only.
 type WatchQuery struct {
 	CycleID     string
 	After, Upto string
-	Only        string // empty: all of the stretch
+	Only        string // empty: the whole range
 	Limit       int
 }
 
-// Analysis is one stored analysis, with all that is needed to repeat it.
+// Analysis is one stored analysis, with all inputs that are needed to repeat it.
 type Analysis struct {
 	ID             string          `json:"id" doc:"UUID of the analysis."`
 	CycleID        string          `json:"cycle_id" doc:"Guardian cycle that made the analysis. A value that begins with asked- names a request of a user instead."`
@@ -70,40 +69,40 @@ type Analysis struct {
 	JudgedAt       time.Time       `json:"analyzed_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
 }
 
-// ModelError returns why a configured model gave no opinion. Empty: it gave one, or none is configured.
+// ModelError returns why a configured model gave no analysis. Empty: it gave one, or none is configured.
 func (j Analysis) ModelError() string {
 	var said struct {
 		Trouble string `json:"trouble"`
 	}
-	_ = json.Unmarshal(j.Analysis, &said) // what is of another form says nothing
+	_ = json.Unmarshal(j.Analysis, &said) // another form counts as empty
 	return said.Trouble
 }
 
-// Level is a rung of the guardian's ladder.
+// Level is a level of the escalation policy.
 type Level string
 
-// The rungs, each harder than the one before.
+// The levels, each stronger than the previous one.
 const (
-	LevelObserve   Level = "observe"   // noted, and nothing else
-	LevelNudge     Level = "nudge"     // a message that the agent reads when it comes to it
-	LevelInterrupt Level = "interrupt" // a message that stops what it does
-	LevelReplace   Level = "replace"   // another attempt, which is told why
+	LevelObserve   Level = "observe"   // recorded only
+	LevelNudge     Level = "nudge"     // a message that the agent reads at its next turn
+	LevelInterrupt Level = "interrupt" // a message that stops the current turn
+	LevelReplace   Level = "replace"   // another attempt, with the reason as feedback
 )
 
 // States of an intervention.
 const (
-	InterventionPlanned   = "planned"   // decided, not carried out yet
-	InterventionRecorded  = "recorded"  // in shadow, or observed: nobody is told
-	InterventionSent      = "sent"      // its message or command is accepted; that has a receipt of its own
-	InterventionRejected  = "rejected"  // the agent takes no messages any more, or the task cannot be changed now
-	InterventionExpired   = "expired"   // it was planned, and nobody carried it out in time
-	InterventionWithdrawn = "withdrawn" // a person took it back before the agent had taken it up
+	InterventionPlanned   = "planned"   // not carried out yet
+	InterventionRecorded  = "recorded"  // shadow mode, or observe: recorded only
+	InterventionSent      = "sent"      // its message or command is accepted, and has its own receipt
+	InterventionRejected  = "rejected"  // the agent accepts no more messages, or the task cannot be changed now
+	InterventionExpired   = "expired"   // not carried out in time
+	InterventionWithdrawn = "withdrawn" // a user withdrew it before the agent acknowledged it
 )
 
-// PlannedIntervention is what the ladder says of one judgement.
+// PlannedIntervention is the decision of the escalation policy on one analysis.
 type PlannedIntervention struct {
 	Level  Level
-	Reason string // why this rung
+	Reason string // why this level
 }
 
 // Intervention is a decision about an attempt, with its outcome.
@@ -129,11 +128,11 @@ type Intervention struct {
 	SettledAt      *time.Time `json:"settled_at" doc:"When the state last changed from planned or sent. Null while planned."`
 }
 
-// PastIntervention is an earlier intervention of an attempt, as the ladder looks at it.
+// PastIntervention is an earlier intervention in an attempt, as input of the escalation policy.
 type PastIntervention struct {
 	Level Level
 	Age   time.Duration
-	Taken bool // its message was taken up, as the receipt says
+	Taken bool // the agent acknowledged its message
 }
 
 // Cycle is one run of the guardian over all active sandboxes.
@@ -148,12 +147,12 @@ type Cycle struct {
 	Interventions int        `json:"interventions" doc:"Number of interventions sent to agents."`
 }
 
-// Cycles are the runs of the guardian taken together.
+// Cycles summarizes the cycles of the guardian.
 type Cycles struct {
 	Last      *Cycle        // nil: the guardian never ran
-	LastAge   time.Duration // since a cycle last ended; below 0: none has
+	LastAge   time.Duration // since the last end of a cycle; negative: none has ended
 	Total     int64
-	Succeeded int64 // ended, and no analysis failed
+	Succeeded int64 // cycles that ended without a failed analysis
 	Failed    int64
 }
 
@@ -162,7 +161,7 @@ type Call struct {
 	OrganizationID string
 	By             string
 	Authority      int
-	Claimed        string // who he says he is
+	Claimed        string // name that the caller gives
 	Reason         string
 }
 
@@ -182,16 +181,16 @@ type Action struct {
 	CreatedAt     time.Time       `json:"created_at" doc:"When the action was stored."`
 }
 
-// Levels of authority, in the words of the replaced system.
+// Levels of authority, as in the legacy API.
 const (
 	AuthorityWorker = iota + 1
 	AuthorityWatchdog
 	AuthorityMonitor
-	AuthorityGuardian // what the guardian's actions ask for
+	AuthorityGuardian // required by the guardian's actions
 	AuthoritySystem
 )
 
-// AuthorityName is the word for a level.
+// AuthorityName returns the name of a level.
 func AuthorityName(level int) string {
 	names := []string{"WORKER", "WATCHDOG", "MONITOR", "GUARDIAN", "SYSTEM"}
 	if level < AuthorityWorker || level > AuthoritySystem {
@@ -207,7 +206,7 @@ type RevertedAction struct {
 	NotReverted []string // what could not be reverted, and why
 }
 
-// ActiveSandbox is a sandbox in which an agent is at work.
+// ActiveSandbox is a sandbox with an active agent.
 type ActiveSandbox struct {
 	ID      string
 	TaskID  string

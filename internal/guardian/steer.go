@@ -13,15 +13,15 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// outlivesInterrupt reports whether an agent goes on after an interrupt with what it is told.
+// outlivesInterrupt reports whether an agent continues after an interrupt with the message.
 func outlivesInterrupt(w Watched) bool {
 	var execution task.Execution
-	_ = json.Unmarshal(w.Execution, &execution) // what is of another form says nothing
+	_ = json.Unmarshal(w.Execution, &execution) // another form counts as empty
 	runtime := task.RuntimeOf(w.Agent)
 	return runtime.SurvivesInterrupt || runtime.Input == task.InputCommand && w.Mode != task.ModeValidation && execution.ReadsMessages
 }
 
-// intervention is what may come of a judgement; the ladder says how hard, or whether at all.
+// intervention returns the intervention for an analysis without its level, which the escalation policy decides.
 func (g *Guardian) intervention(w Watched, j Analysis, a supervise.Analysis) Intervention {
 	kind := cmp.Or(a.SteeringType, supervise.Guidance)
 	live := g.cfg.AutoSteering
@@ -35,8 +35,7 @@ func (g *Guardian) intervention(w Watched, j Analysis, a supervise.Analysis) Int
 	}
 }
 
-// carryOut carries out what is planned for the sandboxes of a range, also by a try before this
-// one that did not come so far.
+// carryOut carries out the planned interventions for the sandboxes of a range, including those of an earlier try.
 func (g *Guardian) carryOut(ctx context.Context, s contract.Range) (acted int, err error) {
 	planned, err := g.deps.Store.Planned(ctx, s.After, s.Upto)
 	if err != nil {
@@ -57,8 +56,8 @@ func (g *Guardian) carryOut(ctx context.Context, s contract.Range) (acted int, e
 	return acted, nil
 }
 
-// JudgeNow judges one active sandbox outside of the cycles. Unless force is set a judgement that
-// still stands is answered instead. What is planned is carried out.
+// JudgeNow analyzes one active sandbox outside of the cycles and carries out its planned interventions. Unless force is set,
+// it returns a valid analysis instead of a new one.
 func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (Analysis, error) {
 	if !force {
 		found, err := g.deps.Store.NewestJudgements(ctx, []string{sandboxID}, max(g.cfg.Fresh, 0))
@@ -93,7 +92,7 @@ func (g *Guardian) JudgeNow(ctx context.Context, sandboxID string, force bool) (
 	return j, err
 }
 
-// storable is JSON as PostgreSQL takes it: without U+0000, which agents print.
+// storable returns JSON without U+0000, which PostgreSQL rejects and agents may print.
 func storable(raw json.RawMessage) json.RawMessage {
 	return bytes.ReplaceAll(raw, []byte(`\u0000`), []byte(`\ufffd`))
 }
