@@ -6,8 +6,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// App is a GitHub App. It stands between what people have set and the token of the configuration: its tokens are
-// short-lived and good for the repositories alone on which it was installed.
+// App is a GitHub App. It ranks between the credentials of users and the token of the configuration. Its tokens are
+// short-lived and valid only for the repositories on which the App is installed.
 type App interface {
 	Name() string
 	// Probe asks GitHub whether it knows the App, and says where it is installed.
@@ -17,8 +17,8 @@ type App interface {
 // UseApp adds the App of the configuration; it is called before the service is used.
 func (s *Service) UseApp(app App) { s.app = app }
 
-// appFor reports whether somebody may work with the App: it serves the organization that the installation starts with
-// alone, as all of the configuration.
+// appFor reports whether w may use the App. Like the rest of the configuration, the App serves only the organization with
+// which the installation starts.
 func (s *Service) appFor(w Who) bool {
 	return s.app != nil && w.OrganizationID == s.cfg.Organization
 }

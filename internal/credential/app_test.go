@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// app is a GitHub App that answers what it is told.
+// app is a GitHub App with a fixed answer.
 type app struct{ err error }
 
 func (app) Name() string { return "GitHub App 7" }

@@ -1,4 +1,4 @@
-// Package credential keeps what agents and git need to log in elsewhere: keys of models, tokens of
-// git hosts. Each belongs to a user, a project or an organization, is encrypted at rest, and is
-// found for a task in that order; what the installation itself is configured with comes last.
+// Package credential stores the credentials of agents and Git: keys of model providers and tokens of Git hosts. A credential
+// belongs to a user, a project or an organization and is encrypted at rest. A task uses the first that exists in that order,
+// and the credential of the installation's configuration last.
 package credential

@@ -29,7 +29,7 @@ const (
 	StateUnknown     = "unknown"
 )
 
-// Test asks the provider, by a call that costs nothing, whether the credential works that somebody would work with.
+// Test asks the provider, by a call without costs, whether the credential that w would use is valid.
 func (s *Service) Test(ctx context.Context, w Who, name string) (Test, error) {
 	if name != Model {
 		if err := CheckKind(name); err != nil {
@@ -75,7 +75,7 @@ func (s *Service) testGitHub(ctx context.Context, f Found) (state, says string) 
 	return other("GitHub", base, status)
 }
 
-// gitHubSays tells whose token it is, and what will not work with it.
+// gitHubSays returns the owner of a token and the missing permissions.
 func gitHubSays(header http.Header, body []byte) string {
 	var user struct {
 		Login string `json:"login"`
@@ -132,8 +132,8 @@ func renew(kind string) string {
 
 func unreachable(base string, err error) (state, says string) {
 	if errors.Is(err, errPrivate) {
-		return StateUnknown, base + " is in the server's own network, where a test asks nobody, so that it could not be checked: whether it works shows with the first task. " +
-			"Whoever runs the server allows it with OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE=true."
+		return StateUnknown, base + " is in the server's own network, where credentials are not tested by default. The first task shows whether the credential works. " +
+			"An operator can allow the test with OMOI_CREDENTIAL_TEST_ALLOW_PRIVATE=true."
 	}
 	return StateUnreachable, "There is no answer from " + base + ". Look at the server's network and proxy, then test again."
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// errPrivate says that a test would have had to ask in the server's own network.
+// errPrivate is the error of a test whose address is in the server's own network.
 var errPrivate = errors.New("the address is not public")
 
-// reach says which addresses a test may ask. People choose base URLs, and the server stands where
-// they do not: a test must not tell them what answers there.
+// reach decides which addresses a test may call. Users choose base URLs, and a test must not tell them what exists in the
+// server's own network.
 type reach struct {
 	private bool     // what is not public too
 	own     []string // of what the installation itself is configured with, as host:port
@@ -34,8 +34,8 @@ func newReach(cfg Config) reach {
 	return r
 }
 
-// Client makes the client of one request to an address that somebody chose. It asks no address that is not public, unless
-// private is set, and follows nobody elsewhere.
+// Client returns the client for one request to an address that a user chose. It calls only public addresses, unless private
+// is set, and follows no redirects.
 func Client(req *http.Request, private bool) (*http.Client, error) {
 	return reach{private: private}.client(req)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// Found is a credential that is good for somebody.
+// Found is the credential that a task uses.
 type Found struct {
 	Value
 
@@ -18,7 +18,7 @@ type Found struct {
 	rowID string // empty: configured
 }
 
-// nameOf is what people call a kind.
+// nameOf returns the name of a kind for users.
 func nameOf(kind string) string {
 	switch kind {
 	case Anthropic:
@@ -41,9 +41,9 @@ func KindsOf(name string) []string {
 	return []string{name}
 }
 
-// Find is the credential with which somebody works: his own, else the project's, else the organization's, else the
-// installation's. name is a kind, or [Model]. [task.CodeNotFound] says that there is none, and the next step. One that
-// is there and cannot be decrypted is an error too, never a reason to take another's.
+// Find returns the first credential that exists of the user, the project, the organization and the installation. name is a
+// kind, or [Model]. The error has [task.CodeNotFound] and the next step if there is none. A credential that cannot be
+// decrypted is an error too, and never replaced by another.
 func (s *Service) Find(ctx context.Context, w Who, name string) (Found, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) choose(rows []Row, w Who, name string) (Found, error) {
 	return Found{}, missing(name)
 }
 
-// nearest returns the stored credential with which somebody works: the user's, else the project's, else the organization's.
+// nearest returns the first stored credential that exists of the user, the project and the organization.
 func nearest(rows []Row, w Who, name string) (Row, bool) {
 	for _, scope := range []string{ScopeUser, ScopeProject, ScopeOrganization} {
 		for _, kind := range KindsOf(name) {

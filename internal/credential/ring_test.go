@@ -38,7 +38,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	require.NotEqual(t, b.rows[0].Sealed, b.rows[1].Sealed)
 }
 
-// Whoever can write to the database can still not make one person's key another's, nor send it elsewhere.
+// Write access to the database does not allow moving a key to another user or endpoint.
 func TestRowsCannotBeSwapped(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(r, theirs *credential.Row){

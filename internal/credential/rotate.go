@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Rotation is what became of a rotation.
+// Rotation is the result of a rotation.
 type Rotation struct {
 	KeyID         string   `json:"key_id" doc:"ID of the server's first key, which now encrypts all that could be decrypted."`
 	Rotated       int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
@@ -15,8 +15,8 @@ type Rotation struct {
 	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the keys that would decrypt these. Empty: none is missing."`
 }
 
-// Rotate encrypts every credential of the installation, and the env of every task, under the first key. What somebody sets meanwhile is under
-// it anyway.
+// Rotate encrypts every credential of the installation, and the env of every task, under the first key. A credential that is
+// set meanwhile uses that key already.
 func (s *Service) Rotate(ctx context.Context) (Rotation, error) {
 	done := Rotation{KeyID: s.ring.First(), MissingKeyIDs: []string{}}
 	err := s.each(ctx, done.KeyID, func(row Row) error { return s.reseal(ctx, row, &done) })

@@ -23,7 +23,7 @@ type Config struct {
 	TestPrivate bool
 }
 
-// Service keeps and finds credentials. It is safe for concurrent use.
+// Service stores and finds credentials. It is safe for concurrent use.
 type Service struct {
 	cfg   Config
 	ring  *Ring
@@ -32,7 +32,7 @@ type Service struct {
 	app   App // nil: none is configured
 }
 
-// New makes a service.
+// New returns a service.
 func New(cfg Config, ring *Ring, store Store) *Service {
 	return &Service{cfg: cfg, ring: ring, store: store, reach: newReach(cfg)}
 }
@@ -82,8 +82,8 @@ func (s *Service) Remove(ctx context.Context, p Place) error {
 	return err
 }
 
-// List is what a user can see: his own, those of the projects and of the organization, and which ones the
-// installation is configured with.
+// List returns the credentials that a user can see: those of the user, the projects and the organization, and the configured
+// ones of the installation.
 func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 	rows, err := s.store.Credentials(ctx, w)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) List(ctx context.Context, w Who) ([]Credential, error) {
 	return all, nil
 }
 
-// configured are the kinds that the installation has for somebody.
+// configured returns the kinds that the installation's configuration has for w.
 func (s *Service) configured(w Who) []string {
 	var kinds []string
 	if w.OrganizationID == s.cfg.Organization {
