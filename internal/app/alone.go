@@ -33,8 +33,8 @@ func OpenProvider(cfg *config.Loaded, name string) (sandbox.Provider, error) {
 	return found.open(cfg, slog.New(slog.DiscardHandler))
 }
 
-// CheckProvider holds a provider of this machine to the promises of all providers. Sandboxes
-// of work that goes on are not touched. It fails at once where the provider cannot be asked.
+// CheckProvider runs the conformance checks on a provider of this machine. It does not touch the sandboxes of running tasks.
+// It fails at once if the provider cannot be reached.
 func CheckProvider(ctx context.Context, cfg *config.Loaded, name string, o conformance.Options) (found []conformance.Result, err error) {
 	own := *cfg
 	if name == task.ProviderLocal {

@@ -191,11 +191,10 @@ func hostOf(address string) []string {
 	return []string{u.Hostname()}
 }
 
-// attendPeriod is how often somebody looks at what nothing but time makes due.
+// attendPeriod is the time between two checks for work that becomes due by time.
 const attendPeriod = time.Second
 
-// attend lets tasks go on whose time has come, as the limit of their credential has reset, and holds those at work to their
-// budgets. Any number of processes may do so.
+// attend resumes tasks whose rate limit has reset, and enforces the budgets of running tasks. Several processes may run it.
 func (c *core) attend(ctx context.Context) error {
 	for failed := false; wait.For(ctx, attendPeriod) == nil; {
 		told, err := c.store.EnforceBudgets(ctx)
@@ -203,7 +202,7 @@ func (c *core) attend(ctx context.Context) error {
 			c.bus.Wake(live.Messages(sandboxID))
 		}
 		err = errors.Join(err, c.store.CheckCooldowns(ctx))
-		if err != nil && !failed && ctx.Err() == nil { // an outage is told once
+		if err != nil && !failed && ctx.Err() == nil { // log an outage once
 			c.log.WarnContext(ctx, "enforce budgets and cooldowns failed", slog.Any("error", err))
 		}
 		failed = err != nil

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a person is told about agents' rights is true for root, for a user, and where bubblewrap
-// is merely switched off.
+// The finding on agents' rights is right for root, for another user, and with bubblewrap switched off.
 func TestIsolationIsJudgedByWhatThereIs(t *testing.T) {
 	t.Parallel()
 	bubblewrap, root, user := []string{"bubblewrap", "no-nested-userns", "seccomp"}, []string{"none", "uid"}, []string{"none"}
@@ -59,7 +58,7 @@ func TestLimitsAreToldOneByOne(t *testing.T) {
 	require.Contains(t, judgeLimits([]string{"rlimit-processes", "disk-watch"}).Detail, "no limit on memory, CPU")
 }
 
-// A person is told to mend what he named himself, not to build what is there already.
+// The next step is to correct the configured setting.
 func TestCheckupNamesTheSettingThatIsWrong(t *testing.T) {
 	t.Parallel()
 	cfg := fresh(t, "OMOI_DEV_TEMPORAL_BIN=/nope", "OMOI_DEV_POSTGRES_BIN=/nope", "OMOI_AGENT_BINARY=/nope")

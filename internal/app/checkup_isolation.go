@@ -28,7 +28,7 @@ func checkIsolation(cfg *config.Loaded) []Finding {
 	return []Finding{bwrap, walls(cfg, active, why), judgeLimits(active)}
 }
 
-// walls judges isolation, and says why bubblewrap is none of its parts.
+// walls returns the finding on isolation, with the reason if bubblewrap is not active.
 func walls(cfg *config.Loaded, active []string, why string) Finding {
 	found := judgeIsolation(cfg, active)
 	if why == "" || switchedOff(cfg) {

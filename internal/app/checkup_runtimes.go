@@ -67,7 +67,7 @@ func (r agentRuntime) check(ctx context.Context, cfg *config.Loaded) Finding {
 	return found
 }
 
-// mend returns the advice for a program that does not work: the command installs into a folder that need not come first on PATH.
+// mend returns the next step for a program that does not work. The install command may use a folder that is not first on PATH.
 func (r agentRuntime) mend() string {
 	return fmt.Sprintf("%s, set %s=/usr/local/bin/%s, then restart omoi", r.install, r.setting, r.program)
 }

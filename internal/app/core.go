@@ -102,7 +102,7 @@ type core struct {
 	inlet        *inlet           // of a worker; nil elsewhere
 	found        providers        // of a worker; nil elsewhere
 	organization string
-	owner        string // the user for whom an open server takes everybody
+	owner        string // the user of all requests to a server without authentication
 	credentials  *credential.Service
 	shutdown     shutdown
 	logs         *sandboxlog.Watcher   // of a worker; nil elsewhere

@@ -94,7 +94,7 @@ func checkCredentials(ctx context.Context, cfg *config.Loaded, database string) 
 	defer cancel()
 	found, err := credentialHealth(ctx, ring, database)
 	if err != nil { // what is the matter with it says another check
-		return Finding{Check: name, Status: FindingWarn, Detail: "not looked at, since the database does not answer", Next: "see what the check `postgresql` says"}
+		return Finding{Check: name, Status: FindingWarn, Detail: "not checked: the database does not answer", Next: "see what the check `postgresql` says"}
 	}
 	return judgeCredentials(ring != nil, found)
 }
@@ -129,9 +129,9 @@ func judgeCredentials(hasKey bool, found credential.Health) Finding {
 		return Finding{Check: name, Status: FindingWarn, Next: otherKeys, Detail: fmt.Sprintf(
 			"%d of %d cannot be read here: they are encrypted with the keys %s", found.Unreadable, found.Stored, strings.Join(found.Keys, ", "))}
 	case !hasKey:
-		return Finding{Check: name, Status: FindingOK, Detail: "no key yet; the first start makes one"}
+		return Finding{Check: name, Status: FindingOK, Detail: "no key yet; the first start creates one"}
 	case found.KeyID == "":
-		return Finding{Check: name, Status: FindingOK, Detail: "there is a key; no database is there to look at"}
+		return Finding{Check: name, Status: FindingOK, Detail: "key exists; there is no database to check"}
 	}
 	return Finding{Check: name, Status: FindingOK, Detail: fmt.Sprintf("%d stored, all can be read; the key %s encrypts", found.Stored, found.KeyID)}
 }

@@ -123,8 +123,8 @@ func missingImage(cfg *config.Loaded, image string) string {
 	return "the first task waits until the engine has pulled " + image + "; docker pull " + image + " does it now"
 }
 
-// reachEngine says why nobody listens at the engine's socket whom we may ask; nil if somebody does. An
-// engine that is reached over the network is one that a person has named.
+// reachEngine returns why the engine's socket cannot be used; nil if it can. It does not check an engine on the network, which
+// an operator has configured.
 func reachEngine(cfg *config.Loaded) error {
 	path, here := strings.CutPrefix(cfg.Docker.Host, "unix://")
 	if !here {

@@ -124,7 +124,7 @@ func (d *dev) thaw(ctx context.Context, c *core, f *freezer) {
 		if err = errors.Join(err, c.noteThawed(ctx, time.Second)); err == nil {
 			return
 		}
-		if left = failed; delay == time.Second { // it is told once
+		if left = failed; delay == time.Second { // log it once
 			c.log.WarnContext(ctx, "thaw sandboxes failed", slog.String("retry_in", delay.String()), slog.String("error", err.Error()))
 		}
 		_ = wait.For(ctx, delay)
@@ -183,8 +183,8 @@ func (c *core) freeze(ctx context.Context, f *freezer) (count int, failed, unnot
 	return count, failed, unnoted
 }
 
-// noteFrozen writes that sandboxes are frozen; noted waits for it. A database that does not answer must not use up the time
-// of freezing: after noteTime the rest goes on beside it.
+// noteFrozen records that sandboxes are frozen; noted waits for the record. A database that does not answer must not use up the
+// time for freezing: after noteTime the freezing continues in parallel.
 func (c *core) noteFrozen(ctx context.Context) (noted func() error) {
 	var err error
 	done := make(chan struct{})

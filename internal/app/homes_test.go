@@ -57,7 +57,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Agents that are told an address at which no API answers could report to nobody.
+// Agents with an API address that does not answer could not send events.
 func TestAWorkerWithoutAnAddressOfTheAPIWarns(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

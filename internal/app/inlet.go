@@ -78,11 +78,11 @@ func (c *core) serveInlet(ctx context.Context) error {
 	}}, service{"intake", intake.Run})
 }
 
-// tacit is a store without a pulse: that of the intake speaks for agents that report by
-// themselves, whom this process does not serve.
+// tacit is a store without the heartbeat of ingest, which stands for agents that push their events. This process does not
+// serve them.
 type tacit struct{ *postgres.Store }
 
-// Beat notes nothing.
+// Beat does nothing.
 func (tacit) Beat(context.Context, string) error { return nil }
 
 func (c *core) newIntake(store ingest.IntakeStore) *ingest.Intake {

@@ -59,7 +59,7 @@ func (c *core) redisCheck() func(context.Context) error {
 	}
 }
 
-// beats reports whether a part, in whatever process, has shown a sign of life lately.
+// beats returns an error if no process has reported a recent heartbeat of a component.
 func (c *core) beats(ctx context.Context, part string) error {
 	const missed = 3
 	age, err := c.store.PulseAge(ctx, part)

@@ -182,8 +182,8 @@ func pulls(cfg *config.Loaded) (names []string) {
 
 func callback(cfg *config.Loaded) string { return cmp.Or(cfg.API.CallbackURL, apiURL(cfg)) }
 
-// daytonaReports reports whether an agent at Daytona reaches the API. A Daytona on this machine
-// has its sandboxes here. Without network they reach nothing but a socket, which only this machine's have.
+// daytonaReports reports whether an agent at Daytona reaches the API. A Daytona server on this machine runs its sandboxes here. A
+// sandbox without network reaches only the API's socket, which exists on this machine only.
 func daytonaReports(cfg *config.Loaded) bool {
 	return cfg.Sandbox.Network != string(sandbox.NetworkNone) && (remotelyReached(callback(cfg)) || !remotelyReached(cfg.Daytona.APIURL))
 }

@@ -69,7 +69,7 @@ func agentHeartbeat(cfg *config.Loaded) time.Duration {
 	return cmp.Or(cfg.Test.AgentHeartbeat, min(longest, cfg.Task.HeartbeatTimeout/times))
 }
 
-// relayConfig is what the relay, which carries accepted facts to Temporal, is told.
+// relayConfig returns the settings of the relay to Temporal.
 func (c *core) relayConfig() ingest.RelayConfig {
 	t, hidden := c.cfg.Test, c.cfg.Secrets()
 	return ingest.RelayConfig{

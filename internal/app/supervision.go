@@ -101,7 +101,7 @@ func modelPrice(prices, name string) (input, output float64) {
 	return 0, 0
 }
 
-// missedCycles are how many a supervisor may miss before that is an alarm.
+// missedCycles is the number of cycles that a supervisor may miss before an alert.
 const missedCycles = 5
 
 // cycles checks a supervisor: an error once an agent has been active for missedCycles of its periods without a cycle, whatever the cause.
