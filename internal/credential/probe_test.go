@@ -68,7 +68,7 @@ func TestATestSaysWhatACredentialIsGoodFor(t *testing.T) {
 		{credential.Anthropic, credential.Value{Secret: "sk-down0000"}, credential.StateUnreachable, "529"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: base + "/other"}, credential.StateUnknown, "first task"},
 		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://127.0.0.1:1"}, credential.StateUnknown, "http://127.0.0.1:1 is in the server's own network"},
-		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnknown, "asks nobody"},
+		{credential.Anthropic, credential.Value{Secret: "sk-good0000", BaseURL: "http://169.254.169.254"}, credential.StateUnknown, "not tested by default"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-good"}, credential.StateValid, "takes it"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-narrow"}, credential.StateUnknown, "first task"},
 		{credential.ClaudeOAuth, credential.Value{Secret: "sk-ant-oat01-wrong"}, credential.StateRejected, "claude setup-token"},
