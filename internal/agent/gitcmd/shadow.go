@@ -194,15 +194,19 @@ func (s *Shadow) seed(from string) {
 	}
 }
 
-// Begin makes the index hold the given tree-ish, an empty tree if it is empty.
+// Begin makes the index hold the given tree-ish, an empty tree if it is empty. It reads each file once and notes the file times,
+// so that [Shadow.Take] reads only files that changed since.
 func (s *Shadow) Begin(ctx context.Context, treeish string) error {
 	_ = os.Remove(s.Index + ".lock") // ours alone: left by a killed process
 	args := []string{"read-tree", "--empty"}
 	if treeish != "" {
 		args = []string{"read-tree", "--reset", treeish}
 	}
-	_, err := s.Run(ctx, args...)
-	return err
+	if _, err := s.Run(ctx, args...); err != nil || treeish == "" {
+		return err
+	}
+	_, _ = s.Run(ctx, "update-index", "-q", "--refresh") // without the file times Take is slower, and as right
+	return ctx.Err()
 }
 
 // Take brings the index up to the work tree, ignored files left out, and returns its tree.
