@@ -209,6 +209,20 @@ func (s *Shadow) Begin(ctx context.Context, treeish string) error {
 	return ctx.Err()
 }
 
+// KeepBytes makes the trees hold files byte for byte. Without it the attributes of the work tree change what is stored, as in a
+// commit: line ends, encodings and $Id$.
+func (s *Shadow) KeepBytes() error {
+	path := filepath.Join(s.GitDir, "info", "attributes") // which wins over all files of the work tree
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte("* -text -eol -ident -filter -working-tree-encoding\n"), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep bytes of files: %w", err)
+	}
+	return nil
+}
+
 // Take brings the index up to the work tree, ignored files left out, and returns its tree.
 func (s *Shadow) Take(ctx context.Context) (Snapshot, error) {
 	_ = os.Remove(s.Index + ".lock")

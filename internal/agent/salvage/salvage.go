@@ -294,8 +294,14 @@ func (c *collector) held(ctx context.Context, id string) bool {
 	return err == nil && text == "0"
 }
 
-// uncommitted takes the work tree up and makes a commit of it if it differs from its head.
+// uncommitted takes the work tree up and makes a commit of it if it differs from its head. A commit follows .gitattributes, as git
+// add does. Without a repository a patch holds the files as they are.
 func (c *collector) uncommitted(ctx context.Context) {
+	if c.files() {
+		if err := c.shadow.KeepBytes(); err != nil {
+			c.note("Files are saved as git would commit them: %s", err)
+		}
+	}
 	if err := c.shadow.Begin(ctx, c.head); err != nil {
 		c.note("The head could not be read: %s", err)
 		c.head = ""
@@ -325,12 +331,15 @@ func (c *collector) uncommitted(ctx context.Context) {
 	if total == 0 && len(c.more) == 0 {
 		return
 	}
-	if !c.res.Repo && c.head == "" {
+	if c.files() {
 		c.patch(ctx, before)
 		return
 	}
 	c.rescue(ctx, before)
 }
+
+// files reports whether the work is files without any commit.
+func (c *collector) files() bool { return !c.res.Repo && c.head == "" }
 
 // tree is the tree that the work tree is compared with.
 func (c *collector) tree(ctx context.Context) string {

@@ -322,6 +322,54 @@ func TestNoRepository(t *testing.T) {
 	require.Equal(t, "a\x00b", string(b))
 }
 
+// attributed are files that .gitattributes changes on their way into a commit.
+func attributed() map[string]string {
+	return map[string]string{
+		".gitattributes": "*.txt text\n*.u16 working-tree-encoding=UTF-16LE-BOM\n*.c ident\n*.lfs filter=x\n",
+		"crlf.txt":       "one\r\ntwo\r\n",
+		"wide.u16":       "\xff\xfeh\x00i\x00\n\x00",
+		"id.c":           "// $Id: 1234 $\n",
+		"large.lfs":      "large\n",
+	}
+}
+
+func TestNoRepository_KeepsBytes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.cfg.Repo = nil
+	p.cfg.Workspace = filepath.Join(t.TempDir(), "ws")
+	for name, content := range attributed() {
+		p.file(p.cfg.Workspace, name, content)
+	}
+	got := p.collect()
+	require.Empty(t, got.Notes)
+	target := t.TempDir()
+	p.in(target, "init", "-q")
+	p.in(target, "apply", got.Patch)
+	for name, content := range attributed() {
+		b, err := os.ReadFile(filepath.Join(target, name))
+		require.NoError(t, err)
+		require.Equal(t, content, string(b), name)
+	}
+}
+
+func TestRescue_AppliesAttributesWithoutFilters(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	for _, driver := range []string{"clean", "smudge", "process"} {
+		p.in(p.work, "config", "filter.x."+driver, "touch "+filepath.Join(p.work, "planted")+"; false")
+	}
+	p.in(p.work, "config", "filter.x.required", "true")
+	for name, content := range attributed() {
+		p.file(p.work, name, content)
+	}
+	p.land(p.collect())
+	require.NoFileExists(t, filepath.Join(p.work, "planted"))
+	for name, content := range map[string]string{"crlf.txt": "one\ntwo", "wide.u16": "hi", "id.c": "// $Id$", "large.lfs": "large"} {
+		require.Equal(t, content, p.landed("omoi/rescue", name), name)
+	}
+}
+
 func TestHugeFilesAreLeftOutWithANote(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
