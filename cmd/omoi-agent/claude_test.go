@@ -248,6 +248,41 @@ func TestClaudeGoesOnAfterAKill(t *testing.T) {
 	})
 }
 
+// The next attempt has another workspace, with a path of more than 200 characters: a file that the agent wrote still counts as read.
+func TestClaudeContinuesInAnotherFolder(t *testing.T) {
+	eachVersion(t, func(t *testing.T, path string) {
+		first, model := claudeBox(t, path)
+		model.Add(
+			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Write", Input: map[string]any{"file_path": first.at("a.txt"), "content": "hello\n"}}}},
+			modeltest.Turn{Text: "I wrote it."},
+		)
+		require.Equal(t, 0, first.run())
+		_, kept := first.transcript()
+
+		b, model := claudeBox(t, path)
+		b.cfg.Workspace = filepath.Join(filepath.Dir(b.cfg.Workspace), strings.Repeat("long.name/", 20), "ws")
+		b.cfg.Setup = "echo hello > a.txt"
+		b.server.Keep("earlier", kept.Content)
+		b.cfg.Attempt, b.cfg.Resume = 2, &agentconfig.Resume{RunID: "earlier", SessionID: kept.SessionID, Attempt: 1}
+		model.Add(
+			modeltest.Turn{
+				Expect: modeltest.Saying("I wrote it."),
+				Tools:  []modeltest.Tool{{Name: "Edit", Input: map[string]any{"file_path": b.at("a.txt"), "old_string": "hello", "new_string": "bye"}}},
+			},
+			modeltest.Turn{Text: "Done."},
+		)
+		require.Equal(t, 0, b.run())
+		require.Empty(t, b.server.Of("agent.resume_failed"))
+		_, now := b.transcript()
+		require.NotContains(t, now.Content, "not been read")
+		require.NotContains(t, now.Content, first.cfg.Workspace)
+		require.NotContains(t, now.Content, first.cfg.Dir+"/claude/projects/")
+		text, err := os.ReadFile(b.at("a.txt"))
+		require.NoError(t, err)
+		require.Equal(t, "bye\n", string(text))
+	})
+}
+
 // end ends the shell of a tool, which a killed agent leaves behind, as its sandbox would.
 func end(t *testing.T, pid string) {
 	t.Helper()

@@ -52,7 +52,8 @@ func (s *session) keepTranscript(ctx context.Context) {
 // Recall begins a runtime's own transcript at path, behind that of an earlier attempt, each of whose lines see gets, and keeps it.
 func (e Env) Recall(path string, see func(line []byte)) {
 	if _, err := os.Stat(path); e.Resume != nil && errors.Is(err, os.ErrNotExist) {
-		if err := transcript.Recall(e.Resume.Path, path, see); err != nil {
+		same := func(line []byte) []byte { see(line); return line }
+		if err := transcript.Recall(e.Resume.Path, path, same); err != nil {
 			e.Log.Warn("restore earlier transcript failed", slog.Any("error", err))
 		}
 	}

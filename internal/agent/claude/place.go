@@ -65,7 +65,7 @@ func sessionID(run string) string {
 	return hex[:8] + "-" + hex[8:12] + "-4" + hex[13:16] + "-8" + hex[17:20] + "-" + hex[20:]
 }
 
-// restore puts a transcript where the program looks for it from this workspace.
+// restore puts a transcript where the program looks for it from this workspace, with the paths of this workspace.
 func restore(env agent.Env, from *agent.Resume) error {
 	if from.SessionID == "" || from.SessionID != filepath.Base(from.SessionID) {
 		return fmt.Errorf("the earlier session has no usable name")
@@ -74,21 +74,6 @@ func restore(env agent.Env, from *agent.Resume) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return fmt.Errorf("create transcript folder: %w", err)
 	}
-	return transcript.Recall(from.Path, target, func([]byte) {})
-}
-
-// transcriptPath is where the program keeps a session of this workspace: in a folder that is
-// named after it, with a dash for all that is no letter and no digit.
-func transcriptPath(env agent.Env, session string) string {
-	work := env.Config.Workspace
-	if resolved, err := filepath.EvalSymlinks(work); err == nil {
-		work = resolved
-	}
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, work)
-	return filepath.Join(configDir(env), "projects", name, session+".jsonl")
+	moved := mover{work: workDir(env), project: filepath.Dir(target)}
+	return transcript.Recall(from.Path, target, moved.edit)
 }

@@ -51,9 +51,9 @@ func (l *Log) Close() {
 	}
 }
 
-// Recall copies the transcript of an earlier attempt to a file in one step, and passes each line to see. What follows begins a
+// Recall copies the transcript of an earlier attempt to a file in one step, each line as edit returns it. What follows begins a
 // line of its own.
-func Recall(from, to string, see func(line []byte)) error {
+func Recall(from, to string, edit func(line []byte) []byte) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return fmt.Errorf("open the earlier transcript: %w", err)
@@ -61,7 +61,10 @@ func Recall(from, to string, see func(line []byte)) error {
 	defer func() { _ = in.Close() }()
 	out, err := os.OpenFile(to+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err == nil {
-		err = errors.Join(copyLines(out, in, see), out.Close())
+		err = errors.Join(eachLine(in, func(line []byte) error {
+			_, err := out.Write(edit(line))
+			return err
+		}), out.Close())
 	}
 	if err == nil {
 		err = os.Rename(to+".new", to)
@@ -72,15 +75,15 @@ func Recall(from, to string, see func(line []byte)) error {
 	return nil
 }
 
-func copyLines(to io.Writer, from io.Reader, see func(line []byte)) error {
+// eachLine passes all lines to do; the last one gets an end if it has none.
+func eachLine(from io.Reader, do func(line []byte) error) error {
 	for lines := bufio.NewReader(from); ; {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) && len(line) > 0 {
 			line = append(line, '\n')
 		}
 		if len(line) > 0 {
-			see(line)
-			if _, err := to.Write(line); err != nil {
+			if err := do(line); err != nil {
 				return err
 			}
 		}
