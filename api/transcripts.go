@@ -32,7 +32,8 @@ func (a *API) registerTranscripts() {
 	add(sandboxes.on(accessSandbox, "PUT /{run_id}", "append-transcript", "Append to a transcript"),
 		a.putTranscript, details{
 			more: "Appends whole lines to the transcript of a run. A piece that does not follow the stored bytes is answered with " +
-				"stored false and the offset to continue at; a sandbox has at most 100 transcripts (409).", body: transcript.MaxPiece,
+				"stored false and the offset to continue at; a sandbox has at most 100 transcripts (409). A run named {run_id}.beside holds the " +
+				"files beside the transcript of a run: the list of transcripts leaves it out, and no attempt resumes from it.", body: transcript.MaxPiece,
 			limit: newBodyLimit(transcriptRoom, transcript.MaxPiece),
 		})
 	add(sandboxes.on(accessInspect, "GET /{run_id}", "get-sandbox-transcript", "Get a transcript"), a.sandboxTranscript,

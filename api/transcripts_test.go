@@ -205,10 +205,14 @@ func TestTranscript_NewestEarlierOneIsResumed(t *testing.T) {
 	w.put(first, "run-1", "", "1\n")
 	w.put(third, "run-3", "", "3\n")
 	w.put(second, "run-2", "", "2\n") // arrived last, and is not of the newest attempt
+	w.put(second, "run-2.beside", "", "{}\n")
 	require.Empty(t, earlier(1), "its own is no earlier one")
 	require.Equal(t, []string{"run-1", "run-2", "run-3"}, []string{earlier(2), earlier(3), earlier(4)})
+	list := ok[client.Page[client.TranscriptInfo]](w.call(http.MethodGet, "/api/v1/tasks/"+job.ID+"/transcripts", nil), http.StatusOK)
+	require.Len(t, list.Items, 3, "files beside a transcript are no transcript")
+	require.Equal(t, "{}\n", w.kept(job.ID, "run-2.beside"))
 	fresh := w.task(newTask())
-	_, ok, err := w.store.EarlierTranscript(t.Context(), fresh.ID, 2)
+	_, found, err := w.store.EarlierTranscript(t.Context(), fresh.ID, 2)
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, found)
 }

@@ -254,15 +254,17 @@ func TestClaudeContinuesInAnotherFolder(t *testing.T) {
 		first, model := claudeBox(t, path)
 		model.Add(
 			modeltest.Turn{Tools: []modeltest.Tool{{Name: "Write", Input: map[string]any{"file_path": first.at("a.txt"), "content": "hello\n"}}}},
+			modeltest.Turn{Tools: []modeltest.Tool{bash("seq 100000")}},
 			modeltest.Turn{Text: "I wrote it."},
 		)
 		require.Equal(t, 0, first.run())
-		_, kept := first.transcript()
+		run, kept := first.transcript()
 
 		b, model := claudeBox(t, path)
 		b.cfg.Workspace = filepath.Join(filepath.Dir(b.cfg.Workspace), strings.Repeat("long.name/", 20), "ws")
 		b.cfg.Setup = "echo hello > a.txt"
 		b.server.Keep("earlier", kept.Content)
+		b.server.Keep("earlier.beside", first.server.Transcripts()[run+".beside"].Content)
 		b.cfg.Attempt, b.cfg.Resume = 2, &agentconfig.Resume{RunID: "earlier", SessionID: kept.SessionID, Attempt: 1}
 		model.Add(
 			modeltest.Turn{
@@ -277,6 +279,13 @@ func TestClaudeContinuesInAnotherFolder(t *testing.T) {
 		require.NotContains(t, now.Content, "not been read")
 		require.NotContains(t, now.Content, first.cfg.Workspace)
 		require.NotContains(t, now.Content, first.cfg.Dir+"/claude/projects/")
+		results, err := filepath.Glob(filepath.Join(b.cfg.Dir, "claude/projects/*", kept.SessionID, "tool-results/*"))
+		require.NoError(t, err)
+		require.Len(t, results, 1)
+		require.Contains(t, now.Content, results[0], "the session names the output that is too large for a transcript")
+		output, err := os.ReadFile(results[0])
+		require.NoError(t, err)
+		require.Contains(t, string(output), "\n99999\n100000")
 		text, err := os.ReadFile(b.at("a.txt"))
 		require.NoError(t, err)
 		require.Equal(t, "bye\n", string(text))

@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,9 @@ func said(t *testing.T, content string) []string {
 func (b *box) transcript() (run string, t agenttest.Transcript) {
 	b.t.Helper()
 	kept := b.server.Transcripts()
-	delete(kept, "earlier")
+	maps.DeleteFunc(kept, func(run string, _ agenttest.Transcript) bool {
+		return run == "earlier" || strings.HasSuffix(run, ".beside")
+	})
 	require.Len(b.t, kept, 1)
 	for run, t = range kept {
 		break

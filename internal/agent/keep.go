@@ -18,13 +18,13 @@ const (
 	// keepWait is how long an outcome waits for its transcript, at most.
 	keepWait = 5 * time.Second
 
-	resumeName = "resume.jsonl"
+	resumeName, besideName = "resume.jsonl", "resume-beside.jsonl"
 )
 
 // resumed gets the transcript of an earlier attempt. It never fails the run: the error says
 // why this one begins anew.
 func (s *session) resumed(ctx context.Context) error {
-	from, path := s.cfg.Resume, filepath.Join(s.cfg.Dir, resumeName)
+	from, path, beside := s.cfg.Resume, filepath.Join(s.cfg.Dir, resumeName), filepath.Join(s.cfg.Dir, besideName)
 	if from == nil || (s.marks.Began && !s.marks.Resumes) {
 		return nil
 	}
@@ -34,8 +34,11 @@ func (s *session) resumed(ctx context.Context) error {
 		if err := transcript.Fetch(limit, s.line, from.RunID, path); err != nil {
 			return err
 		}
+		if err := transcript.FetchBeside(limit, s.line, from.RunID, beside); err != nil {
+			s.deps.Log.DebugContext(ctx, "fetch files beside the transcript failed", slog.Any("error", err))
+		}
 	}
-	s.resume = &Resume{SessionID: from.SessionID, Path: path}
+	s.resume = &Resume{SessionID: from.SessionID, Path: path, Beside: beside}
 	return nil
 }
 

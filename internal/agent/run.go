@@ -148,7 +148,9 @@ func (s *session) run(ctx context.Context) int {
 	s.marks = &marks{path: filepath.Join(s.cfg.Dir, "run.json")}
 	_ = statefile.Load(s.marks.path, s.marks) // without it the work begins
 	s.started(s.resumed(ctx))
-	s.keep = transcript.New(transcript.Config{RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets}, s.line, s.deps.Log)
+	s.keep = transcript.New(transcript.Config{
+		RunID: s.marks.SessionID, Every: s.cfg.Transcript, Secrets: s.secrets, Beside: filepath.Join(s.cfg.Dir, "beside.jsonl"),
+	}, s.line, s.deps.Log)
 	beating, still := context.WithCancel(sending)
 	defer still()
 	wg.Go(func() { s.report.Beat(beating, s.cfg.Heartbeat, s.doing) })

@@ -65,6 +65,7 @@ func (e Env) AgentType() string { return cmp.Or(e.Config.Env["AGENT_TYPE"], "imp
 type Resume struct {
 	SessionID string
 	Path      string // of the transcript, lines of JSON; the first ones may have been cut off
+	Beside    string // of the files beside it, for transcript.Unpack; may not exist
 }
 
 // Result is how a run ended.

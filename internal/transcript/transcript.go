@@ -12,6 +12,10 @@ const MaxPiece = 4 << 20
 // MaxRuns is how many runs of one sandbox have their transcripts kept.
 const MaxRuns = 100
 
+// Beside ends the name under which the files beside the transcript of a run are kept: the name of the run comes before it. Such a
+// text is not listed, and no session resumes from it.
+const Beside = ".beside"
+
 // Info describes the transcript of one run of an agent.
 type Info struct {
 	RunID     string     `json:"run_id" doc:"Name of the run of the agent, given by its sandbox; for GET .../transcripts/{run_id}."`

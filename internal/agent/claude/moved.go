@@ -50,6 +50,17 @@ func (m *mover) learn(line []byte) {
 	m.old = regexp.MustCompile(`/[^\s"'<>:=(),]*/projects/` + folderOf(m.from) + `/`)
 }
 
+// file returns a part of a file beside the session as it is to be restored.
+func (m *mover) file(name string, text []byte) []byte {
+	switch {
+	case m.from == "":
+		return text
+	case filepath.Ext(name) == ".jsonl":
+		return jsonString.ReplaceAllFunc(text, m.text)
+	}
+	return []byte(m.moved(string(text)))
+}
+
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // text edits one string of JSON.

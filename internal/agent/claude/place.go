@@ -3,6 +3,7 @@ package claude
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,5 +76,11 @@ func restore(env agent.Env, from *agent.Resume) error {
 		return fmt.Errorf("create transcript folder: %w", err)
 	}
 	moved := mover{work: workDir(env), project: filepath.Dir(target)}
-	return transcript.Recall(from.Path, target, moved.edit)
+	if err := transcript.Recall(from.Path, target, moved.edit); err != nil {
+		return err
+	}
+	if err := transcript.Unpack(from.Beside, strings.TrimSuffix(target, ".jsonl"), moved.file); err != nil {
+		env.Log.Warn("restore files beside the transcript failed", slog.Any("error", err))
+	}
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/omoi-dev/omoi/internal/agent/apiclient"
+	"github.com/omoi-dev/omoi/internal/transcript"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
 
@@ -20,6 +21,16 @@ import (
 // until it is clear that there is none. Where it fails there is no file.
 func Fetch(ctx context.Context, line *apiclient.Client, runID, path string) error {
 	return repeat(ctx, 200*time.Millisecond, func() (again bool, err error) { return fetchOnce(ctx, line, runID, path) })
+}
+
+// besideWait is how long the files beside an earlier transcript are waited for: most runs have none, and a session resumes without.
+const besideWait = 10 * time.Second
+
+// FetchBeside is [Fetch] for the log of the files beside the transcript of a run.
+func FetchBeside(ctx context.Context, line *apiclient.Client, runID, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, besideWait)
+	defer cancel()
+	return Fetch(ctx, line, runID+transcript.Beside, path)
 }
 
 // repeat does something until it succeeds, cannot succeed any more, or ctx ends.

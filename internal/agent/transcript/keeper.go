@@ -26,6 +26,8 @@ type Config struct {
 	Every   time.Duration // between two looks; 1 min
 	Backoff time.Duration // first wait after a failure at the end; 200 ms
 	Secrets *redact.Hider // are taken out of every line; nil: none are known
+	// Beside is the path of a log of the files beside the transcript, which are sent as the run RunID+[Beside]; empty: they are not.
+	Beside string
 }
 
 // Keeper sends what a transcript has grown by. It is safe for concurrent use.
@@ -39,6 +41,9 @@ type Keeper struct {
 	session string
 	place   place
 	refused bool // the API will never take this run's transcript
+
+	beside *besideLog // of the session; nil before it has a transcript
+	side   *Keeper    // sends the log; nil if the files beside the transcript are not sent
 }
 
 // place is how far a transcript was sent.
@@ -52,7 +57,13 @@ type place struct {
 func New(cfg Config, line *apiclient.Client, log *slog.Logger) *Keeper {
 	cfg.Every = cmp.Or(max(cfg.Every, 0), time.Minute)
 	cfg.Backoff = cmp.Or(max(cfg.Backoff, 0), 200*time.Millisecond)
-	return &Keeper{cfg: cfg, line: line, log: log}
+	k := &Keeper{cfg: cfg, line: line, log: log}
+	if cfg.Beside != "" {
+		side := cfg
+		side.RunID, side.Beside = cfg.RunID+transcript.Beside, ""
+		k.side = New(side, line, log)
+	}
+	return k
 }
 
 // Follow names the file that grows, and the session under which its program would go on.
@@ -61,6 +72,11 @@ func (k *Keeper) Follow(path, session string) {
 	defer k.mu.Unlock()
 	if path != k.path {
 		k.place = place{}
+	}
+	if path != k.path && k.side != nil {
+		k.beside = newBeside(path, k.cfg.Beside)
+		k.side.Follow("", "") // the log begins again
+		k.side.Follow(k.cfg.Beside, session)
 	}
 	k.path, k.session = path, session
 }
@@ -82,10 +98,19 @@ func (k *Keeper) Finish(ctx context.Context) error {
 	return repeat(ctx, k.cfg.Backoff, func() (again bool, err error) { return true, k.Send(ctx) })
 }
 
-// Send sends the lines that are new. Nothing new costs a look at the file.
+// Send sends the lines that are new, and what is new beside them. Nothing new costs a look at the files.
 func (k *Keeper) Send(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	err := k.sendFile(ctx)
+	if k.beside == nil {
+		return err
+	}
+	k.beside.look()
+	return errors.Join(err, k.side.Send(ctx))
+}
+
+func (k *Keeper) sendFile(ctx context.Context) error {
 	if k.path == "" || k.refused {
 		return nil
 	}

@@ -67,6 +67,7 @@ SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS
     octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, NULL::timestamptz AS removed_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = $1 AND s.task_id = t.task_id AND s.attempt < $2
+    AND t.run_key NOT LIKE '%.beside'
     AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = $2 AND a.kind = 'validation')
@@ -204,7 +205,7 @@ SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS
     octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, r.removed_at
 FROM transcripts t JOIN tasks k ON k.id = t.task_id LEFT JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
-WHERE t.task_id = $1 AND k.organization_id = $2
+WHERE t.task_id = $1 AND k.organization_id = $2 AND t.run_key NOT LIKE '%.beside'
 ORDER BY attempt, t.updated_at, t.run_key LIMIT 1000
 `
 
@@ -219,7 +220,7 @@ type TaskTranscriptsRow struct {
 	RemovedAt *time.Time
 }
 
-// Oldest attempt first.
+// Oldest attempt first, without the files beside transcripts.
 func (q *Queries) TaskTranscripts(ctx context.Context, taskID *string, organizationID string) ([]TaskTranscriptsRow, error) {
 	rows, err := q.db.Query(ctx, taskTranscripts, taskID, organizationID)
 	if err != nil {

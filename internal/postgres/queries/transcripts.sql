@@ -27,12 +27,12 @@ WHERE run_key = sqlc.arg(run_key);
 SELECT content FROM transcripts WHERE run_key = sqlc.arg(run_key);
 
 -- name: TaskTranscripts :many
--- Oldest attempt first.
+-- Oldest attempt first, without the files beside transcripts.
 SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS attempt,
     octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, r.removed_at
 FROM transcripts t JOIN tasks k ON k.id = t.task_id LEFT JOIN sandboxes s ON s.id = t.sandbox_id
 LEFT JOIN removals r ON r.subject = t.sandbox_id AND r.kind = 'transcripts'
-WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id)
+WHERE t.task_id = sqlc.arg(task_id) AND k.organization_id = sqlc.arg(organization_id) AND t.run_key NOT LIKE '%.beside'
 ORDER BY attempt, t.updated_at, t.run_key LIMIT 1000;
 
 -- name: TaskTranscript :one
@@ -54,6 +54,7 @@ SELECT t.run_key, t.session_id, t.sandbox_id, coalesce(s.attempt, 0)::integer AS
     octet_length(t.content)::bigint AS bytes, t.cut, t.updated_at, NULL::timestamptz AS removed_at
 FROM transcripts t JOIN sandboxes s ON s.id = t.sandbox_id
 WHERE t.task_id = sqlc.arg(task_id) AND s.task_id = t.task_id AND s.attempt < sqlc.arg(attempt)
+    AND t.run_key NOT LIKE '%.beside'
     AND (octet_length(t.content) > 0 OR EXISTS (SELECT FROM removals r WHERE r.subject = s.id AND r.kind = 'transcripts'))
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.sandbox_id = s.id AND a.kind = 'validation')
     AND NOT EXISTS (SELECT FROM attempts a WHERE a.task_id = t.task_id AND a.number = sqlc.arg(attempt) AND a.kind = 'validation')
