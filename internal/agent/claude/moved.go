@@ -73,11 +73,8 @@ func (m *mover) text(quoted []byte) []byte {
 	if moved == text {
 		return quoted
 	}
-	var out bytes.Buffer
-	encode := json.NewEncoder(&out)
-	encode.SetEscapeHTML(false)
-	_ = encode.Encode(moved) // a string always has a form in JSON
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	out, _ := json.Marshal(moved)
+	return out
 }
 
 // moved returns a text that names the present folders.

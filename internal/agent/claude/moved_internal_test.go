@@ -65,7 +65,7 @@ func TestRestore_ReplacesTheOldWorkspace(t *testing.T) {
 	require.NoError(t, err)
 	lines := strings.Split(string(got), "\n")
 	require.Equal(t, strings.Split(oldSession, "\n")[0], lines[0], "before the first entry the old workspace is unknown")
-	require.Equal(t, `{"type":"user","parentUuid":null,"cwd":"`+work+`","n":12345678901234567890,"text":"<b> in `+work+
+	require.Equal(t, `{"type":"user","parentUuid":null,"cwd":"`+work+`","n":12345678901234567890,"text":"\u003cb\u003e in `+work+
 		`/dir/a.go, not in /old \"ws\"2"}`, lines[1])
 	require.Equal(t, `{"type":"user","parentUuid":"u","cwd":"`+work+`/dir","files":{"`+work+`/a":1},"text":"saved to `+
 		strings.TrimSuffix(target, ".jsonl")+`/tool-results/x.txt"}`, lines[2])

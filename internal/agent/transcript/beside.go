@@ -135,7 +135,7 @@ func Unpack(from, to string, edit func(path string, text []byte) []byte) error {
 	begun := map[string]bool{}
 	return eachLine(in, func(line []byte) error {
 		var p part
-		if json.Unmarshal(line, &p) != nil || !p.allowed() || !p.First && !begun[p.Path] {
+		if readable := json.Unmarshal(line, &p) == nil; !readable || !p.allowed() || !p.First && !begun[p.Path] {
 			return nil
 		}
 		begun[p.Path] = true

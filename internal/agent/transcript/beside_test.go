@@ -79,7 +79,7 @@ func TestBeside_FilesTravelWithTheTranscript(t *testing.T) {
 	require.Equal(t, pieces, s.server.Transcripts()["run.beside"].Pieces, "nothing new, nothing sent")
 	require.Equal(t, "{}\n", s.kept().Content)
 
-	s.k = s.rig.keeper(transcript.Config{Beside: filepath.Join(t.TempDir(), "beside.jsonl")}) // another process of the same run
+	s.k = s.keeper(transcript.Config{Beside: filepath.Join(t.TempDir(), "beside.jsonl")}) // another process of the same run
 	s.send()
 	require.Equal(t, want, s.unpack(func(name string, text []byte) []byte {
 		if name == "tool-results/s.txt" {
