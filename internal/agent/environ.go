@@ -64,8 +64,8 @@ func Variables(environ []string) map[string]string {
 // below the 128 KiB that Linux allows each one.
 const maxSessionEnv = 90 << 10
 
-// resumeEnv names the session that goes on. A worker of the replaced system reads the
-// transcript from a variable.
+// resumeEnv returns the variables that name the session to resume. A legacy worker reads the transcript from a
+// variable.
 func resumeEnv(cfg agentconfig.Config, resume *Resume) map[string]string {
 	if resume == nil {
 		return nil

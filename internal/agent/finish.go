@@ -166,7 +166,7 @@ func setupError(res proc.Result, limit time.Duration) error {
 	return Failure(class, cause)
 }
 
-// outputTail is how much of an output stands in the reason of a failed attempt.
+// outputTail is the maximum number of output bytes in the reason of a failed attempt.
 const outputTail = 2000
 
 // EndOf says how the output of a command that failed ends, for the reason of a failed attempt.
@@ -179,7 +179,7 @@ func EndOf(output string) string {
 type marks struct {
 	Began     bool   `json:"began"`
 	SessionID string `json:"session_id"`
-	Resumes   bool   `json:"resumes"` // goes on from an earlier attempt's transcript
+	Resumes   bool   `json:"resumes"` // continues an earlier attempt's transcript
 	SetUp     bool   `json:"set_up"`
 	Done      bool   `json:"done"` // the outcome was reported
 

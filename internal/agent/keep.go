@@ -21,8 +21,8 @@ const (
 	resumeName, besideName = "resume.jsonl", "resume-beside.jsonl"
 )
 
-// resumed gets the transcript of an earlier attempt. It never fails the run: the error says
-// why this one begins anew.
+// resumed fetches the transcript of an earlier attempt. It never fails the run: the error says why this attempt starts
+// a new session.
 func (s *session) resumed(ctx context.Context) error {
 	from, path, beside := s.cfg.Resume, filepath.Join(s.cfg.Dir, resumeName), filepath.Join(s.cfg.Dir, besideName)
 	if from == nil || (s.marks.Began && !s.marks.Resumes) {

@@ -60,9 +60,8 @@ func Run(ctx context.Context, cfg agentconfig.Config, deps Deps) (exitCode int, 
 	return s.run(ctx), nil
 }
 
-// Flush sends what an agent that has ended left in its spool, until all of it is acknowledged,
-// the API wants nothing more, or ctx ends. A spool that somebody holds is [spool.ErrLocked]: its
-// agent lives, and sends by itself.
+// Flush sends what an ended agent left in its spool, until all of it is acknowledged, the API rejects more, or ctx
+// ends. A spool that another process holds is [spool.ErrLocked]: its agent runs and sends by itself.
 func Flush(ctx context.Context, cfg agentconfig.Config, deps Deps) error {
 	s, done, err := open(withDefaults(cfg), deps)
 	if err != nil {
@@ -213,7 +212,7 @@ func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err
 	}
 	s.box, err = inbox.New(inbox.Config{
 		UsedFile: filepath.Join(s.cfg.Dir, "used_messages"), Turn: s.doing.Turn,
-		// A program that is told nothing by us may look for messages by itself: it gets all but interrupts so.
+		// A program that gets no messages from omoi may poll for them itself; it gets all except interrupts.
 		InterruptsOnly: task.RuntimeOf(s.cfg.Runtime).Input == task.InputCommand && !s.cfg.ReadsMessages,
 	}, s.line, s.report, s.deps.Log)
 	if err != nil {

@@ -43,7 +43,7 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context) (changes []dif
 
 const (
 	lookWait   = 30 * time.Second // one look at the work tree may take
-	maxChanges = 100              // that are told of one by one
+	maxChanges = 100              // maximum number of changes that are reported individually
 )
 
 // Shell is the command line that runs text in a shell.

@@ -1,6 +1,5 @@
-// Package agentconfig is the contract between omoi and the program that it puts into a
-// sandbox: the configuration file that the agent starts from, and the receipts of
-// the commands that it offers. The file holds a token; it is written with mode 0600.
+// Package agentconfig is the contract between omoi and omoi-agent in the sandbox: the configuration file of omoi-agent,
+// and the output of its commands. The file contains a token; its mode is 0600.
 package agentconfig
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Protocol is the version that agent and server speak; a server accepts the one before its own too.
+// Protocol is the protocol version of agent and server. A server also accepts the previous version.
 const Protocol = 1
 
 // Paths inside the sandbox.
@@ -23,13 +22,13 @@ const (
 // CutRefs is where a bundle names the commits whose parents it leaves out, since its history is cut there.
 const CutRefs = "refs/omoi/cut/"
 
-// Config is everything that the agent is told. Durations are nanoseconds.
+// Config configures omoi-agent. Durations are nanoseconds.
 type Config struct {
 	Protocol  int    `json:"protocol"`
 	SandboxID string `json:"sandbox_id"`
 	TaskID    string `json:"task_id"`
 	Attempt   int    `json:"attempt"`
-	// APIURL is the base of the API, as http://127.0.0.1:18000, unix:///run/omoi/api.sock or
+	// APIURL is the base URL of the API, for example http://127.0.0.1:18000, unix:///run/omoi/api.sock or
 	// file:///omoi/post: see package mailbox.
 	APIURL string `json:"api_url"`
 	Token  string `json:"token"`
@@ -43,10 +42,10 @@ type Config struct {
 	Continuous  bool   `json:"continuous"`
 	Feedback    string `json:"feedback,omitempty"` // of the attempt before
 
-	// Validation says that the agent judges the work on the branch; nil: it is to do the work.
+	// Validation is set if the agent validates the work on the branch; nil: the agent does the work.
 	Validation *Validation `json:"validation,omitempty"`
 
-	// Resume names the transcript from which this attempt goes on; nil: it begins anew.
+	// Resume names the transcript that this attempt continues; nil: a new session.
 	Resume *Resume `json:"resume,omitempty"`
 
 	Repo *Repo `json:"repo,omitempty"`
@@ -54,8 +53,8 @@ type Config struct {
 	Script []byte `json:"script,omitempty"`
 	// Command of the command runtime.
 	Command []string `json:"command,omitempty"`
-	// Program is the path of the runtime's program where the sandbox's machine is the worker's;
-	// one that is not there is looked for elsewhere.
+	// Program is the path of the runtime's program, if the sandbox runs on the worker's host. A missing one is searched
+	// for.
 	Program string `json:"program,omitempty"`
 	// Setup runs in a shell before the agent; empty: none.
 	Setup string `json:"setup,omitempty"`
@@ -63,11 +62,10 @@ type Config struct {
 	SetupTimeout time.Duration `json:"setup_timeout,omitempty"`
 	// TestCommand validates the work in continuous mode, in a shell; empty: none.
 	TestCommand string `json:"test_command,omitempty"`
-	// Env is what the agent's program gets on top of a clean environment: the contract
-	// with workers of the replaced system.
+	// Env is added to the clean environment of the agent's program. Legacy workers rely on it.
 	Env map[string]string `json:"env,omitempty"`
 
-	// ReadsMessages says that the program of the command runtime is told messages by its standard input.
+	// ReadsMessages says that the program of the command runtime reads messages from its standard input.
 	ReadsMessages bool `json:"reads_messages,omitempty"`
 
 	WaitForMessages bool          `json:"wait_for_messages,omitempty"`
@@ -82,13 +80,12 @@ type Config struct {
 // Resume is the newest transcript of an earlier attempt of the same task.
 type Resume struct {
 	RunID     string `json:"run_id"`     // under which the API has it
-	SessionID string `json:"session_id"` // under which the agent's program goes on
+	SessionID string `json:"session_id"` // session that the agent's program resumes
 	Attempt   int    `json:"attempt"`
 }
 
-// Repo says what is checked out in the workspace. The bundle at InBundle holds Branch; the
-// agent makes a bare `origin` beside the workspace from it, so that commit and push work
-// without any credential.
+// Repo describes the checkout in the workspace. The bundle at InBundle holds Branch. The agent makes a bare `origin`
+// from it beside the workspace, so that commit and push work without a credential.
 type Repo struct {
 	Branch      string `json:"branch"`
 	Base        string `json:"base"`   // commit from which the task's branch began
@@ -97,7 +94,7 @@ type Repo struct {
 	AuthorEmail string `json:"author_email"`
 }
 
-// Collected is what `omoi-agent collect` prints on standard output as one JSON object.
+// Collected is the JSON object that `omoi-agent collect` prints.
 type Collected struct {
 	Repo    bool   `json:"repo"`    // there is a git repository in the workspace
 	Head    string `json:"head"`    // commit of the task's branch
@@ -110,19 +107,19 @@ type Collected struct {
 	Bytes  int64  `json:"bytes"`
 	// Patch is the path of the uncommitted changes as a patch, where a commit could not be made.
 	Patch string `json:"patch"`
-	// Unsent is how many events stand in the spool that the API has not acknowledged.
+	// Unsent is the number of events in the spool that the API has not acknowledged.
 	Unsent int64 `json:"unsent,omitempty"`
-	// Notes say what was left out or could not be done, one sentence each.
+	// Notes say what was left out or failed, one sentence each.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Validation says that the agent judges the work of another one.
+// Validation is set if the agent validates the work of another agent.
 type Validation struct {
 	Round  int `json:"round"`  // from 1
 	Rounds int `json:"rounds"` // at most
 }
 
-// ValidatorPrompt asks for a verdict on the work of a task; missing is what an earlier round missed.
+// ValidatorPrompt returns the prompt of a validator; missing is the feedback of an earlier round.
 func ValidatorPrompt(title, description, missing string) string {
 	text := strings.TrimSpace(description)
 	if title != "" && !strings.HasPrefix(text, title) {

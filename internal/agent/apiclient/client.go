@@ -1,5 +1,5 @@
-// Package apiclient is the agent's line to the API: plain JSON over HTTP, by TCP, by a Unix socket
-// or by files, with the sandbox's token. It judges no answer; its callers do.
+// Package apiclient is the agent's client of the API: JSON over HTTP by TCP, by a Unix socket or by files, with the
+// sandbox token. Callers interpret the responses.
 package apiclient
 
 import (
@@ -44,18 +44,17 @@ type Client struct {
 	local   bool // no program but this one can use the address
 }
 
-// Answer is what came back.
+// Answer is a response.
 type Answer struct {
 	Status     int
-	RetryAfter time.Duration // zero if the server named none
-	// Code is that of the problem document with which omoi refuses. It is empty for any other
-	// answer: one that a proxy made, say.
+	RetryAfter time.Duration // zero if the response has no Retry-After
+	// Code is the code of omoi's problem document. It is empty for any other response, for example that of a proxy.
 	Code task.Code
 	Body []byte // at most 8 MiB
 }
 
-// New makes a client. It returns an invalid error if the address is neither HTTP, nor a socket, nor a
-// mailbox, which one process at a time may open.
+// New returns a client. The error is invalid if the URL is neither HTTP, nor a socket, nor a mailbox. One process at a
+// time may open a mailbox.
 func New(cfg Config) (*Client, error) {
 	target, err := url.Parse(cfg.APIURL)
 	if err != nil {
@@ -91,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Local answers how requests travel where no other program can use the address; else nil.
+// Local returns the round tripper of a URL that no other program can use, and nil for any other URL.
 func (c *Client) Local() http.RoundTripper {
 	if !c.local {
 		return nil
@@ -109,13 +108,12 @@ func (c *Client) Put(ctx context.Context, path string, body []byte) (Answer, err
 	return c.ask(ctx, request{method: http.MethodPut, path: path, media: "application/x-ndjson", body: body, compress: true})
 }
 
-// Fetch writes what stands at a path below the sandbox's own to w. The answer has no body
-// then; that of a refusal has.
+// Fetch writes the response body of a path below the sandbox's own to w. The Answer has a body only for an error.
 func (c *Client) Fetch(ctx context.Context, path string, w io.Writer) (Answer, error) {
 	return c.ask(ctx, request{method: http.MethodGet, path: path, to: w})
 }
 
-// Insist repeats a request until it is answered: neither by nobody, nor by a server that cannot answer now. The error is ctx's.
+// Insist repeats a request until a server responds other than with a temporary error. The error is ctx's.
 func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, 15*time.Second) {
 		answer, err := ask()
@@ -128,7 +126,7 @@ func Insist(ctx context.Context, ask func() (Answer, error)) (Answer, error) {
 	}
 }
 
-// Later reports whether an answer says nothing of the request itself.
+// Later reports whether a response says nothing about the request itself.
 func (a Answer) Later() bool {
 	status := a.Status
 	return status >= http.StatusInternalServerError || status/100 == 3 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout

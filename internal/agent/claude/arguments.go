@@ -13,8 +13,8 @@ const (
 	defaultMode  = "acceptEdits"
 )
 
-// arguments are the program's command line. It holds no secret and no word of the task, which
-// goes in by standard input.
+// arguments returns the program's command line. It contains neither secrets nor texts of the task, which are sent by
+// standard input.
 func (t *talk) arguments() []string {
 	env, vars, place := t.Env, t.Vars, t.place
 	args := []string{
@@ -41,8 +41,8 @@ func (t *talk) arguments() []string {
 	return append(args, "--disallowedTools", strings.Join(refused, ","), "--allowedTools", strings.Join(allowed, ","))
 }
 
-// turnsLeft is how many turns the program may take for what it is told: in continuous mode those
-// of a round, else what is left of the attempt's.
+// turnsLeft returns how many turns the program may take for its next input: in continuous mode those of an iteration,
+// otherwise the rest of the attempt's.
 func (t *talk) turnsLeft() string {
 	switch {
 	case t.Limits.Turns == 0:

@@ -11,8 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/textcut"
 )
 
-// line is one line of the program's standard output, by the keys that are used. Whatever else
-// is in it is let through.
+// line is one line of the program's standard output, with the keys that omoi uses. Other keys are passed on.
 type line struct {
 	Type    string          `json:"type"`
 	Subtype string          `json:"subtype"`
@@ -37,7 +36,7 @@ type line struct {
 	raw json.RawMessage
 }
 
-// message is what somebody said to the model, or the model.
+// message is a message to the model or from the model.
 type message struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
@@ -134,9 +133,9 @@ func anything(raw json.RawMessage) any {
 }
 
 const (
-	maxLine    = 8 << 20  // a longer one is left out, and is told of
-	headBytes  = 64 << 10 // of it that are looked at
-	mostUnread = 10       // lines of one process that are told of though they cannot be read
+	maxLine    = 8 << 20  // a longer line is dropped and reported
+	headBytes  = 64 << 10 // the part of a long line that is parsed
+	mostUnread = 10       // maximum number of unreadable lines of one process that are reported
 )
 
 // Types of lines of our own, for what the program printed and could not be used.

@@ -12,14 +12,14 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// How long the program may take to end once nothing more is said to it; longer where tasks of
-// its own are at work in the background, of whose end it would tell the model.
+// How long the program may take to end after its input is closed; longer while its background tasks run, whose end it
+// reports to the model.
 const (
 	closeWait  = 15 * time.Second
 	behindWait = 5 * time.Minute
 )
 
-// Close lets the program end, and judges once more: by its exit code too.
+// Close ends the program and returns the failure, which now also depends on its exit code.
 func (t *talk) Close(ctx context.Context) (f *continuous.Failure, interrupted bool) {
 	end, wait := t.end, closeWait
 	if t.rec.now().behind {
@@ -81,7 +81,7 @@ func (t *talk) Complete(w continuous.Work) {
 	t.Env.Report.Emit(event.AgentCompleted, data)
 }
 
-// Failing looks at the work tree once more, and reports what the program says of an end that it did not choose.
+// Failing examines the work tree again, and adds the program's own reason of an unexpected end.
 func (t *talk) Failing(f *continuous.Failure) {
 	t.rec.caughtUp()
 	if f.Class == task.ClassInfrastructure || f.Class == task.ClassResources {

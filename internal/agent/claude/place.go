@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/transcript"
 )
 
-// place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
+// place is the state of a run on disk, from which a restarted agent continues.
 type place struct {
 	SessionID string `json:"session_id"` // of the program
 	Begun     bool   `json:"begun"`      // the program has a transcript of it

@@ -18,7 +18,7 @@ import (
 type program struct {
 	*stdio.Process
 
-	notices chan *line         // lines that steer, in their order; somebody must take them
+	notices chan *line         // lines that steer, in their order; a receiver must be ready
 	stop    context.CancelFunc // ends its whole process tree
 }
 

@@ -44,7 +44,7 @@ func modeText(mode string) string {
 	return "Your task is to change the code so that it does what is asked: make the change, run what you made, and end with a short account of it."
 }
 
-// firstPrompt is what the agent is asked to do; an attempt that is not the first goes on.
+// firstPrompt returns the first prompt of an attempt; later attempts continue the work.
 func firstPrompt(env agent.Env, place *place) string {
 	cfg := env.Config
 	if cfg.Validation != nil {

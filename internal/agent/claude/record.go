@@ -16,8 +16,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// recorder turns lines into events. mu guards it; nobody holds mu while the work tree is looked
-// at, which may take long.
+// recorder converts lines to events. mu guards it, and is released while the work tree is examined, which may take
+// long.
 type recorder struct {
 	env   agent.Env
 	looks looks
@@ -35,7 +35,7 @@ type recorder struct {
 	inits    int              // of the session, by this process
 	behind   map[string]bool  // tasks in the background that have not ended
 	away     map[string]*call // those of them that are sub-agents, by the call that began each
-	answers  []string         // ids of messages that were taken up and are not answered
+	answers  []string         // IDs of messages that the program has read and not answered
 
 	files map[string]bool  // changed ones
 	seen  map[string]bool  // those of them that the look at the work tree can see

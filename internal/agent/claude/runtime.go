@@ -60,12 +60,12 @@ func newTalk(env agent.Env, vars variables, path string, p *place) *talk {
 	return t
 }
 
-// forgotten says that the session of the attempt before cannot be gone on with.
+// forgotten reports that the previous attempt's session cannot be resumed.
 func (t *talk) forgotten(why error) {
 	t.Env.Report.Emit(event.AgentResumeFailed, map[string]any{"session_id": t.place.SessionID, "error": why.Error()})
 }
 
-// Turn lets the program take a turn, and a second one if it does not know the session that it was to go on with.
+// Turn runs a turn of the program, and a second one if the program does not know the session to resume.
 func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn, error) {
 	for {
 		text := step.Text
@@ -87,14 +87,14 @@ func (t *talk) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn
 	}
 }
 
-// Reported is never so: the program has no way to the API.
+// Reported returns nil: the program has no access to the API.
 func (*talk) Reported(context.Context) (*agent.Result, error) { return nil, nil } //nolint:nilnil // it has told none
 
-// Once is never so: the program goes on with its session.
+// Once returns false: the program continues its session.
 func (*talk) Once() bool { return false }
 
-// unresumed is true once, if the program does not know the session that it was to go on with:
-// it begins a new one, and the work itself is still there.
+// unresumed returns true once if the program does not know the session to resume. The program then starts a new session
+// with the existing work.
 func (t *talk) unresumed(end *turn) bool {
 	if !end.ended || !t.place.Begun || end.interrupted || t.rec.now().begun || end.exit.ExitCode == 0 {
 		return false

@@ -27,7 +27,7 @@ type talk struct {
 	prog  *program
 	end   *turn // the newest one
 
-	unheard map[string]inbox.Message // what the program was told and has not taken up, by our id
+	unheard map[string]inbox.Message // messages that were sent to the program and not read, by omoi's ID
 }
 
 // turn is how a turn of the program ended.
@@ -49,8 +49,7 @@ func (e *turn) said() string {
 	return e.result.Result
 }
 
-// take lets the program take a turn on a text, and brings to it what is said meanwhile. The
-// error is of ctx, or of a program that cannot be started.
+// take runs a turn on a text, and delivers messages to it. The error is that of ctx, or of a program that cannot start.
 func (t *talk) take(ctx context.Context, text string, of inbox.Message) (*turn, error) {
 	end := &turn{stop: t.reached()}
 	if end.stop != "" {
@@ -107,7 +106,7 @@ func (t *talk) ensure(ctx context.Context) error {
 		if t.Env.Config.Continuous || t.Limits.Turns == 0 || t.rec.now().used == 0 {
 			return nil
 		}
-		t.halt() // it would count the turns of what it is told next from the beginning
+		t.halt() // the program would count the turns of its next input from the beginning
 	}
 	t.place.Begun = exists(transcriptPath(t.Env, t.place.SessionID))
 	t.rec.begin()
@@ -193,7 +192,7 @@ func (t *talk) noticed(end *turn, l *line) {
 	}
 }
 
-// anew forgets a result that is older than what was taken up: that has begun another turn.
+// anew drops a result that is older than the last message that was read: that message has started another turn.
 func (t *talk) anew(end *turn) {
 	if end.result == nil || end.stop != "" {
 		return
@@ -260,7 +259,7 @@ func (t *talk) reached() string {
 	return ""
 }
 
-// sayAgain keeps what the program had not taken up when it ended.
+// sayAgain keeps the messages that the program had not read when it ended.
 func (t *talk) sayAgain() {
 	for _, m := range t.unheard {
 		if m.ID != "" {

@@ -72,7 +72,7 @@ func (r *recorder) called(l *line, b block) {
 	r.emit(kind, l, data)
 }
 
-// idle ends what heartbeats name, unless another tool is still at work.
+// idle clears the tool in heartbeats, unless another tool is still running.
 func (r *recorder) idle() {
 	if r.busy != nil {
 		r.busy()
@@ -115,7 +115,7 @@ func (r *recorder) result(l *line, b block) {
 		"tool": c.name, "tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < full,
 		"result_full_length": full, "is_error": b.IsError,
 	})
-	if l.Type == "user" { // a second time, as the legacy contract names what stands in a message of the user
+	if l.Type == "user" { // again, as the legacy contract names the content of a user message
 		r.emit(event.AgentUserToolResult, l, map[string]any{"tool_use_id": b.ToolUseID, "result": cut, "result_truncated": len(cut) < len(text)})
 	}
 }

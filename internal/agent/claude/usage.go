@@ -79,8 +79,8 @@ type account struct {
 	cost   float64
 }
 
-// settle takes in a result: the program's own bill goes before every estimate. A program that resumes a session may go on
-// with that one's sums, or begin anew; newer ones say what came since their last result, also where that is nothing.
+// settle adds a result: the program's own bill overrides every estimate. A program that resumes a session may continue
+// the session's sums, or start from zero; newer versions report the increase since the last result, which may be zero.
 func (s *spent) settle(a *account, o outcome) {
 	total, _ := sum(o.Models)
 	fresh, bill := sum(o.Since)

@@ -7,8 +7,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/event"
 )
 
-// ends takes in what a line says of the end; false: it is the outcome of all, which is told once the work was judged. The
-// first one counts.
+// ends records the end in a line. It returns false for the outcome of the whole task, which is reported after the work
+// was validated. The first one counts.
 func (r *recorder) ends(e *eventLine) bool {
 	final := event.Ends(e.Type, r.env.Config.Continuous)
 	if final && r.outcome != nil {

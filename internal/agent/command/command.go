@@ -1,6 +1,5 @@
-// Package command runs a given program as the agent: one that speaks our event lines, an unchanged worker
-// of the replaced system, or any other. It gets the environment contract, and its exit code is the outcome
-// where it has not told one itself.
+// Package command runs a given program as the agent: one that prints omoi's event lines, an unchanged legacy worker, or
+// any other program. It gets the environment contract. Its exit code is the outcome unless it reports one itself.
 package command
 
 import (
@@ -123,9 +122,9 @@ func withAddress(environ []string, address string) []string {
 	return agent.Environ(vars)
 }
 
-// relay listens on loopback inside the sandbox and passes this sandbox's own routes, and no others, on by the
-// given way. It adds the token, so that the program need not know one. What the address ends in keeps others of this
-// machine out, with whom a sandbox may share the network.
+// relay listens on loopback inside the sandbox and forwards the routes of this sandbox, and no others, to the API. It
+// adds the token, so that the program need not know it. The random end of the address keeps other users of this host
+// out, with which a sandbox may share the network.
 func relay(way http.RoundTripper, cfg agentconfig.Config) (address string, done func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {

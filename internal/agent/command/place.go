@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/cost"
 )
 
-// place is where a run stands; it is kept on disk, so that a restarted agent goes on there.
+// place is the state of a run on disk, from which a restarted agent continues.
 type place struct {
 	continuous.State
 

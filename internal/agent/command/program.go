@@ -69,7 +69,7 @@ func (p *program) tell(m inbox.Message) error {
 
 const (
 	maxKept = 64 << 10 // of the end of an output
-	maxTail = 5000     // of it that is told
+	maxTail = 5000     // bytes of it that are reported
 )
 
 // output is what a program printed that is no event: it goes to the log, and its end is kept.

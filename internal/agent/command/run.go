@@ -78,8 +78,8 @@ func (r *run) Turn(ctx context.Context, step continuous.Step) (*continuous.Turn,
 // Close has nothing to do: a turn ends with the program.
 func (*run) Close(context.Context) (*continuous.Failure, bool) { return nil, false }
 
-// settle settles what the program was told. What it has not read the next run is told; what it was told from its beginning
-// on, and has not read, it does not want.
+// settle settles the messages that were sent to the program. The next run gets unread ones, except those that the
+// program had from its start and did not read.
 func (r *run) settle(p *program) {
 	for i, told := range p.told {
 		switch {

@@ -35,7 +35,7 @@ type Agent interface {
 	Complete(w Work)
 }
 
-// Step is what the agent is told next. The zero value is the task itself.
+// Step is the next input of an agent. The zero value is the task itself.
 type Step struct {
 	Text string
 	Of   inbox.Message // from which it comes, if it does

@@ -1,5 +1,5 @@
-// Package continuous drives coding agents that work in turns. A runtime implements [Agent] and hands it to a [Driver], which
-// decides what follows each turn: it holds the limits, waits for messages, has the work judged, asks a validator for its
-// verdict, and goes through the iterations of continuous mode. So a runtime is left with its program alone: how that is
-// started, spoken to and read.
+// Package continuous drives coding agents that work in turns. A runtime implements [Agent] and passes it to a [Driver],
+// which decides what follows each turn: it enforces the limits, waits for messages, has the work validated, asks a
+// validator for its verdict, and runs the iterations of continuous mode. A runtime only starts its program, writes to
+// it and reads from it.
 package continuous

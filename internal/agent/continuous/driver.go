@@ -17,14 +17,14 @@ type Driver struct {
 	Loop
 
 	Agent Agent
-	// Prompted agents are told by their prompts to say that they are done, and the verdict of a validator.
+	// Prompted agents learn from their prompts to say that they are done, and how to give a verdict.
 	Prompted bool
-	Deaf     bool // the agent is told nothing
+	Deaf     bool // the agent reads no messages
 	Vars     map[string]string
 	Environ  []string // of the test command
 
 	Receiver *agent.MessageReceiver
-	Later    []inbox.Message // what the next turn is told besides
+	Later    []inbox.Message // additional messages for the next turn
 	Time     <-chan struct{} // closed when the time of continuous mode is over
 
 	reminded int // how often a validator was asked for its verdict

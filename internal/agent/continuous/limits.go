@@ -52,7 +52,7 @@ func number(text string, def float64) float64 {
 // mostLimit is above what anybody means, and within what every limit can hold.
 const mostLimit = 1e9
 
-// Check refuses a limit that is none: a task must not run on without one that somebody set.
+// Check rejects an invalid limit: a task must not run without a limit that a user has set.
 func Check(vars map[string]string) error {
 	least := map[string]float64{"MAX_TURNS": 1, "MAX_ITERATIONS": 1, "MAX_CONSECUTIVE_ERRORS": 1} // the rest may be less than one
 	for _, name := range []string{

@@ -10,7 +10,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/uptime"
 )
 
-// Why continuous mode stops, in the words of the replaced system.
+// Reasons to stop continuous mode, with their legacy names.
 const (
 	StopPassed     = "validation_passed"
 	StopIterations = "max_iterations_reached"

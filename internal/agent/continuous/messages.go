@@ -10,8 +10,8 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// stand waits after an interrupt for a message on how to go on: one that came before does not say so. An agent that nobody
-// speaks to again does not go on against the will of who stopped it.
+// stand waits after an interrupt for a message that says how to continue; older messages do not count. Without such a
+// message the agent stays stopped.
 func (d *Driver) stand(ctx context.Context) (*Step, agent.Result, error) {
 	next, err := d.await(ctx, d.Env.Patience())
 	if next != nil || err != nil {
@@ -23,7 +23,7 @@ func (d *Driver) stand(ctx context.Context) (*Step, agent.Result, error) {
 	}), nil
 }
 
-// await waits for a message, and says so; nil: none came in time, or the agent is told nothing.
+// await waits for a message and reports that; nil: none arrived in time, or the agent reads no messages.
 func (d *Driver) await(ctx context.Context, patience time.Duration) (*Step, error) {
 	if d.Deaf || patience <= 0 {
 		return nil, nil //nolint:nilnil // nobody is waited for
@@ -103,8 +103,8 @@ func (d *Driver) attend(ctx context.Context, end *Turn, do func(context.Context)
 	}
 }
 
-// TooLate settles what was taken up and can be of no use any more: nobody shall take it for said.
-// An agent that was stopped from outside keeps it for when it is started again.
+// TooLate settles messages that were taken and cannot be used any more, so that they do not count as delivered. An
+// agent that was stopped from outside keeps them for its restart.
 func (d *Driver) TooLate(ctx context.Context) {
 	left := d.Receiver.Close()
 	if ctx.Err() != nil {

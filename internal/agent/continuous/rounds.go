@@ -13,7 +13,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// maxReason bounds what the next iteration is told of a failed one.
+// maxReason is the maximum length of a failed iteration's reason for the next iteration.
 const maxReason = 5000
 
 // Prompt is the text of a step for an agent that is prompted. In continuous mode it begins an iteration.
@@ -78,8 +78,8 @@ func (d *Driver) validated(ctx context.Context, end *Turn, once bool) (*Step, ag
 	}), nil
 }
 
-// accepted ends continuous mode with work that passes, unless somebody has something to add, and
-// there is an iteration left for it. What is said too late does not take back that the work passes.
+// accepted ends continuous mode with work that passes, unless a message arrives and another iteration is allowed for
+// it. A late message does not change that the work passes.
 func (d *Driver) accepted(ctx context.Context, end *Turn, w Work, once bool) (*Step, agent.Result, error) {
 	patience := min(d.Env.Patience(), d.Limits.Left(d.State))
 	if d.over() != "" {

@@ -80,8 +80,8 @@ func Look(ctx context.Context, env agent.Env, asks Asks) Work {
 	return w
 }
 
-// history looks whether there is a commit on top of the one that the task began with, and answers the commit that is to be
-// the task's branch: where that stands, or HEAD where it goes on from there, as the work is collected.
+// history checks whether there is a commit on top of the task's first one, and returns the commit that becomes the
+// task's branch: the branch itself, or HEAD if it descends from the branch, as when the work is collected.
 func (w Work) history(ctx context.Context, git gitcmd.Git, repo *agentconfig.Repo) (seen Work, tip string) {
 	head, tip := git.Commit(ctx, "HEAD"), git.Commit(ctx, "refs/heads/"+repo.Branch)
 	switch {
@@ -108,8 +108,8 @@ func beside(ctx context.Context, git gitcmd.Git, tip string) (id string, ok bool
 	return id, err == nil
 }
 
-// goesOn reports whether a commit has another one among its ancestors. What cannot be known, as where the history between them is cut
-// or somebody else has moved the branch, is taken for so: only what goes on from the branch is published.
+// goesOn reports whether a commit descends from another one. If that is unknown, for example because the history is cut
+// or the branch was moved, it returns true: only descendants of the branch are published.
 func goesOn(ctx context.Context, git gitcmd.Git, from, id string) bool {
 	_, err := git.Run(ctx, "merge-base", "--is-ancestor", from, id)
 	if failed, ok := errors.AsType[*gitcmd.Error](err); !ok || failed.ExitCode != 1 {

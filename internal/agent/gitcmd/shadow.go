@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// Shadow is a repository of our own over somebody else's work tree: own index, own objects,
-// own configuration. It reads the workspace's objects and writes nothing there, so that it
-// neither meets locks and settings of the agent nor leaves a trace.
+// Shadow is omoi's own repository over the agent's work tree: own index, own objects, own configuration. It reads the
+// workspace's objects and writes nothing there, so that locks and settings of the agent do not matter and no trace is
+// left.
 type Shadow struct {
 	Git
 

@@ -22,7 +22,7 @@ type link struct {
 	loose  bool   // the repository holds more that nobody else is known to have
 }
 
-// dangles says what becomes of a recorded commit that goes with the sandbox.
+// dangles returns what is lost if a recorded commit exists in the sandbox only.
 func (l link) dangles() string {
 	if !l.alone {
 		return ""

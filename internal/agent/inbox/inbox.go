@@ -1,12 +1,11 @@
-// Package inbox brings messages to a working agent: it polls the API and hands messages out,
-// interrupts first. A message may be given to several takers, when leases run out; so it is
-// handed out only after the API has said that this taker has won it, which is its receipt. A
-// taker that is killed before it knows asks again under its name when it starts anew.
+// Package inbox delivers messages to a running agent: it polls the API and hands messages out, interrupts first. When
+// leases expire, several takers may get a message, so it is handed out only after the API has confirmed that this taker
+// has won it, which is its receipt. A taker that is killed before that asks again under its name after a restart.
 //
-// What is won is handed out once, unless the process dies before [Inbox.Used]: the next one
-// over the same file hands it out again, marked as repeated, for nobody can tell whether it
-// had been used. So a message is never used by two takers, is used at least once by its
-// winner if that lives or is started again, and twice only by one that died in between.
+// A message that was won is handed out once, unless the process dies before [Inbox.Used]. The next process with the
+// same file then hands it out again, marked as repeated, since it is unknown whether the message was used. So two
+// takers never use the same message. Its winner uses it at least once if it survives or restarts, and twice only if it
+// died in between.
 package inbox
 
 import (
@@ -73,13 +72,13 @@ type Config struct {
 	Wait       time.Duration // how long the server may hold a poll; 25 s
 	MinBackoff time.Duration // after a failure; 500 ms
 	MaxBackoff time.Duration // after failures in a row; 5 s
-	UsedFile   string        // what was won and taken up; empty keeps it in memory only
+	UsedFile   string        // messages that were won and used; empty: in memory only
 	Turn       func() int    // the agent's turn, for receipts; nil is 0
 
-	InterruptsOnly bool // the rest is for somebody else
+	InterruptsOnly bool // another taker gets the rest
 }
 
-// Inbox holds what was said and not yet taken up. It is safe for concurrent use.
+// Inbox holds received messages until they are used. It is safe for concurrent use.
 type Inbox struct {
 	cfg  Config
 	line Line
@@ -95,7 +94,7 @@ type Inbox struct {
 	changed chan struct{} // closed and replaced when a message arrives
 }
 
-// New makes an inbox and reads which messages were taken up before.
+// New returns an inbox and reads which messages were used before.
 func New(cfg Config, line Line, rep Reporter, log *slog.Logger) (*Inbox, error) {
 	cfg.Wait = cmp.Or(max(cfg.Wait, 0), 25*time.Second)
 	cfg.MinBackoff = cmp.Or(max(cfg.MinBackoff, 0), 500*time.Millisecond)
@@ -189,8 +188,8 @@ func (b *Inbox) insert(m Message, back bool) {
 	b.waiting = slices.Insert(b.waiting, at, m)
 }
 
-// Take waits for the next message that this taker wins. Whoever has used it says so by
-// [Inbox.Used]. It returns ctx's error if that ends first.
+// Take waits for the next message that this taker wins. The caller confirms its use with [Inbox.Used]. Take returns
+// ctx's error if ctx ends first.
 func (b *Inbox) Take(ctx context.Context) (Message, error) {
 	return b.take(ctx, func(Message) bool { return true })
 }

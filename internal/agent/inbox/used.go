@@ -88,7 +88,7 @@ func (u *usedIDs) win(id string) error {
 	return u.save()
 }
 
-// drop notes that somebody else has a message.
+// drop records that another taker has a message.
 func (u *usedIDs) drop(id string) error {
 	u.settle(id)
 	return u.save()

@@ -20,14 +20,14 @@ import (
 // patience is how long one request may take: a long poll and then some.
 const patience = 90 * time.Second
 
-// Files are those of a sandbox, as whoever carries reaches them.
+// Files are the files of a sandbox, accessed by a [Forwarder] through the provider.
 type Files interface {
 	ReadFile(ctx context.Context, name string) (io.ReadCloser, error)
 	// WriteFile replaces a file as a whole.
 	WriteFile(ctx context.Context, name string, r io.Reader) error
 }
 
-// Route says between whom a [Forwarder] carries.
+// Route names the two ends of a [Forwarder].
 type Route struct {
 	Files Files
 	Dir   string // the agent's folder
@@ -37,8 +37,8 @@ type Route struct {
 	Log   *slog.Logger
 }
 
-// Forwarder carries the requests of one sandbox to the API and the answers back. What is in the
-// outbox is hostile: it opens the sandbox's own routes and nothing else.
+// Forwarder forwards the requests of one sandbox to the API and returns the responses. The content of the outbox is not
+// trusted: it reaches the sandbox's own routes only.
 type Forwarder struct {
 	route Route
 	news  chan struct{}

@@ -1,11 +1,10 @@
-// Package mailbox carries an agent's requests to the API by files, for sandboxes that reach
-// nothing: the pull transport. The agent keeps every request that waits for its answer in one
-// file, its outbox, which a worker reads through the sandbox's provider; the answer to each
-// comes back as a file of its own. What is in the requests is the same as over a network:
-// batches from the spool with their numbers, polls for messages, receipts.
+// Package mailbox forwards an agent's requests to the API by files, for sandboxes without network: the pull transport.
+// The agent keeps all unanswered requests in one file, its outbox, which a worker reads through the sandbox's provider.
+// Each response is a file of its own. The requests are the same as over a network: batches from the spool with their
+// sequences, polls for messages, receipts.
 //
-// Nothing depends on a request being carried once. Whoever carries may die at any point: the
-// outbox still holds what has no answer, and is carried again.
+// A request may be forwarded more than once. The forwarder may die at any point: the outbox still holds all unanswered
+// requests, and they are forwarded again.
 package mailbox
 
 import (

@@ -25,8 +25,8 @@ import (
 // look is how often an answer is looked for.
 const look = 20 * time.Millisecond
 
-// Transport is the agent's side: it puts requests into the outbox and waits for their answers.
-// It is safe for concurrent use. One process has the mailbox at a time: whoever holds the spool.
+// Transport is the agent's side: it puts requests into the outbox and waits for their responses. It is safe for
+// concurrent use. Only the process that holds the spool may use the mailbox.
 type Transport struct {
 	dir  string
 	room chan struct{} // holds an entry for each ask
@@ -92,9 +92,8 @@ const (
 	readStep       = 1 << 20
 )
 
-// fit makes a request with an event whose transcript no outbox takes one that does: of the
-// transcript the newest part is kept, and the API is told how much is missing, as if it had cut it
-// itself. Any other request stays as it is.
+// fit shortens a request with an event whose transcript is too long for the outbox: the newest part is kept, and the
+// API learns how much is missing, as if it had cut the transcript itself. Any other request stays unchanged.
 func fit(req *http.Request) (*http.Request, error) {
 	known := req.ContentLength >= 0 && req.ContentLength <= mostTranscript
 	if known || req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/events") || req.Header.Get("Content-Encoding") != "" {
@@ -143,7 +142,7 @@ func (t *Transport) put(ask Ask) error {
 	return t.write()
 }
 
-// tooLong is what the API says to a request that it does not take: whoever asked may divide it.
+// tooLong is the API's response to a body that is too long; the sender may split the batch.
 func tooLong(req *http.Request) *http.Response {
 	body := `{"code":"` + string(task.CodeInvalid) + `","detail":"The request is too long for an outbox."}`
 	return &http.Response{
@@ -162,8 +161,7 @@ func (t *Transport) drop(id string) {
 	t.sweep()
 }
 
-// sweep removes answers that came too late for whoever asked. What has another name is a file
-// that a provider is just writing.
+// sweep removes responses that came too late. A file with another name is being written by a provider.
 func (t *Transport) sweep() {
 	files, _ := os.ReadDir(filepath.Join(t.dir, inName))
 	for _, file := range files {

@@ -16,8 +16,8 @@ func Adopt() error {
 	return nil
 }
 
-// tied puts a command into a process group of its own, and ends it with this process: a killed
-// agent must not leave a program at work that nobody watches and somebody pays for.
+// tied puts a command into a process group of its own, which ends with this process: a killed agent must not leave a
+// running program that costs money unobserved.
 func tied() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

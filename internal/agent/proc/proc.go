@@ -1,5 +1,5 @@
-// Package proc runs commands of the agent and ends their whole process trees: children that
-// left their process group or were orphaned are found by looking, and looked for again.
+// Package proc runs commands of the agent and ends their whole process trees, including children that left their
+// process group or were orphaned: it scans the process table until none is left.
 package proc
 
 import (
@@ -28,7 +28,7 @@ const (
 	Stopped     Outcome = "stopped"       // ended by us because the agent was interrupted or stopped
 	OutOfMemory Outcome = "out_of_memory" // the kernel killed it, or a part of it, at the memory limit
 	Limit       Outcome = "limit"         // the kernel ended it at another limit (CPU time, file size)
-	Killed      Outcome = "killed"        // killed by somebody else
+	Killed      Outcome = "killed"        // killed by another process
 )
 
 // Command is what to run.
@@ -130,8 +130,8 @@ func (r *Runner) await(ctx context.Context, c Command, pid int, done chan syscal
 	}
 }
 
-// start starts the command in a process group of its own; its output comes by a pipe that
-// is read for as long as somebody holds it, so that background processes do not choke.
+// start starts the command in a process group of its own. Its output is a pipe that is read while any process holds it,
+// so that background processes do not block.
 func (r *Runner) start(c Command, out *capture) (*exec.Cmd, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("no command")

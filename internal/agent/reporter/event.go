@@ -21,8 +21,8 @@ type wireEvent struct {
 	EventData  map[string]any `json:"event_data"`
 }
 
-// encode makes the wire form with the three ids forced into the data, and without secrets:
-// what stands in the spool may be read by others.
+// encode returns an event in wire form, with the three IDs set in its data and without secrets, since others may read
+// the spool.
 func (r *Reporter) encode(eventType string, data map[string]any) (json.RawMessage, error) {
 	full := make(map[string]any, len(data)+3)
 	maps.Copy(full, r.cfg.Secrets.Map(data))

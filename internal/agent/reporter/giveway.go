@@ -19,7 +19,7 @@ const (
 	shortText    = 200
 )
 
-// Why less stands in the place of an event.
+// Reasons to replace an event by less.
 const (
 	refusedByAPI = "refused"
 	refusedOnWay = "refused_on_the_way"
@@ -38,9 +38,8 @@ func (s *sender) divide(ctx context.Context, records []spool.Record) error {
 	return s.giveWay(ctx, records[0], refusedByAPI)
 }
 
-// around goes on after a refusal by something on the way. Mostly that passes, and costs no
-// event. Only what refuses one event again and again, and lets a small request pass each time in
-// between, will never let that event through.
+// around continues after a rejection by a proxy, which is usually temporary and costs no event. Only a proxy that
+// rejects one event repeatedly, and passes a small request each time in between, will never pass that event.
 func (s *sender) around(ctx context.Context, records []spool.Record, delay time.Duration) error {
 	alone := len(records) == 1
 	s.limit = max(len(records)/2, 1)
@@ -59,7 +58,7 @@ type tries struct {
 	count int
 }
 
-// again counts once more; it reports whether that is enough.
+// again counts one more rejection, and reports whether the maximum is reached.
 func (t *tries) again(n int64, enough int) bool {
 	if t.n != n {
 		*t = tries{n: n}

@@ -73,7 +73,7 @@ func (a *Activity) data(now time.Time) map[string]any {
 		"timestamp": now.UTC(), "status": cmp.Or(a.status, StatusRunning), "turn": a.turn, "current_tool": nil, "tool_age_ms": nil,
 	}
 	if a.tool != "" {
-		// Not by now, which is for people: whoever sets the clock makes no tool older.
+		// not from the field now, which is for display: a changed clock makes no tool older
 		data["current_tool"], data["tool_age_ms"] = a.tool, time.Since(a.since).Milliseconds()
 	}
 	return data

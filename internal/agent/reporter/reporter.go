@@ -1,5 +1,5 @@
-// Package reporter numbers what the agent does, keeps it on disk and brings it to the API:
-// every kind of event is sent again until it is acknowledged.
+// Package reporter numbers the agent's events, spools them on disk and sends them to the API until they are
+// acknowledged.
 package reporter
 
 import (
@@ -79,8 +79,8 @@ func New(cfg Config, sp *spool.Spool, post Poster, log *slog.Logger) *Reporter {
 	}
 }
 
-// Emit stores one event; it returns once the event stands in the spool. Events that may be
-// left out are counted and left out when there is no room.
+// Emit stores one event and returns once the event is in the spool. If there is no room, events that may be dropped are
+// counted and dropped.
 func (r *Reporter) Emit(eventType string, data map[string]any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ type verdict int
 
 const (
 	again   verdict = iota // try again after a backoff
-	lost                   // likewise: no whole request or answer got through
+	lost                   // retry after a backoff: no complete request or response got through
 	slowly                 // try again after the slow backoff
 	taken                  // acknowledged, at least in part
 	gone                   // never again
@@ -30,8 +30,7 @@ const (
 	blocked                // something on the way does not let the batch through
 )
 
-// Run sends what stands in the spool until ctx ends, or until the API says that the sandbox
-// is gone, which is [ErrGone].
+// Run sends the spooled events until ctx ends, or until the API says that the sandbox is deleted, which is [ErrGone].
 func (r *Reporter) Run(ctx context.Context) error {
 	s := sender{Reporter: r, limit: r.cfg.BatchEvents}
 	for {
@@ -156,9 +155,8 @@ func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Reco
 	return again
 }
 
-// acknowledge believes the server's number, also where it has fallen back behind what it
-// once acknowledged. Below what is still kept, or beyond what was ever numbered, the two no
-// longer speak of the same spool: it goes on under a new id.
+// acknowledge accepts the server's number, also if it is lower than before. If it is below the oldest stored event or
+// above the newest one, server and agent do not mean the same spool, which continues under a new ID.
 func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spool.Record) verdict {
 	mark, told := acknowledgedOf(answer)
 	if !told {

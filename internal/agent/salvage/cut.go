@@ -9,10 +9,10 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/workspace"
 )
 
-// cutWhere is git's list of the commits at which the history is cut. An agent may have cut it elsewhere, as git fetch --depth does:
-// what would then be taken for the beginning fits no other repository. So the list of the origin is believed that omoi has made,
-// unless with that and the origin's objects the history cannot be read, as of a clone that the agent made anew. Empty: the
-// workspace's own list.
+// cutWhere returns git's list of the commits at which the history is cut. An agent may have cut it elsewhere, for
+// example with git fetch --depth, and such a cut fits no other repository. The list of the origin that omoi made is
+// therefore preferred, unless the history cannot be read with it and the origin's objects, for example in a clone that
+// the agent made. Empty: the workspace's own list.
 func (c *collector) cutWhere(ctx context.Context) string {
 	if c.alone || c.cfg.Repo == nil {
 		return ""

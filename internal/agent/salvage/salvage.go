@@ -1,7 +1,6 @@
-// Package salvage collects an agent's work from its workspace: commits of the task's branch
-// and, as a commit of its own, everything that was not committed. It changes nothing in the
-// workspace and needs nothing in it to be whole: the agent may have died in the middle of a
-// merge, and its settings may be anything.
+// Package salvage collects an agent's work from its workspace: commits of the task's branch and, as a separate commit,
+// all uncommitted changes. It changes nothing in the workspace and works with a damaged one: the agent may have died
+// during a merge, and may have changed any setting.
 package salvage
 
 import (
@@ -97,8 +96,7 @@ func collect(ctx context.Context, cfg Config, way int) (*collector, error) {
 	return c, nil
 }
 
-// unclog removes what is neither file, folder nor link from where git looks: it would wait
-// for ever for somebody to write into a pipe.
+// unclog removes what is neither file, folder nor link from where git looks. On a named pipe git would block for ever.
 func unclog(cfg Config) {
 	for _, top := range []string{cfg.Workspace, filepath.Join(cfg.Dir, workspace.OriginName)} {
 		root, err := os.OpenRoot(top)
@@ -173,8 +171,8 @@ func (c *collector) look() gitcmd.Git {
 	return git
 }
 
-// heads finds what was committed. The branch is where the task's branch stands, or where
-// HEAD stands if that goes on from it: an agent may have detached its HEAD.
+// heads finds the commits. The branch is the task's branch, or HEAD if it descends from that: an agent may have
+// detached its HEAD.
 func (c *collector) heads(ctx context.Context) {
 	if !c.res.Repo {
 		c.withoutRepository(ctx)
@@ -199,7 +197,7 @@ func (c *collector) heads(ctx context.Context) {
 	c.loose(ctx)
 }
 
-// withoutRepository goes on from what was pushed, so that only what is new is saved.
+// withoutRepository starts from what was pushed, so that only new work is saved.
 func (c *collector) withoutRepository(ctx context.Context) {
 	c.branch = c.pushed(ctx)
 	if c.branch == "" {

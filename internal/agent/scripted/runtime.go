@@ -92,7 +92,7 @@ func (r *run) follow(ctx context.Context, script Script) error {
 	for r.place.Next < len(script.Steps) && !r.place.Ended && !r.res.ExitNow {
 		step := r.fill(script.Steps[r.place.Next])
 		if step.neverReturns() {
-			r.place.Next++ // a restart goes on behind it instead of ending the same way
+			r.place.Next++ // a restart continues after it instead of ending the same way
 			r.save()
 		}
 		r.place.Turn++

@@ -49,8 +49,8 @@ func (s *Spool) room(n int) bool {
 	return total+int64(n) <= s.cfg.Limit
 }
 
-// remember keeps a record in memory. The flag in the state file goes first: a number that
-// stands in no file must not be trusted by the next start.
+// remember keeps a record in memory. It first sets the flag in the state file, so that the next start does not trust a
+// number that is in no file.
 func (s *Spool) remember(r Record, must bool) (int64, error) {
 	if !must && s.memBytes+int64(len(r.Body)) > s.cfg.Memory {
 		return 0, ErrFull
@@ -128,8 +128,8 @@ func (s *Spool) addSegment(n int64) error {
 	return nil
 }
 
-// Drop counts an event that was left out. The count survives a death: it stands in the state
-// file, which can be written on a full disk.
+// Drop counts a dropped event. The count survives a crash: it is in the state file, which can be written on a full
+// disk.
 func (s *Spool) Drop(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,6 +156,6 @@ func (s *Spool) Told(n int64) {
 	defer s.mu.Unlock()
 	s.state.dropped -= n
 	if s.stateF != nil {
-		_ = s.writeState() // else they are told of again, which is better than never
+		_ = s.writeState() // otherwise they are reported twice
 	}
 }

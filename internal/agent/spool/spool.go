@@ -1,6 +1,6 @@
-// Package spool keeps numbered events on disk until the API has acknowledged them. It
-// survives its own restart and a torn tail; where the disk is full it goes on in memory
-// within bounds. Numbers are contiguous: what is not accepted gets none.
+// Package spool keeps numbered events on disk until the API has acknowledged them. It survives a restart and a torn
+// tail. If the disk is full, it continues in memory within limits. Numbers have no gaps: an event that is not accepted
+// gets none.
 package spool
 
 import (
@@ -207,7 +207,7 @@ func (s *Spool) Sync() error {
 	return nil
 }
 
-// Close releases the spool. What stands in it stays.
+// Close releases the spool; its content stays.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package stdio speaks to an agent's program by its standard input and output.
+// Package stdio connects to an agent's program by its standard input and output.
 package stdio
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-// Process is an agent's program that speaks by its standard output, and may be spoken to.
+// Process is an agent's program that writes to its standard output and may read from its standard input.
 type Process struct {
-	In      *Writer       // its standard input; nil: it is told nothing
+	In      *Writer       // its standard input; nil: none
 	Over    chan struct{} // closed once it has ended
 	Drained chan struct{} // closed once all that it printed was taken, too
 
@@ -71,7 +71,7 @@ func (p *Process) hangUp() {
 	p.Heard = written - left
 }
 
-const settleWait = 200 * time.Millisecond // for output after its end, while somebody else holds it
+const settleWait = 200 * time.Millisecond // for output after its end, while another process holds the pipe
 
 // reader reads until the end of a program's output. Once the program has ended, which its owner
 // says by a read deadline in the past, it waits no longer for what another process might still write.

@@ -11,8 +11,8 @@ import (
 // maxUnread is how many lines wait for a program that does not read.
 const maxUnread = 1024
 
-// Writer is the program's standard input. Whoever has something to say does not wait until the
-// program reads it: an interrupt must not stand behind a long message.
+// Writer is the program's standard input. Send does not wait until the program reads, so that an interrupt does not
+// wait behind a long message.
 type Writer struct {
 	file    *os.File
 	written atomic.Int64

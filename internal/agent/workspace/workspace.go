@@ -20,8 +20,8 @@ import (
 // OriginName is the bare repository's name in the agent's folder.
 const OriginName = "origin.git"
 
-// Prepare makes the workspace, or goes on with the one of an earlier start. made says that
-// the checkout is new. Without a repository it only makes the folder.
+// Prepare makes the workspace, or reuses that of an earlier start. made reports whether the checkout is new. Without a
+// repository it only makes the folder.
 func Prepare(ctx context.Context, dir, work string, repo *agentconfig.Repo) (made bool, err error) {
 	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // a working copy is no secret
 		return false, fmt.Errorf("create workspace: %w", err)
@@ -106,8 +106,8 @@ func headOf(ctx context.Context, git gitcmd.Git, bundle string) (head, error) {
 	return h, nil
 }
 
-// checkout fills the workspace, which may be a mount point that cannot be replaced. Each
-// step may be repeated, so a start that died here is mended by the next.
+// checkout fills the workspace, which may be a mount point that cannot be replaced. Each step is idempotent, so that a
+// restart completes an interrupted start.
 func checkout(ctx context.Context, origin, work string, repo *agentconfig.Repo) error {
 	git := gitcmd.Repository(work)
 	format, err := gitcmd.Git{Dir: origin}.Run(ctx, "rev-parse", "--show-object-format")
