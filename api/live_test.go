@@ -40,7 +40,7 @@ func number(t *testing.T, frame map[string]any) int {
 // in the middle of a stream.
 func TestStream_GetsEventsOfAnotherProcess(t *testing.T) {
 	t.Parallel()
-	onEachBus(t, rarely, func(t *testing.T, w twins) {
+	onEachBus(t, rarely, func(t *testing.T, w apiPair) {
 		t.Helper()
 		stream := w.other.follow(t, wire+"b/stream")
 		defer stream.close()

@@ -18,14 +18,14 @@ import (
 	pgtest "github.com/omoi-dev/omoi/internal/testkit/postgres"
 )
 
-// twins are two API processes that share a database and a bus.
-type twins struct {
+// apiPair is two API processes that share a database and a bus.
+type apiPair struct {
 	one, other *world
 	kill       func() // kills what carries notifications between the two
 }
 
 // onEachBus runs a test with every implementation of the bus.
-func onEachBus(t *testing.T, change func(*api.Config), test func(t *testing.T, w twins)) {
+func onEachBus(t *testing.T, change func(*api.Config), test func(t *testing.T, w apiPair)) {
 	t.Helper()
 	t.Run("in process", func(t *testing.T) {
 		t.Parallel()
@@ -39,12 +39,12 @@ func onEachBus(t *testing.T, change func(*api.Config), test func(t *testing.T, w
 	})
 }
 
-func pair(t *testing.T, bus, otherBus live.Bus, kill func(), change func(*api.Config)) twins {
+func pair(t *testing.T, bus, otherBus live.Bus, kill func(), change func(*api.Config)) apiPair {
 	t.Helper()
 	pool := pgtest.New(t)
 	connected(t, bus, otherBus)
 	connected(t, otherBus, bus)
-	return twins{one: startOn(t, pool, bus, change), other: startOn(t, pool, otherBus, change), kill: kill}
+	return apiPair{one: startOn(t, pool, bus, change), other: startOn(t, pool, otherBus, change), kill: kill}
 }
 
 // connected returns once at gets notifications from the other bus, and not because it has just connected.

@@ -52,7 +52,7 @@ func soon[T any](do func() T) <-chan T {
 // Every wait here is a minute or more, so that only a notification ends it within the time of the test.
 func TestMessages_OverEachBus(t *testing.T) {
 	t.Parallel()
-	onEachBus(t, patient, func(t *testing.T, w twins) {
+	onEachBus(t, patient, func(t *testing.T, w apiPair) {
 		t.Helper()
 		polled := soon(func() []client.LeasedMessage { return w.other.take("b", "?wait=50s") })
 		id := w.one.say("b", "now")
@@ -78,7 +78,7 @@ func TestMessages_OverEachBus(t *testing.T) {
 func TestMessagePoll_SurvivesLossOfTheBus(t *testing.T) {
 	t.Parallel()
 	quick := func(c *api.Config) { c.Open, c.PollEvery, c.MaxWait = true, 20*time.Millisecond, time.Minute }
-	onEachBus(t, quick, func(t *testing.T, w twins) {
+	onEachBus(t, quick, func(t *testing.T, w apiPair) {
 		t.Helper()
 		polled := soon(func() []client.LeasedMessage { return w.other.take("b", "?wait=50s") })
 		w.kill()
@@ -94,7 +94,7 @@ func TestMessagePoll_SurvivesLossOfTheBus(t *testing.T) {
 // Many polls at both processes get each message once while its lease lasts.
 func TestMessages_LeasedOnceAtATime(t *testing.T) {
 	t.Parallel()
-	onEachBus(t, patient, func(t *testing.T, w twins) {
+	onEachBus(t, patient, func(t *testing.T, w apiPair) {
 		t.Helper()
 		const messages, takers = 40, 8
 		var mu sync.Mutex

@@ -31,7 +31,7 @@ func TestLinesAreReadWhateverElseIsInThem(t *testing.T) {
 }
 
 // Sums go on from result to result within a process, and over processes nothing counts twice:
-// neither where a resumed session begins its sums anew nor where it goes on with the old ones.
+// whether a resumed session starts its sums at zero or continues the old ones.
 func TestNothingIsPaidTwice(t *testing.T) {
 	t.Parallel()
 	use := func(in int64, cost float64) map[string]modelUse {
@@ -216,7 +216,7 @@ func TestSessionsAreUUIDs(t *testing.T) {
 	require.Equal(t, sessionID("00112233445566778899aabbccddeeff"), sessionID("00112233445566778899aabbccddeeff"))
 }
 
-// An attempt that goes on with a session is told that it was cut off where nothing else is said of the one before.
+// An attempt that resumes a session learns that the previous one was cut off, unless there is another reason.
 func TestAnAttemptIsToldWhyItGoesOn(t *testing.T) {
 	t.Parallel()
 	env := agent.Env{Config: agentconfig.Config{Title: "Compute it."}}

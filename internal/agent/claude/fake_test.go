@@ -43,7 +43,7 @@ type step struct {
 	Until       string `json:"until,omitempty"`       // wait until the test has said so
 	Write       string `json:"write,omitempty"`       // a file into the work
 	Text        string `json:"text,omitempty"`        // what is in it; its name where nothing is
-	Child       bool   `json:"child,omitempty"`       // leave a process behind that ends by nothing but SIGKILL
+	Child       bool   `json:"child,omitempty"`       // leave a process behind that only SIGKILL ends
 	End         bool   `json:"end,omitempty"`         // wait for the end of the input
 	Deaf        bool   `json:"deaf,omitempty"`        // neither read nor end
 	Signal      int    `json:"signal,omitempty"`      // end by one
@@ -100,7 +100,7 @@ func (f *fake) tape(args []string) (tape []step) {
 	}
 }
 
-// step answers the exit code; -1: it goes on.
+// step returns the exit code; -1: no exit.
 func (f *fake) step(s step) int {
 	switch {
 	case s.Hear:

@@ -120,14 +120,14 @@ func TestALookGivesWay(t *testing.T) {
 	r.looks.hurry()
 	<-taken
 	r.caughtUp()
-	require.Zero(t, r.now().Files, "nobody looks while somebody waits")
+	require.Zero(t, r.now().Files, "no look while a reader waits")
 	r.looks.calm()
 	r.caughtUp()
 	require.Equal(t, 1, r.now().Files)
 	require.False(t, r.looks.behind())
 }
 
-// Whoever tells a program something does not wait until it reads.
+// Sending to the program does not wait until the program reads.
 func TestNobodyWaitsForAProgramThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	_, in, err := os.Pipe()

@@ -353,7 +353,7 @@ func TestAVersionThatIsNotKnownIsRefused(t *testing.T) {
 	require.Contains(t, b.one("agent.error")["error"], "Claude Code 3.0.1, which this version of omoi does not support")
 }
 
-// What the program prints that is no line of its own is told, and is no reason to hang or to fail.
+// Output of the program that is not a valid line is reported; the run neither hangs nor fails.
 func TestLinesThatCannotBeReadAreTold(t *testing.T) {
 	b := newBench(t, nil, []step{
 		{Hear: true},
@@ -400,7 +400,7 @@ func TestAnOutputThatTheProgramKeepsIsTruncated(t *testing.T) {
 		[]any{result["result"], result["result_truncated"], result["result_full_length"]})
 }
 
-// However the program ends, what it was saying and what it has cost by then is told.
+// However the program ends, its last text and its cost so far are reported.
 func TestADeathIsToldApart(t *testing.T) {
 	began := step{Print: `{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1","model":"claude-opus-5","usage":{"input_tokens":1000,"output_tokens":1}}}}`}
 	part := step{Print: `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"text":"The answer is"}}}`}
@@ -408,7 +408,7 @@ func TestADeathIsToldApart(t *testing.T) {
 		end   step
 		class string
 	}{
-		"killed by somebody":  {step{Signal: int(syscall.SIGKILL)}, "infrastructure"},
+		"killed by a signal":  {step{Signal: int(syscall.SIGKILL)}, "infrastructure"},
 		"at a limit":          {step{Signal: int(syscall.SIGXFSZ)}, "resources"},
 		"ended by itself":     {step{Exit: 1}, "agent_error"},
 		"by another's signal": {step{Signal: int(syscall.SIGTERM)}, "infrastructure"},

@@ -103,7 +103,7 @@ func TestAQuietProgramIsLookedAt(t *testing.T) {
 	require.Len(t, server.Of("agent.file_edited"), 1)
 }
 
-// A program that has spoken once goes round as often as it may, silent or not.
+// A program that has printed an event line runs all its iterations, silent or not.
 func TestASilentRoundOfASpeakerCounts(t *testing.T) {
 	server := agenttest.New(t)
 	wait := start(t, server, `

@@ -27,7 +27,7 @@ func (d *Driver) verdict(ctx context.Context, end *Turn) (*Step, error) {
 		return nil, d.Env.Give(ctx, v)
 	}
 	if d.reminded >= reminders {
-		return nil, nil //nolint:nilnil // whoever asked for it sees that it did not come
+		return nil, nil //nolint:nilnil // the caller sees that there is none
 	}
 	d.reminded++
 	return &Step{Text: "Your verdict is missing. " + VerdictForm}, nil

@@ -172,7 +172,7 @@ func TestOnlyTheWinnerUsesAMessage(t *testing.T) {
 	box, rep, _ := over(t, a, t.TempDir())
 	m, err := box.Take(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "2", m.ID, "the first is somebody else's")
+	require.Equal(t, "2", m.ID, "the first is another taker's")
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 	require.Len(t, rep.data, 1)

@@ -49,7 +49,7 @@ func TestATranscriptThatNoOutboxTakesIsCut(t *testing.T) {
 	require.True(t, bytes.HasSuffix(said, got.Data.Transcript), "the newest part")
 	require.Greater(t, len(got.Data.Transcript), 10<<20)
 	require.Equal(t, "b", carried.URL.Query().Get("a"))
-	require.Equal(t, strconv.Itoa(len(said)-len(got.Data.Transcript)), carried.URL.Query().Get("transcript_cut_bytes"), "and what is missing is told")
+	require.Equal(t, strconv.Itoa(len(said)-len(got.Data.Transcript)), carried.URL.Query().Get("transcript_cut_bytes"), "and the missing bytes are reported")
 	cancel()
 	require.ErrorIs(t, <-over, context.Canceled)
 }

@@ -16,7 +16,7 @@ import (
 
 const insideLimit = "OMOI_TEST_MEMORY_LIMIT"
 
-// A kill at the memory limit is told apart from a kill by somebody. The test starts itself
+// A kill at the memory limit differs from a kill by another process. The test starts itself
 // again in a memory group of its own, where it may make one.
 func TestOutOfMemoryIsTold(t *testing.T) {
 	if os.Getenv(insideLimit) != "" {

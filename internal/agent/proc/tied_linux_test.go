@@ -14,7 +14,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/agent/proc"
 )
 
-// A command dies with this process, not with the thread on which somebody asked for it.
+// A command dies with this process, not with the thread that started the command.
 func TestACommandOutlivesTheThreadThatAskedForIt(t *testing.T) { //nolint:paralleltest // a runner of another test would take its child for an orphan, and reap it
 	cmd, over := exec.Command("sleep", "1000"), make(chan struct{})
 	defer close(over)

@@ -77,7 +77,7 @@ func (w *wire) stored() []agenttest.Event {
 	return slices.Clone(w.events)
 }
 
-// beat makes heartbeats until the returned function is called.
+// beat emits heartbeats until the returned function is called.
 func beat(r *reporter.Reporter, doing *reporter.Activity) (still func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -137,7 +137,7 @@ func TestAnHourOfTroubleLosesNothingAndFloodsNobody(t *testing.T) {
 				require.LessOrEqual(t, time.Since(back), 20*time.Second, "no wait grows without bound")
 				still()
 				require.GreaterOrEqual(t, len(w.stored()), 121)
-				require.LessOrEqual(t, len(w.stored()), 123, "a beat is a beat, whatever the API does")
+				require.LessOrEqual(t, len(w.stored()), 123, "one heartbeat per interval, whatever the API does")
 				for i, e := range w.stored() {
 					require.EqualValues(t, i, e.Data["event_count"])
 				}
@@ -223,7 +223,7 @@ func TestSettingTheClockChangesNothing(t *testing.T) {
 			before := len(w.posts())
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()
-			require.Greater(t, len(w.posts())-before, 10, "it goes on trying")
+			require.Greater(t, len(w.posts())-before, 10, "it keeps trying")
 			w.fails(nil)
 			<-time.After(5 * time.Minute) // of the bubble, which takes none
 			synctest.Wait()

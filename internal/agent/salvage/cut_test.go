@@ -21,7 +21,7 @@ func TestAnAgentThatCutsItsHistoryLosesNothing(t *testing.T) {
 			p.in(p.work, "gc", "-q", "--prune=now")
 		},
 		"spoils git's list": func(p *place) { p.file(p.work, ".git/shallow", "no commit\n") },
-		"clones anew": func(p *place) {
+		"clones again": func(p *place) {
 			require.NoError(p.t, os.RemoveAll(filepath.Join(p.work, ".git")))
 			anew := p.t.TempDir()
 			p.in(anew, "clone", "-q", "--bare", "--depth=1", "--branch", branch, "file://"+filepath.Join(p.dir, workspace.OriginName), "anew.git")

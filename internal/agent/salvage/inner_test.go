@@ -62,7 +62,7 @@ func (p *place) fetched(dir string) {
 	p.in(dir, "update-ref", "refs/remotes/origin/main", "HEAD")
 }
 
-// holds wants one file in the rescue, besides what else is said of it.
+// holds wants one file in the rescue, in addition to other expectations.
 func (p *place) holds(got agentconfig.Collected, path string) {
 	p.t.Helper()
 	require.Equal(p.t, 1, got.Files)

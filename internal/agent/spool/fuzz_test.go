@@ -13,7 +13,7 @@ import (
 
 // FuzzDamage damages a spool's files as a dying machine might, and holds what opens them to
 // this: each event that is given out is one that was put in, under its own number; and where
-// an event is missing whose number the API may have seen, the numbers begin anew under
+// an event is missing whose number the API may have seen, the numbers restart under
 // another name.
 func FuzzDamage(f *testing.F) {
 	f.Add(uint8(9), uint8(3), uint8(0), uint16(0), []byte(nil), false)

@@ -106,7 +106,7 @@ func (s *Spool) seek(seg segment, n int64) error {
 	return nil
 }
 
-// lost stands in for a record that can no longer be read, so that the numbers stay whole.
+// lost replaces a record that can no longer be read, so that the numbers stay whole.
 func lost(n int64) Record {
 	body := `{"event_type":"` + event.AgentEventsDropped + `","source":"worker","event_data":{"count":1,"reason":"spool_damaged"}}`
 	return Record{N: n, Body: json.RawMessage(body)}

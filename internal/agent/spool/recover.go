@@ -15,7 +15,7 @@ import (
 
 // recover reads what an earlier process left. It keeps the longest readable prefix: a last
 // line without an end was never given to anybody and is cut off; anything worse makes the
-// numbers doubtful, and the spool goes on under a new id.
+// numbers doubtful, and the spool continues under a new id.
 func (s *Spool) recover() error {
 	known, ok := readState(s.dir)
 	segs, err := listSegments(s.dir)

@@ -143,7 +143,7 @@ func TestLookTellsWhatIsUnsent(t *testing.T) {
 	require.Equal(t, spool.Probe{Unsent: 2, NewestAgeMS: 3000, AgentAlive: true}, look)
 	look, err = spool.Look(dir, time.Minute)
 	require.NoError(t, err)
-	require.EqualValues(t, -1, look.NewestAgeMS, "the machine was started anew")
+	require.EqualValues(t, -1, look.NewestAgeMS, "the machine was restarted")
 }
 
 // An agent that has ended and cannot send spools no more: only its last word tells it from one that stands still.
@@ -237,7 +237,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// A damaged byte costs what follows it, and the numbers begin anew under another name: what
+// A damaged byte costs what follows it, and the numbers restart under another ID: what
 // was sent before the damage may have been other events of the same numbers.
 func TestDamageInTheMiddle(t *testing.T) {
 	t.Parallel()

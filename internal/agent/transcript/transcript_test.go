@@ -75,9 +75,9 @@ func TestOnlyWhatIsNewAndWholeIsSent(t *testing.T) {
 	r.grow("ee\n")
 	require.NoError(t, k.Send(t.Context()))
 	require.Equal(t, "one\ntwo\nthree\n", r.kept().Content)
-	require.NoError(t, os.WriteFile(r.path, []byte("anew\n"), 0o600))
+	require.NoError(t, os.WriteFile(r.path, []byte("again\n"), 0o600))
 	require.NoError(t, k.Send(t.Context()))
-	require.Equal(t, "anew\n", r.kept().Content, "a file that was written again")
+	require.Equal(t, "again\n", r.kept().Content, "a file that was written again")
 }
 
 func TestASecondProcessGoesOnWhereTheFirstEnded(t *testing.T) {
