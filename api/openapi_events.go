@@ -83,13 +83,13 @@ func otherData() *huma.Schema {
 
 func droppedFields() *huma.Schema {
 	return &huma.Schema{
-		Type: huma.TypeObject, AdditionalProperties: true, Description: "What omoi-agent left out of an event that the API rejected.",
+		Type: huma.TypeObject, AdditionalProperties: true, Description: "Fields that omoi-agent removed after the original event was rejected.",
 		Properties: map[string]*huma.Schema{
-			"reason": {Type: huma.TypeString, Description: "Why the API rejected the whole event."},
-			"bytes":  {Type: huma.TypeInteger, Description: "Length of the fields that were left out."},
+			"reason": {Type: huma.TypeString, Description: "refused: the API rejected the original event; refused_on_the_way: a proxy did. More values may be added."},
+			"bytes":  {Type: huma.TypeInteger, Description: "Size of the original event in bytes."},
 			"fields": {
 				Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString},
-				Description: "Names of the fields that were left out.",
+				Description: "Names of the removed fields, at most 20.",
 			},
 		},
 	}

@@ -33,6 +33,9 @@ func TestCatalog_DescribesEachEventOfTheTable(t *testing.T) {
 		}
 		for field, f := range e.Fields {
 			require.Contains(t, []string{"string", "integer", "number", "boolean", "object", "array", "any"}, f.Type, "%s of %s", field, name)
+			require.True(t, f.Type != "boolean" || strings.HasPrefix(f.Doc, "true: ") || strings.HasPrefix(f.Doc, "false: "),
+				"%s of %s: say what true means", field, name)
+			require.True(t, !f.Nullable || strings.Contains(f.Doc, "null: "), "%s of %s: say what null means", field, name)
 		}
 	}
 }
