@@ -104,7 +104,7 @@ func (a *Activities) noteUnseen(ctx context.Context, p place) {
 		err = a.deps.Ledger.SandboxSeen(ctx, p.row.ID, seen.ProviderID, seen.CreatedAt)
 	}
 	if err != nil {
-		a.log.WarnContext(ctx, "record sandbox creation time failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record sandbox creation time failed, deletion continues", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
@@ -119,7 +119,7 @@ func (a *Activities) keepLog(ctx context.Context, p place) {
 	within, stop := context.WithTimeout(ctx, deletePatience)
 	defer stop()
 	if err := a.deps.Logs.Keep(within, p.provider, p.labels); err != nil {
-		a.log.WarnContext(ctx, "store sandbox log failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "store sandbox log failed, deletion continues", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

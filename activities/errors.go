@@ -223,7 +223,7 @@ func (a *Activities) keep(ctx context.Context, taskID, text string) string {
 	defer cancel()
 	id, err := a.deps.Texts.SaveText(ctx, taskID, "error", cutRunes(text, maxErrorRunes))
 	if err != nil {
-		a.log.WarnContext(ctx, "store error text failed", slog.String("task_id", taskID), slog.String("error", err.Error()))
+		a.log.WarnContext(ctx, "store error text failed, error recorded without text", slog.String("task_id", taskID), slog.String("error", err.Error()))
 		return ""
 	}
 	return id
@@ -280,7 +280,7 @@ func (a *Activities) noteTrouble(ctx context.Context, info activity.Info, taskID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	if err := a.deps.Texts.NoteTrouble(ctx, taskID, reason); err != nil { // users see less; nothing else depends on it
-		a.log.WarnContext(ctx, "record retry reason failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record retry reason failed, users do not see it", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

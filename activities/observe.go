@@ -26,7 +26,7 @@ func (a *Activities) CheckAgent(ctx context.Context, in contract.CheckAgentInput
 		return seen, err
 	}
 	if err := a.deps.Texts.NoteDoubt(ctx, in.SandboxID, seen.EndReason); err != nil { // users see less; nothing else depends on it
-		a.log.WarnContext(ctx, "record unknown state failed", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record unknown sandbox state failed, users do not see it", slog.String("sandbox_id", in.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return seen, nil
 }
@@ -62,7 +62,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	e.seen, err = p.inspect(ctx)
 	e.seen.Reason = a.brief(e.seen.Reason) // the reason goes into a history
 	if err != nil {
-		a.log.WarnContext(ctx, "inspect sandbox failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "inspect sandbox failed, state unknown", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 		return
 	}
 	if e.question == contract.AskEnded || e.seen.State != sandbox.StateAlive || e.seen.Agent != sandbox.StateAlive || !p.caps.Exec {
@@ -70,7 +70,7 @@ func (a *Activities) look(ctx context.Context, p place, e *evidence) {
 	}
 	e.probe, err = probeSpool(ctx, p)
 	if e.blind = err != nil; e.blind {
-		a.log.WarnContext(ctx, "read spool failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "read spool failed, state of agent unknown", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
@@ -105,7 +105,7 @@ func (a *Activities) unknown(ctx context.Context, in contract.CheckAgentInput, c
 		return contract.Observation{}, ctx.Err()
 	}
 	a.log.WarnContext(
-		ctx, "check agent failed",
+		ctx, "check agent failed, state unknown",
 		slog.String("sandbox_id", in.SandboxID),
 		slog.String("code", string(task.CodeOf(err))),
 		slog.String("error", a.brief(err.Error())),

@@ -34,14 +34,14 @@ func pullTitle(title, key string) string {
 func (a *Activities) pullText(ctx context.Context, host scm.Host, work task.Work) string {
 	story, err := a.deps.Tasks.Story(ctx, work.OrganizationID, work.TaskID)
 	if err != nil {
-		a.log.WarnContext(ctx, "load task history failed", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "load task history failed, pull request described without it", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 	}
 	if first := story.All()[0].Task; len(story.Earlier) > 0 && first.Base != nil {
 		work.Base = *first.Base // the pull request has the commits of all its tasks
 	}
 	var stat diffStat
 	if err := host.Diff(ctx, scm.Repo(work.Repo), work.Base, work.Branch, &stat); err != nil {
-		a.log.WarnContext(ctx, "read changed files failed", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "read changed files failed, pull request described without them", slog.String("task_id", work.TaskID), slog.String("error", a.brief(err.Error())))
 		stat = diffStat{}
 	}
 	work.Execution.TestCommand, work.Description = a.scrub(work.Execution.TestCommand), a.scrub(work.Description)

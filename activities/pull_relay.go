@@ -50,7 +50,7 @@ func (a *Activities) RelaySandbox(ctx context.Context, in contract.SandboxRef) (
 func (a *Activities) hint(ctx context.Context, row task.Sandbox) {
 	err := a.deps.Runs.SignalCheck(ctx, row.TaskID, contract.CheckSignal{SandboxID: row.ID})
 	if err != nil && task.CodeOf(err) != task.CodeGone {
-		a.log.WarnContext(ctx, "signal end of sandbox failed", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "signal end of sandbox failed, waiting for the next check of the task", slog.String("sandbox_id", row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 
@@ -221,7 +221,7 @@ const quicker = 8
 
 func (r *pullRelay) warn(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		r.log.WarnContext(ctx, "relay sandbox failed", slog.String("sandbox_id", r.row.ID), slog.Any("error", err))
+		r.log.WarnContext(ctx, "relay events of sandbox failed, retrying", slog.String("sandbox_id", r.row.ID), slog.Any("error", err))
 	}
 }
 
@@ -242,9 +242,9 @@ func (a *Activities) sendRest(ctx context.Context, p place, unsent int64) {
 	if err == nil {
 		return
 	}
-	a.log.WarnContext(ctx, "flush spool failed", slog.String("sandbox_id", p.row.ID), slog.Int64("unsent_events", unsent), slog.String("error", a.brief(err.Error())))
+	a.log.WarnContext(ctx, "send remaining events failed, recording them as unsent", slog.String("sandbox_id", p.row.ID), slog.Int64("unsent_events", unsent), slog.String("error", a.brief(err.Error())))
 	if err := a.deps.Ledger.RecordSandboxState(ctx, contract.RecordSandboxStateInput{SandboxID: p.row.ID, Event: settleUnsent}); err != nil {
-		a.log.WarnContext(ctx, "record unsent events failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "record unsent events failed, missing events not shown", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

@@ -191,7 +191,7 @@ func (a *Activities) ReconcileTasks(ctx context.Context) (contract.ReconcileTask
 		group.Go(func() error {
 			done, err := a.repair(ctx, id)
 			if err != nil {
-				a.log.WarnContext(ctx, "reconcile task failed", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
+				a.log.WarnContext(ctx, "reconcile task failed, retrying in the next pass", slog.String("task_id", id), slog.String("error", a.brief(err.Error())))
 			}
 			if done {
 				abandoned.Add(1)
@@ -319,7 +319,7 @@ func (a *Activities) takeUp(ctx context.Context, provider string, labels sandbox
 		err = a.deps.Fleet.MarkReappeared(ctx, labels.SandboxID, seen.ProviderID, seen.CreatedAt)
 	}
 	if err != nil {
-		a.log.WarnContext(ctx, "check for reappeared sandbox failed", slog.String("sandbox_id", labels.SandboxID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "check for reappeared sandbox failed, retrying in the next pass", slog.String("sandbox_id", labels.SandboxID), slog.String("error", a.brief(err.Error())))
 	}
 	return there && err == nil
 }

@@ -173,7 +173,7 @@ func (a *Activities) fallback(ctx context.Context, p place, got agentconfig.Coll
 	if ctx.Err() != nil || (!final(codeOf(cause)) && waited(ctx)+task.AfterOf(cause) < a.cfg.SalvageWindow/2) {
 		return out, cause
 	}
-	a.log.WarnContext(ctx, "push saved work failed", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))
+	a.log.WarnContext(ctx, "push saved work failed, storing a bundle instead", slog.String("sandbox_id", p.row.ID), slog.String("error", a.brief(cause.Error())))
 	ref, err := a.keepBundle(ctx, p)
 	if errors.Is(err, errTooLarge) {
 		return lost(out, fmt.Sprintf("The repository rejects the work under any ref, and omoi stores at most %d MiB elsewhere.", maxKeptBundle>>20)), nil

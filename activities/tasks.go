@@ -50,7 +50,7 @@ func (a *Activities) SaveTaskState(ctx context.Context, in contract.Projection) 
 // tryCleanAfter starts the cleanup of the sandboxes that a task left. The reaper repeats what fails.
 func (a *Activities) tryCleanAfter(ctx context.Context, taskID string) {
 	if err := a.cleanAfter(ctx, taskID); err != nil {
-		a.log.WarnContext(ctx, "start cleanup of earlier attempts failed", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
+		a.log.WarnContext(ctx, "start cleanup of earlier attempts failed, leaving it to the reaper", slog.String("task_id", taskID), slog.String("error", a.brief(err.Error())))
 	}
 }
 

@@ -246,7 +246,7 @@ func (w *Worker) seen(ctx context.Context) {
 	defer cancel()
 	back, err := w.deps.Hosts.HostSeen(within, w.cfg.HostID, w.cfg.Providers, w.cfg.Agents, w.cfg.Capacity)
 	if err != nil && ctx.Err() == nil {
-		w.deps.Log.WarnContext(ctx, "report host heartbeat failed", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
+		w.deps.Log.WarnContext(ctx, "report host heartbeat failed, retrying", slog.String("host_id", w.cfg.HostID), slog.String("error", err.Error()))
 	}
 	if w.back = w.back || back; w.back { // the reaper may rest: lost sandboxes do not keep it awake
 		w.back = w.deps.Schedules.WakeReaper(within) != nil

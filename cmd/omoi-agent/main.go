@@ -140,7 +140,7 @@ func run(cfg agentconfig.Config, errs io.Writer) int {
 	defer stop()
 	log := slog.New(slog.NewTextHandler(errs, nil))
 	if err := proc.Adopt(); err != nil {
-		log.Warn("become subreaper failed", slog.Any("error", err))
+		log.Warn("become subreaper failed, orphaned processes may outlive the agent", slog.Any("error", err))
 	}
 	code, err := agent.Run(ctx, cfg, agent.Deps{
 		Runtimes: runtimes(), Procs: &proc.Runner{}, Log: log, Version: version(), Output: errs,

@@ -87,7 +87,7 @@ func (s *session) finish(ctx, late context.Context, e ending) int {
 	limit, cancel := context.WithTimeout(late, s.cfg.Grace)
 	defer cancel()
 	if err := s.report.Flush(limit); err != nil {
-		s.deps.Log.WarnContext(ctx, "flush spool failed", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "send remaining events failed, leaving them in the spool", slog.Any("error", err))
 	}
 	return code
 }
@@ -188,7 +188,7 @@ type marks struct {
 
 func (m *marks) save(log *slog.Logger) {
 	if err := statefile.Save(m.path, m); err != nil {
-		log.Warn("save progress failed", slog.Any("error", err))
+		log.Warn("save progress failed, a restart may repeat finished steps", slog.Any("error", err))
 	}
 }
 

@@ -48,7 +48,7 @@ func (s *session) keepTranscript(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(keepWait, s.cfg.Grace/4))
 	defer cancel()
 	if err := s.keep.Finish(ctx); err != nil {
-		s.deps.Log.WarnContext(ctx, "send end of transcript failed", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "send end of transcript failed, the stored transcript lacks its end", slog.Any("error", err))
 	}
 }
 

@@ -194,7 +194,7 @@ func (s *session) started(notResumed error) {
 func (s *session) work(ctx context.Context, wg *sync.WaitGroup) (res Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.deps.Log.ErrorContext(ctx, "runtime panicked", slog.Any("panic", p))
+			s.deps.Log.ErrorContext(ctx, "agent runtime panicked, ending the attempt", slog.Any("panic", p))
 			err = &phaseError{phase: "initial_task", cause: fmt.Errorf("the agent runtime panicked: %v", p), trace: string(debug.Stack())}
 		}
 	}()
@@ -239,7 +239,7 @@ func (s *session) surroundings(ctx context.Context) (*gitcmd.Shadow, error) {
 	}
 	shadow, err := openShadow(ctx, s.cfg, made && s.cfg.Setup == "")
 	if err != nil {
-		s.deps.Log.WarnContext(ctx, "track file changes failed", slog.Any("error", err))
+		s.deps.Log.WarnContext(ctx, "track file changes failed, reporting none", slog.Any("error", err))
 		return nil, ctx.Err()
 	}
 	return shadow, nil

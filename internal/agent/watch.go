@@ -19,7 +19,7 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context) (changes []dif
 	}
 	before, err := e.Shadow.Take(ctx)
 	if err != nil {
-		e.Log.WarnContext(ctx, "read working tree failed", slog.Any("error", err))
+		e.Log.WarnContext(ctx, "read working tree failed, file changes not reported", slog.Any("error", err))
 		return nothing
 	}
 	return func(ctx context.Context) ([]diff.Change, int, []string) {
@@ -27,12 +27,12 @@ func (e Env) Watch(ctx context.Context) func(ctx context.Context) (changes []dif
 		defer cancel()
 		after, err := e.Shadow.Take(within)
 		if err != nil {
-			e.Log.WarnContext(ctx, "read working tree failed", slog.Any("error", err))
+			e.Log.WarnContext(ctx, "read working tree failed, file changes not reported", slog.Any("error", err))
 			return nil, 0, nil
 		}
 		changes, total, err := diff.Trees(within, e.Shadow.Git, before.Tree, after.Tree, maxChanges)
 		if err != nil {
-			e.Log.WarnContext(ctx, "compare working trees failed", slog.Any("error", err))
+			e.Log.WarnContext(ctx, "compare working trees failed, file changes not reported", slog.Any("error", err))
 		}
 		if within.Err() == nil {
 			before = after

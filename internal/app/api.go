@@ -203,7 +203,7 @@ func (c *core) attend(ctx context.Context) error {
 		}
 		err = errors.Join(err, c.store.CheckCooldowns(ctx))
 		if err != nil && !failed && ctx.Err() == nil { // log an outage once
-			c.log.WarnContext(ctx, "enforce budgets and cooldowns failed", slog.Any("error", err))
+			c.log.WarnContext(ctx, "enforce budgets and cooldowns failed, retrying", slog.Any("error", err))
 		}
 		failed = err != nil
 	}

@@ -32,7 +32,7 @@ func (c *core) tellFeedback(ctx context.Context) error {
 	for ctx.Err() == nil {
 		step, err := c.store.SettleFeedback(ctx, how)
 		if err != nil && ctx.Err() == nil {
-			c.log.WarnContext(ctx, "process feedback failed", slog.String("error", err.Error()))
+			c.log.WarnContext(ctx, "process feedback failed, retrying", slog.String("error", err.Error()))
 		}
 		c.toldFeedback(ctx, step)
 		_ = wait.For(ctx, pollInterval(c.cfg)) // fails when ctx ends

@@ -67,7 +67,7 @@ func (c *core) closeObservers() {
 		err = errors.Join(err, c.metrics.Close(ctx))
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "flush metrics and traces failed", slog.String("error", err.Error()))
+		c.log.WarnContext(ctx, "flush metrics and traces failed, the last ones are lost", slog.String("error", err.Error()))
 	}
 }
 

@@ -93,7 +93,7 @@ func (c *Conductor) Analyze(ctx context.Context, s contract.Range, from contract
 			if ctx.Err() != nil {
 				return sum, ctx.Err()
 			}
-			c.log.WarnContext(ctx, "analyze organization failed", slog.String("organization_id", org.ID), slog.String("error", err.Error()))
+			c.log.WarnContext(ctx, "analyze organization failed, retrying in the next cycle", slog.String("organization_id", org.ID), slog.String("error", err.Error()))
 			sum.Failed++
 		}
 		sum.Upto = org.ID

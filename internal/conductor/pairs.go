@@ -152,7 +152,7 @@ func (c *Conductor) ask(ctx context.Context, model supervise.Comparer, found []A
 		left--
 		group.Go(func() error {
 			if err := c.askOne(ctx, model, found, &all[n]); err != nil {
-				c.log.WarnContext(ctx, "compare tasks failed", slog.String("task_id", all[n].row.TaskID), slog.String("other_task_id", all[n].row.OtherID), slog.String("error", err.Error()))
+				c.log.WarnContext(ctx, "compare tasks failed, retrying in the next cycle", slog.String("task_id", all[n].row.TaskID), slog.String("other_task_id", all[n].row.OtherID), slog.String("error", err.Error()))
 				cancel() // the budget is spent, or the model is down: the next cycle asks again
 			}
 			return nil

@@ -98,7 +98,7 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) every(ctx context.Context, doing string, step func(context.Context) error) error {
 	for ctx.Err() == nil {
 		if err := step(ctx); err != nil && ctx.Err() == nil {
-			s.deps.Log.WarnContext(ctx, "diagnosis step failed", slog.String("step", doing), slog.String("error", err.Error()))
+			s.deps.Log.WarnContext(ctx, "diagnosis step failed, retrying", slog.String("step", doing), slog.String("error", err.Error()))
 		}
 		_ = wait.For(ctx, s.cfg.Interval) // fails when ctx ends
 	}

@@ -71,7 +71,7 @@ func (g *Guardian) judgePage(ctx context.Context, cycleID string, page []Watched
 	var judged, failed atomic.Int64
 	g.each(model, due, func(w Watched) {
 		if _, _, err := g.judgeOne(ctx, cycleID, w, events[w.SandboxID], model); err != nil {
-			g.log.WarnContext(ctx, "analyze agent failed", slog.String("sandbox_id", w.SandboxID), slog.String("error", err.Error()))
+			g.log.WarnContext(ctx, "analyze agent failed, retrying in the next cycle", slog.String("sandbox_id", w.SandboxID), slog.String("error", err.Error()))
 			failed.Add(1)
 			return
 		}

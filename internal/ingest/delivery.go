@@ -105,7 +105,7 @@ func (d *delivery) cleared(ctx context.Context) bool {
 		wait = wait || box.Recent
 		err := d.call(ctx, func(ctx context.Context) error { return d.relay.runs.StartCleanup(ctx, box.CleanupInput) })
 		if err != nil { // the reaper does it later
-			d.relay.log.WarnContext(ctx, "start cleanup failed", slog.String("sandbox_id", box.SandboxID), slog.Any("error", err))
+			d.relay.log.WarnContext(ctx, "start cleanup failed, leaving it to the reaper", slog.String("sandbox_id", box.SandboxID), slog.Any("error", err))
 		}
 	}
 	return !wait || d.held()

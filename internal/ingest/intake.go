@@ -299,7 +299,7 @@ func (i *Intake) refuse(ctx context.Context, all []*waiter, err error) {
 		err = task.Errorf(task.CodeUnavailable, "The database did not answer in time. Next: send the request again in a second").WithKind(task.KindTimeout).WithCause(err)
 	}
 	i.cfg.Meter.Lost(len(all))
-	i.log.WarnContext(ctx, "store events failed", slog.Int("requests", len(all)), slog.Any("error", err))
+	i.log.WarnContext(ctx, "store events failed, senders retry", slog.Int("requests", len(all)), slog.Any("error", err))
 	for _, w := range all {
 		i.answer(w, Outcome{Err: err})
 	}

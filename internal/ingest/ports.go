@@ -40,7 +40,7 @@ func beatOnce(ctx context.Context, store Pulse, part string, period time.Duratio
 	limited, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	if err := store.Beat(limited, part); err != nil && ctx.Err() == nil {
-		log.WarnContext(ctx, "record heartbeat failed", slog.String("component", part), slog.Any("error", err))
+		log.WarnContext(ctx, "record component heartbeat failed, retrying", slog.String("component", part), slog.Any("error", err))
 	}
 }
 

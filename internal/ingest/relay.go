@@ -111,7 +111,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 	units, err := r.store.LeaseRelays(ctx, owner, limit, r.cfg.Pace)
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Meter.Failed(whatStore)
-		r.log.WarnContext(ctx, "list due relay rows failed", slog.Any("error", err))
+		r.log.WarnContext(ctx, "list due relay rows failed, retrying", slog.Any("error", err))
 	}
 	return units
 }
@@ -120,7 +120,7 @@ func (r *Relay) lease(ctx context.Context, limit int) []Unit {
 func (r *Relay) listen(ctx context.Context, wake func()) {
 	for ctx.Err() == nil {
 		if err := r.store.ListenRelays(ctx, wake); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "listen for relay notifications failed", slog.Any("error", err))
+			r.log.WarnContext(ctx, "listen for relay notifications failed, retrying", slog.Any("error", err))
 		}
 		_ = wait.For(ctx, r.cfg.Poll)
 	}
@@ -143,7 +143,7 @@ func (r *Relay) follow(ctx context.Context, wake func()) {
 func (r *Relay) sweep(ctx context.Context) {
 	for wait.For(ctx, r.cfg.SweepPeriod) == nil {
 		if err := r.store.SweepEvents(ctx); err != nil && ctx.Err() == nil {
-			r.log.WarnContext(ctx, "sweep events failed", slog.Any("error", err))
+			r.log.WarnContext(ctx, "sweep events failed, retrying", slog.Any("error", err))
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (r *Relay) serve(ctx context.Context, u Unit) (again bool) {
 	defer cancel()
 	again, err := r.store.SettleRelay(ctx, u, d.settled, r.cfg.Pace)
 	if err != nil { // the lease expires, and the task is due again
-		r.log.WarnContext(ctx, "release relay lease failed", slog.String("task_id", u.TaskID), slog.Any("error", err))
+		r.log.WarnContext(ctx, "release relay lease failed, waiting until it expires", slog.String("task_id", u.TaskID), slog.Any("error", err))
 	}
 	if d.missed {
 		r.missed(ctx, returns)
@@ -229,7 +229,7 @@ func (r *Relay) missed(ctx context.Context, returns int64) {
 func (r *Relay) endPauses(ctx context.Context) error {
 	err := r.store.EndRelayPauses(ctx)
 	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "end relay pauses failed", slog.Any("error", err))
+		r.log.WarnContext(ctx, "end relay pauses failed, they end by themselves", slog.Any("error", err))
 	}
 	return err
 }

@@ -91,12 +91,12 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) Round(ctx context.Context) {
 	wanted, err := w.store.WantedLogs(ctx, w.cfg.HostID, slices.Sorted(maps.Keys(w.providers)))
 	if err != nil {
-		w.log.DebugContext(ctx, "list requested logs failed", slog.String("error", err.Error()))
+		w.log.DebugContext(ctx, "list requested logs failed, retrying", slog.String("error", err.Error()))
 		return
 	}
 	for _, one := range wanted {
 		if err := w.bring(ctx, one); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeConflict {
-			w.log.WarnContext(ctx, "read sandbox log failed", slog.String("sandbox_id", one.SandboxID), slog.String("error", err.Error()))
+			w.log.WarnContext(ctx, "read sandbox log failed, retrying", slog.String("sandbox_id", one.SandboxID), slog.String("error", err.Error()))
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (w *Watcher) Run(ctx context.Context) {
 func (w *Watcher) prune(ctx context.Context, pruner sandbox.Pruner) {
 	for wait.For(ctx, time.Hour) == nil {
 		if err := pruner.Prune(time.Now()); err != nil {
-			w.log.WarnContext(ctx, "prune tombstones failed", slog.String("error", err.Error()))
+			w.log.WarnContext(ctx, "prune tombstones failed, retrying in an hour", slog.String("error", err.Error()))
 		}
 	}
 }
@@ -240,6 +240,6 @@ func (w *watch) tell(ctx context.Context, box Box) {
 	id := slog.String("sandbox_id", box.Labels.SandboxID)
 	w.log.DebugContext(ctx, "end of agent detected", id)
 	if err := w.cfg.Tell(ctx, box.TaskID, box.Labels.SandboxID); err != nil && ctx.Err() == nil && task.CodeOf(err) != task.CodeGone {
-		w.log.WarnContext(ctx, "signal end of sandbox failed", id, slog.String("error", err.Error()))
+		w.log.WarnContext(ctx, "signal end of sandbox failed, waiting for the next check of the task", id, slog.String("error", err.Error()))
 	}
 }

@@ -41,7 +41,7 @@ func (d *discreet) complain(ctx context.Context, spans int, err error) {
 		return
 	}
 	d.said = time.Now()
-	d.log.WarnContext(ctx, "send traces failed", slog.Int("spans", spans), slog.String("error", err.Error()))
+	d.log.WarnContext(ctx, "send traces failed, spans dropped", slog.Int("spans", spans), slog.String("error", err.Error()))
 }
 
 // Shutdown implements [sdk.SpanExporter].

@@ -128,7 +128,7 @@ func (t *talk) say(text string, of inbox.Message) {
 		t.rec.asked.Store(id, of.ID)
 	}
 	if err := t.prog.say(id, text); err != nil {
-		t.Env.Log.Warn("write message to agent failed", slog.Any("error", err))
+		t.Env.Log.Warn("write message to claude code failed, repeating after its restart", slog.Any("error", err))
 	}
 }
 
@@ -244,7 +244,7 @@ func (t *talk) halt() {
 // Save keeps how far the work is, and counts its time until now.
 func (t *talk) Save() {
 	if err := t.rec.save(); err != nil {
-		t.Env.Log.Warn("save state failed", slog.Any("error", err))
+		t.Env.Log.Warn("save agent state failed, a restart continues from an older one", slog.Any("error", err))
 	}
 }
 

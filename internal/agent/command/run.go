@@ -185,7 +185,7 @@ func (r *run) Save() {
 	kept := *r.rec.place
 	kept.Spent = kept.Spent.plus(r.rec.now)
 	if err := kept.save(); err != nil {
-		r.Env.Log.Warn("save state failed", slog.Any("error", err))
+		r.Env.Log.Warn("save agent state failed, a restart continues from an older one", slog.Any("error", err))
 	}
 }
 

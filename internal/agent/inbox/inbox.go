@@ -148,7 +148,7 @@ func (b *Inbox) poll(ctx context.Context, path string) (list []Message, answer a
 		return nil, answer, fmt.Errorf("the API answered %d", answer.Status)
 	}
 	if err = json.Unmarshal(answer.Body, &list); err != nil {
-		b.log.WarnContext(ctx, "decode messages failed", slog.Any("error", err))
+		b.log.WarnContext(ctx, "decode messages of the api failed, retrying", slog.Any("error", err))
 	}
 	return list, answer, err
 }
@@ -294,7 +294,7 @@ func (b *Inbox) closeClaim(m Message, won bool, err error) {
 		b.handOut(m)
 	default:
 		if err := b.used.drop(m.ID); err != nil {
-			b.log.Warn("drop message claim failed", slog.Any("error", err))
+			b.log.Warn("drop message claim failed, a restart asks for the message again", slog.Any("error", err))
 		}
 	}
 }
@@ -304,7 +304,7 @@ func (b *Inbox) Used(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.used.add(id); err != nil {
-		b.log.Warn("save used message failed", slog.Any("error", err))
+		b.log.Warn("save used message failed, a restart may repeat the message", slog.Any("error", err))
 	}
 }
 

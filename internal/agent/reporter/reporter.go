@@ -86,7 +86,7 @@ func (r *Reporter) Emit(eventType string, data map[string]any) {
 	defer r.mu.Unlock()
 	body, err := r.encode(eventType, data)
 	if err != nil {
-		r.log.Error("encode event failed", slog.String("event_type", eventType), slog.Any("error", err))
+		r.log.Error("encode event failed, event dropped", slog.String("event_type", eventType), slog.Any("error", err))
 		return
 	}
 	if dropped, _ := r.spool.Dropped(); dropped > 0 && r.spool.Room(len(body)+1024) {

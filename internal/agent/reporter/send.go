@@ -37,7 +37,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		records, err := r.spool.Read(r.spool.Acked()+1, s.limit, batchBytes)
 		switch {
 		case err != nil:
-			r.log.ErrorContext(ctx, "read spool failed", slog.Any("error", err))
+			r.log.ErrorContext(ctx, "read spool failed, retrying", slog.Any("error", err))
 			err = wait.For(ctx, s.backoff())
 		case len(records) == 0:
 			err = s.idle(ctx)
@@ -115,7 +115,7 @@ func (s *sender) step(ctx context.Context, records []spool.Record) error {
 // send posts one batch and settles what the answer says.
 func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, time.Duration) {
 	if err := s.spool.Sync(); err != nil {
-		s.log.WarnContext(ctx, "sync spool failed", slog.Any("error", err))
+		s.log.WarnContext(ctx, "sync spool failed, sending anyway", slog.Any("error", err))
 	}
 	id, base := s.spool.ID()
 	body := batch(id, records[0].N-base, records)
@@ -123,7 +123,7 @@ func (s *sender) send(ctx context.Context, records []spool.Record) (verdict, tim
 	s.plain = max(s.plain-1, 0)
 	answer, err := s.post.Post(ctx, batchPath, body, compress)
 	if err != nil {
-		s.log.DebugContext(ctx, "send events failed", slog.Any("error", err))
+		s.log.DebugContext(ctx, "send events failed, retrying", slog.Any("error", err))
 		return lost, 0
 	}
 	if compress && (answer.Status == http.StatusUnsupportedMediaType || answer.Status == http.StatusBadRequest) {
@@ -140,18 +140,18 @@ func (s *sender) judge(answer apiclient.Answer, base int64, records []spool.Reco
 	case http.StatusGone:
 		return gone
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-		s.log.Warn("events rejected by the api", slog.Int("status", answer.Status))
+		s.log.Warn("events rejected by the api, retrying", slog.Int("status", answer.Status))
 		return slowly
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		if answer.Code == task.CodeInvalid { // else it is something on the way that speaks
 			return smaller
 		}
-		s.log.Warn("events rejected on the way to the api", slog.Int("status", answer.Status))
+		s.log.Warn("events rejected by a proxy, retrying", slog.Int("status", answer.Status))
 		return blocked
 	case http.StatusRequestTimeout:
 		return lost
 	}
-	s.log.Debug("events rejected", slog.Int("status", answer.Status))
+	s.log.Debug("events rejected, retrying", slog.Int("status", answer.Status))
 	return again
 }
 
@@ -164,10 +164,10 @@ func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spoo
 	}
 	acked, first := base+mark, records[0].N
 	if acked > s.spool.Last() || (acked < first-1 && s.spool.Rewind(acked) != nil) {
-		s.log.Warn("spool reset: event numbers differ from the server's",
+		s.log.Warn("event numbers differ from the server's, sending under a new spool id",
 			slog.Int64("acknowledged", acked), slog.Int64("first", first))
 		if err := s.spool.Rename(); err != nil {
-			s.log.Warn("save spool state failed", slog.Any("error", err))
+			s.log.Warn("save spool state failed, a restart may send events again", slog.Any("error", err))
 		}
 		return again
 	}
@@ -175,7 +175,7 @@ func (s *sender) acknowledge(answer apiclient.Answer, base int64, records []spoo
 		return again
 	}
 	if err := s.spool.Ack(acked); err != nil {
-		s.log.Warn("save spool state failed", slog.Any("error", err))
+		s.log.Warn("save spool state failed, a restart may send events again", slog.Any("error", err))
 	}
 	s.announce(nil)
 	return taken

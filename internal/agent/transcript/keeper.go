@@ -88,7 +88,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			return
 		}
 		if err := k.Send(ctx); err != nil {
-			k.log.DebugContext(ctx, "send transcript failed", slog.Any("error", err))
+			k.log.DebugContext(ctx, "send transcript failed, retrying", slog.Any("error", err))
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (k *Keeper) put(ctx context.Context, piece []byte, anew bool) (transcript.M
 		return mark, nil
 	case final(answer):
 		k.refused = true
-		k.log.WarnContext(ctx, "transcript rejected by the api", slog.Int("status", answer.Status))
+		k.log.WarnContext(ctx, "transcript rejected by the api, sending stopped", slog.Int("status", answer.Status))
 		return mark, nil
 	}
 	return mark, fmt.Errorf("the API answered %d", answer.Status)

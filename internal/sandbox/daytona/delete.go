@@ -122,7 +122,7 @@ func (p *Provider) list(ctx context.Context, filter map[string]string) ([]sandbo
 		}
 		labels := sandbox.LabelsOf(item.Labels, labelPrefix)
 		if labels.Attempt < 0 || labels.Check() != nil {
-			p.log.ErrorContext(ctx, "read sandbox labels failed", slog.String("daytona_id", item.Id))
+			p.log.ErrorContext(ctx, "read sandbox labels failed, sandbox skipped and never deleted", slog.String("daytona_id", item.Id))
 			continue
 		}
 		found = append(found, sandbox.Sandbox{Labels: labels, ProviderID: item.Id, Isolation: []string{"daytona"}, CreatedAt: when(item.GetCreatedAt())})

@@ -85,7 +85,7 @@ func (p *Provider) adopt(ctx context.Context, labels sandbox.Labels) (*apiclient
 	}
 	switch box.GetState() {
 	case apiclient.SANDBOXSTATE_ERROR, apiclient.SANDBOXSTATE_BUILD_FAILED:
-		p.log.WarnContext(ctx, "failed daytona sandbox removed", slog.String("sandbox", box.Name), slog.String("reason", cut(box.GetErrorReason())))
+		p.log.WarnContext(ctx, "daytona sandbox in error state, replacing it", slog.String("sandbox", box.Name), slog.String("reason", cut(box.GetErrorReason())))
 		if err := p.remove(ctx, box.Id); err != nil {
 			return nil, err
 		}

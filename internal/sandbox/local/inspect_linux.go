@@ -114,7 +114,7 @@ func (p *Provider) Survey(ctx context.Context) ([]sandbox.Sandbox, error) {
 			var m meta
 			ok, err := folder(filepath.Join(dir, entry.Name())).load(fileLabels, &m)
 			if err != nil {
-				p.log.ErrorContext(ctx, "read sandbox labels failed",
+				p.log.ErrorContext(ctx, "read sandbox labels failed, sandbox skipped and never deleted",
 					slog.String("folder", filepath.Join(dir, entry.Name())), slog.Any("error", errors.Unwrap(err)))
 			} else if ok {
 				found = append(found, m.sandbox())
