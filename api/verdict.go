@@ -82,7 +82,7 @@ func (a *API) checkValidator(d *task.NewTask, v task.Validator) error {
 	switch runtime := task.RuntimeOf(agent); {
 	case runtime.SelfConnecting != task.RuntimeOf(d.Agent).SelfConnecting:
 		return task.Invalid("execution_config.validator.agent",
-			"Invalid validator: an external agent is validated by an external agent only, and validates no other.")
+			"Invalid validator: the agent of the task and the validator must both be external, or neither. Next: set execution_config.validator.agent accordingly.")
 	case runtime.Input == task.InputScript && len(v.Script) == 0:
 		return task.Invalid("execution_config.validator.script", "Missing execution_config.validator.script: a scripted "+
 			"validator needs a script with a verdict step. Next: omoi run --validator-script <file> (docs/VALIDATION.md)")

@@ -42,7 +42,7 @@ func (s *session) sandboxPrune() *cobra.Command {
 				return err
 			}
 			if installation == own.ID {
-				return exit.Usagef("invalid --installation %s: this is the server's own installation, whose reaper deletes orphans", render.OneLine(installation, 60))
+				return exit.Usagef("cannot prune installation %s: it belongs to this server, whose reaper deletes orphans by itself. Next: name a lost installation, or delete one sandbox: omoi sandbox cleanup", render.OneLine(installation, 60))
 			}
 			found, blind, err := s.survey(ctx, api, installation)
 			if err != nil {
