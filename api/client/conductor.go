@@ -21,7 +21,7 @@ type ConductorStatus struct {
 // DuplicateReport lists the open tasks that are similar to a proposed task, in the form of the legacy API.
 type DuplicateReport struct {
 	IsDuplicate bool        `json:"is_duplicate" doc:"Legacy field: whether open work of the project is similar enough."`
-	Message     string      `json:"message" doc:"Legacy field: the same as a sentence."`
+	Message     string      `json:"message" doc:"Legacy field: sentence for users with the result of the comparison."`
 	Candidates  []Candidate `json:"candidates" nullable:"false" doc:"Legacy field: up to 5 similar tasks, the most similar first."`
 	Highest     float64     `json:"highest_similarity" doc:"Legacy field: highest score of all compared tasks, 0 to 1."`
 }
@@ -31,7 +31,7 @@ type Candidate struct {
 	TicketID    string  `json:"ticket_id" doc:"Legacy field: ticket of the similar task."`
 	TaskID      string  `json:"task_id" doc:"Legacy field: UUID of the similar task."`
 	Title       string  `json:"title" doc:"Legacy field: title of the similar task."`
-	Description string  `json:"description" doc:"Legacy field: its first 300 characters."`
+	Description string  `json:"description" doc:"Legacy field: first 300 characters of the description of the similar task."`
 	Status      string  `json:"status" doc:"Legacy field: status of the similar task."`
 	Similarity  float64 `json:"similarity_score" doc:"Legacy field: similarity of both descriptions, 0 to 1."`
 }

@@ -37,7 +37,7 @@ type PriorityAction struct {
 // ReallocateAction is the body of POST /api/v1/guardian/intervention/reallocate.
 type ReallocateAction struct {
 	From     string `json:"from_agent_id" doc:"Project that gives the slots: its ID or key, or that of a task, or the ID of a sandbox or an active agent in it."`
-	To       string `json:"to_agent_id" doc:"Project that receives the slots, named in the same way."`
+	To       string `json:"to_agent_id" doc:"Project that receives the slots: its ID or key, or that of a task, or the ID of a sandbox or an active agent in it."`
 	Capacity int    `json:"capacity" minimum:"1" doc:"Number of slots to move, 1 to 10000."`
 	Authorship
 }
@@ -101,10 +101,10 @@ type MonitorTiming struct {
 // MonitorMetrics counts guardian cycles and interventions.
 type MonitorMetrics struct {
 	TotalCycles        int64   `json:"total_cycles" doc:"Number of guardian cycles of the last 14 days; older ones are removed."`
-	SuccessfulCycles   int64   `json:"successful_cycles" doc:"Number of these cycles that ended and analyzed every sandbox."`
-	FailedCycles       int64   `json:"failed_cycles" doc:"Number of these cycles with a failed analysis, or without an end after 10 minutes."`
+	SuccessfulCycles   int64   `json:"successful_cycles" doc:"Number of guardian cycles of the last 14 days that ended and analyzed every sandbox."`
+	FailedCycles       int64   `json:"failed_cycles" doc:"Number of guardian cycles of the last 14 days with a failed analysis, or without an end after 10 minutes."`
 	TotalInterventions int64   `json:"total_interventions" doc:"Number of interventions sent to agents of the caller's organization."`
-	SuccessRate        float64 `json:"success_rate" doc:"Share of successful cycles among successful and failed ones, 0 to 1. 0 before the first of them."`
+	SuccessRate        float64 `json:"success_rate" doc:"successful_cycles divided by successful_cycles and failed_cycles together, 0 to 1. 0: no cycle yet."`
 }
 
 // MonitorHealth is the response of GET /api/v1/monitor/intelligent/health.
@@ -118,7 +118,7 @@ type MonitorHealth struct {
 	Phases           map[string]int `json:"phase_distribution" nullable:"false" doc:"Number of active agents by phase_id of their task."`
 	SteeringTypes    map[string]int `json:"steering_types" nullable:"false" doc:"Number of agents that need steering, by steering type."`
 	RecentDuplicates int            `json:"recent_duplicates" doc:"Number of pairs of duplicate tasks that the conductor found in the last hour."`
-	LastAnalysis     *time.Time     `json:"last_analysis" doc:"When the newest of these guardian analyses was made. Null: none in the last 10 minutes."`
+	LastAnalysis     *time.Time     `json:"last_analysis" doc:"When the newest guardian analysis of an active agent was made. Null: none in the last 10 minutes."`
 	ModelError       string         `json:"model_error,omitempty" doc:"Why the model failed in the newest analysis in which it did. Absent: the model failed in none."`
 
 	Status          string   `json:"current_status" enum:"no_agents,critical,warning,inefficient,normal,optimal,unknown,not_run" doc:"system_status of the newest conductor analysis; not_run: there is none. More values may be added."`

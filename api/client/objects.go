@@ -69,19 +69,19 @@ type SharedResources struct {
 
 // ActionAudit is what a guardian action changed. Its keys depend on the action_type.
 type ActionAudit struct {
-	Before           map[string]json.RawMessage `json:"before,omitempty" doc:"Values before the action, by the name of the field."`
-	After            map[string]json.RawMessage `json:"after,omitempty" doc:"Values after the action, by the name of the field."`
-	ClaimedBy        string                     `json:"claimed_to_be,omitempty" doc:"initiated_by of the request, if that is another name than the caller's."`
+	Before           map[string]json.RawMessage `json:"before,omitempty" doc:"Values before the action, by the name of the field. Absent: none recorded."`
+	After            map[string]json.RawMessage `json:"after,omitempty" doc:"Values after the action, by the name of the field. Absent: none recorded."`
+	ClaimedBy        string                     `json:"claimed_to_be,omitempty" doc:"initiated_by of the request. Absent: not given, or the name of the caller."`
 	OldStatus        string                     `json:"old_status,omitempty" doc:"Status of the task before the action; cancel_task only."`
 	InterventionType string                     `json:"intervention_type,omitempty" doc:"Always emergency; cancel_task only."`
 	OldPriority      string                     `json:"old_priority,omitempty" doc:"Priority before the action; override_priority only."`
 	NewPriority      string                     `json:"new_priority,omitempty" doc:"Priority after the action; override_priority only."`
-	Transferred      int                        `json:"capacity_transferred,omitempty" doc:"Slots that changed the project; reallocate_capacity only."`
+	Transferred      int                        `json:"capacity_transferred,omitempty" doc:"Number of slots of the concurrency limit that were moved from from_project to to_project; reallocate_capacity only."`
 	FromProject      string                     `json:"from_project,omitempty" doc:"Project that gave the slots; reallocate_capacity only."`
 	ToProject        string                     `json:"to_project,omitempty" doc:"Project that got the slots; reallocate_capacity only."`
-	RevertedBy       string                     `json:"reverted_by,omitempty" doc:"Authenticated caller of the revert; this and the rest only after one."`
-	RevertClaimedBy  string                     `json:"revert_claimed_to_be,omitempty" doc:"initiated_by of the revert, if that is another name than the caller's."`
-	RevertReason     string                     `json:"revert_reason,omitempty" doc:"Why a user reverted the action, from that request."`
-	Undone           []string                   `json:"undone,omitempty" doc:"Sentences that say what the revert changed back."`
-	NotUndone        []string                   `json:"not_undone,omitempty" doc:"Sentences that say what the revert could not change back."`
+	RevertedBy       string                     `json:"reverted_by,omitempty" doc:"Authenticated caller of the revert. Absent: not reverted."`
+	RevertClaimedBy  string                     `json:"revert_claimed_to_be,omitempty" doc:"initiated_by of the request to revert. Absent: not reverted, not given, or the name of the caller."`
+	RevertReason     string                     `json:"revert_reason,omitempty" doc:"Reason given in the request to revert. Absent: not reverted."`
+	Undone           []string                   `json:"undone,omitempty" doc:"Sentences that say what the revert changed back. Absent: nothing, or not reverted."`
+	NotUndone        []string                   `json:"not_undone,omitempty" doc:"Sentences that say what the revert could not change back. Absent: nothing, or not reverted."`
 }

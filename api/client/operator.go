@@ -27,8 +27,8 @@ type CreateAccessSessionRequest struct {
 type SandboxLabels struct {
 	Installation string `json:"installation" doc:"ID of the omoi installation that created the sandbox."`
 	TaskID       string `json:"task_id" doc:"Task for whose attempt the sandbox was created."`
-	Attempt      int    `json:"attempt" doc:"Number of that attempt, from 1."`
-	SandboxID    string `json:"sandbox_id" doc:"The same ID as in the API."`
+	Attempt      int    `json:"attempt" doc:"Number of the attempt for which the sandbox was created, from 1."`
+	SandboxID    string `json:"sandbox_id" doc:"ID by which all routes of the API name the sandbox."`
 }
 
 // StartedAccessSession locates the sandbox that an operator accesses.
@@ -49,7 +49,7 @@ type SandboxLog struct {
 	First     int64  `json:"first" doc:"Byte offset of the beginning of text; more than after if older bytes are no longer kept."`
 	Next      int64  `json:"next" doc:"Byte offset of the end of text: the value of after for the next request."`
 	Text      string `json:"text" doc:"At most about 1 MiB of stdout and stderr without secrets; bytes that are not UTF-8 are replaced by U+FFFD."`
-	End       int64  `json:"end" doc:"Byte offset up to which the log is stored; more than next: request again at once."`
+	End       int64  `json:"end" doc:"Byte offset of the end of the stored log. If greater than next, more text is stored: request again at once."`
 	Ended     bool   `json:"ended" doc:"true: the log is complete, and text reaches its end."`
 	Stale     bool   `json:"stale" doc:"true: no worker that reaches the sandbox answered in time, so newer output may exist."`
 }

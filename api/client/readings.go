@@ -14,8 +14,8 @@ type Integrity struct {
 	Stored             int64            `json:"stored" doc:"Number of stored events, heartbeats included."`
 	Gapless            bool             `json:"gapless" doc:"true: each number from 1 to the last sequence is stored once, and no other."`
 	Gaps               []Gap            `json:"gaps" nullable:"false" doc:"Ranges of missing numbers, ascending, at most 100; empty: no event is missing."`
-	DuplicatesRejected int64            `json:"duplicates_rejected" doc:"Events that were sent again and not stored a second time."`
-	Relayed            int64            `json:"relayed" doc:"Highest number that the task's workflow has been told; 0: none."`
+	DuplicatesRejected int64            `json:"duplicates_rejected" doc:"Number of events that were sent again, and not stored a second time."`
+	Relayed            int64            `json:"relayed" doc:"Highest sequence that the relay has forwarded to the task's workflow; 0: none."`
 	Spools             []SpoolWatermark `json:"spools" nullable:"false" doc:"Watermarks of the spools that sent batches, the first spool first; empty: no batch."`
 }
 
@@ -27,7 +27,7 @@ type Gap struct {
 
 // SpoolWatermark says that the sequences 1..Acknowledged of a spool are stored.
 type SpoolWatermark struct {
-	SpoolID      string `json:"spool_id" doc:"Name that the sender gave its spool."`
+	SpoolID      string `json:"spool_id" doc:"ID that the sender gave its spool."`
 	Acknowledged int64  `json:"acknowledged" doc:"Watermark: the spool's events 1 to this number are stored."`
 }
 
@@ -35,7 +35,7 @@ type SpoolWatermark struct {
 type EventCounts struct {
 	SandboxID  string           `json:"sandbox_id" doc:"Sandbox whose events were counted; an unknown one has none."`
 	Total      int64            `json:"total" doc:"Number of stored events of all types."`
-	Heartbeats int64            `json:"heartbeats" doc:"Number of heartbeats among them, of all heartbeat types."`
+	Heartbeats int64            `json:"heartbeats" doc:"Number of stored heartbeats, of all heartbeat types."`
 	Types      map[string]int64 `json:"types" nullable:"false" doc:"Number of stored events by event type, heartbeats included."`
 }
 
@@ -44,7 +44,7 @@ type Activity struct {
 	SandboxID       string     `json:"sandbox_id" doc:"ID that omoi gave the sandbox."`
 	LastWorkAt      *time.Time `json:"last_work_at" doc:"When the newest event that counts as work was stored. Null: none was."`
 	LastHeartbeatAt *time.Time `json:"last_heartbeat_at" doc:"When the agent's newest heartbeat was stored. Null: none was."`
-	HeartbeatStatus *string    `json:"heartbeat_status" doc:"Field status of that heartbeat, for example running. Null: none."`
+	HeartbeatStatus *string    `json:"heartbeat_status" doc:"Field status of the agent's newest heartbeat, for example running. Null: none was."`
 	HasCompleted    bool       `json:"has_completed" doc:"True if the agent completed and has done no work since."`
 	IsAlive         bool       `json:"is_alive" doc:"True if the agent sent a heartbeat within the last 2 minutes and the sandbox has not ended."`
 	IsIdle          bool       `json:"is_idle" doc:"Legacy field: same value as is_stuck_running."`

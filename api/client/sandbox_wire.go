@@ -52,7 +52,7 @@ type SandboxTask struct {
 	TaskType        string     `json:"task_type" doc:"Kind of task as its creator named it, for example implementation."`
 	Title           string     `json:"title" doc:"Title of the task, up to 500 characters."`
 	Description     string     `json:"description" doc:"What the agent is to do; may be empty."`
-	Priority        string     `json:"priority" enum:"CRITICAL,HIGH,MEDIUM,LOW" doc:"Priority in the queue of the project. More values may be added."`
+	Priority        string     `json:"priority" enum:"CRITICAL,HIGH,MEDIUM,LOW" doc:"Importance of the task in the queue. More values may be added."`
 	Status          string     `json:"status" enum:"pending,assigned,running,pending_validation,validating,needs_revision,completed,failed,cancelled" doc:"Current status of the task. More values may be added."`
 	SandboxID       string     `json:"sandbox_id" doc:"Sandbox of the path; the newest attempt of the task may run in another."`
 	AssignedAgentID *string    `json:"assigned_agent_id" doc:"ID that the agent reported when it started; null: none."`
@@ -77,7 +77,7 @@ type TaskComplete struct {
 type TaskCompleted struct {
 	Status         string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
 	TaskID         string       `json:"task_id" doc:"Task that the request names."`
-	NewStatus      string       `json:"new_status" doc:"Status that the task gets; the unchanged status if the receipt is too_late."`
+	NewStatus      string       `json:"new_status" doc:"Status of the task after the command; unchanged if the receipt is too_late."`
 	UnblockedTasks []string     `json:"unblocked_tasks" nullable:"false" doc:"UUIDs of the tasks that waited only for this one; empty: none."`
 	CommandID      string       `json:"command_id" doc:"Command that carries the completion, for GET /api/v1/commands/{id}."`
 	Receipt        task.Receipt `json:"receipt" doc:"Command receipt; too_late: the task had already ended."`
@@ -97,7 +97,7 @@ type VerdictAccepted struct {
 	Status           string       `json:"status" enum:"accepted" doc:"Always accepted; see receipt. More values may be added."`
 	TaskID           string       `json:"task_id" doc:"Task that the request names."`
 	ValidationPassed bool         `json:"validation_passed" doc:"Value of passed in the request."`
-	NewTaskStatus    string       `json:"new_task_status" doc:"Status that the task gets; the unchanged status if the receipt is too_late."`
+	NewTaskStatus    string       `json:"new_task_status" doc:"Status of the task after the command; unchanged if the receipt is too_late."`
 	CommandID        string       `json:"command_id" doc:"Command that carries the verdict, for GET /api/v1/commands/{id}."`
 	Receipt          task.Receipt `json:"receipt" doc:"Command receipt; too_late: the task had already ended."`
 }

@@ -8,7 +8,7 @@ type Schedule struct {
 	Exists   bool       `json:"exists" doc:"False until a worker has created the schedule; all other fields are empty then."`
 	Paused   bool       `json:"paused" doc:"True while the schedule starts no runs by itself."`
 	Note     string     `json:"note" doc:"Reason of the last pause or resume, with the user. Empty: the schedule was never paused."`
-	Interval float64    `json:"interval_seconds" doc:"Time between two due runs."`
+	Interval float64    `json:"interval_seconds" doc:"Time between two due runs, in seconds."`
 	LastRun  *time.Time `json:"last_run_at" doc:"When the schedule last started a run. Null: never."`
 	NextRun  *time.Time `json:"next_run_at" doc:"When the next run is due. Null while the schedule is paused."`
 	Skipped  int64      `json:"skipped" doc:"Number of due runs that were skipped because the previous run was still in progress."`
@@ -21,6 +21,6 @@ type Schedule struct {
 // ScheduleRun is one run that a schedule started.
 type ScheduleRun struct {
 	WorkflowID string    `json:"workflow_id" doc:"Workflow that the schedule started."`
-	RunID      string    `json:"run_id" doc:"First run ID of that workflow; also the ID of the guardian or conductor cycle."`
+	RunID      string    `json:"run_id" doc:"First run ID of the workflow of workflow_id; also the ID of the guardian or conductor cycle."`
 	StartedAt  time.Time `json:"started_at" doc:"When Temporal started the workflow."`
 }

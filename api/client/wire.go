@@ -44,7 +44,7 @@ type CreateTaskRequest struct {
 	Mode                string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
 	Agent               string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
 	Provider            string          `json:"provider,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
-	Sandbox             string          `json:"sandbox,omitempty" doc:"Alias of provider; with both fields the values must be equal."`
+	Sandbox             string          `json:"sandbox,omitempty" doc:"Alias of provider; if both fields are given, the values must be equal. Default: provider."`
 	MaxRetries          *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
 	DeadlineAt          string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
 	DependsOn           *DependsOn      `json:"dependencies,omitempty" doc:"Tasks that must be completed first; an unknown ID or a cycle is refused. Default: none."`
@@ -58,12 +58,12 @@ type CreateTaskRequest struct {
 
 // UpdateTaskRequest is the body of PATCH /api/v1/tasks/{id}; null leaves a field unchanged.
 type UpdateTaskRequest struct {
-	Title       *string `json:"title,omitempty" doc:"1 to 500 characters in one line."`
-	Description *string `json:"description,omitempty" doc:"Instructions for the agent, at most 64 KiB; only while the task is pending."`
-	TaskType    *string `json:"task_type,omitempty" maxLength:"100" doc:"Letters, digits and _ . -; only while the task is pending. mode and validation_rounds stay."`
-	PhaseID     *string `json:"phase_id,omitempty" maxLength:"50" doc:"Phase of the ticket; only while the task is pending."`
-	Priority    *string `json:"priority,omitempty" doc:"Importance in the queue."`
-	DeadlineAt  *string `json:"deadline_at,omitempty" maxLength:"100" doc:"A future time in RFC 3339 with its zone."`
+	Title       *string `json:"title,omitempty" doc:"New title, 1 to 500 characters in one line. Absent: unchanged."`
+	Description *string `json:"description,omitempty" doc:"New instructions for the agent, at most 64 KiB; only while the task is pending. Absent: unchanged."`
+	TaskType    *string `json:"task_type,omitempty" maxLength:"100" doc:"New kind of work: letters, digits and _ . -; only while the task is pending. mode and validation_rounds stay. Absent: unchanged."`
+	PhaseID     *string `json:"phase_id,omitempty" maxLength:"50" doc:"New phase, as of tickets; only while the task is pending. Absent: unchanged."`
+	Priority    *string `json:"priority,omitempty" doc:"Importance in the queue. Absent: unchanged."`
+	DeadlineAt  *string `json:"deadline_at,omitempty" maxLength:"100" doc:"New deadline: a future time in RFC 3339 with its zone. Absent: unchanged; a deadline cannot be removed."`
 	FixedTaskFields
 }
 
@@ -191,11 +191,11 @@ type FirstTask struct {
 	Mode       string          `json:"mode,omitempty" doc:"What the agent is for: exploration, implementation or validation; default: by task_type."`
 	Agent      string          `json:"agent,omitempty" doc:"One of agents of /api/v1/info; default: by script and sandbox, else the configured one, else the first that works."`
 	Provider   string          `json:"provider,omitempty" doc:"Sandbox provider, one of sandboxes of /api/v1/info; default: the configured one, or external for the agent external."`
-	Sandbox    string          `json:"sandbox,omitempty" doc:"Alias of provider; with both fields the values must be equal."`
+	Sandbox    string          `json:"sandbox,omitempty" doc:"Alias of provider; if both fields are given, the values must be equal. Default: provider."`
 	MaxRetries *int            `json:"max_retries,omitempty" minimum:"0" maximum:"10" doc:"Attempts that may follow failed ones; default: 3."`
 	DeadlineAt string          `json:"deadline_at,omitempty" minLength:"1" maxLength:"100" doc:"A future time in RFC 3339 with its zone; raises the score of the task in the queue. Default: none."`
 	Budget     *Budget         `json:"budget,omitempty" doc:"Limits for all attempts together; default: no limits."`
-	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Options as of POST /api/v1/tasks; default: none."`
+	Execution  json.RawMessage `json:"execution_config,omitempty" doc:"Options of the task, as execution_config of POST /api/v1/tasks; default: none."`
 }
 
 // DependencyCycle is the response of check-circular.

@@ -30,10 +30,10 @@ type Analysis struct {
 	CycleID        string          `json:"cycle_id" doc:"Run ID of the conductor workflow that made the analysis."`
 	OrganizationID string          `json:"organization_id" doc:"Organization whose active agents were analyzed."`
 	Coherence      *float64        `json:"coherence_score" doc:"How well the agents serve their goals together, 0 to 1. Null: too few agents have a guardian analysis."`
-	AtMost         float64         `json:"coherence_upper_bound" doc:"The score if every agent without an analysis did perfectly, 0 to 1."`
+	AtMost         float64         `json:"coherence_upper_bound" doc:"coherence_score if every agent without an analysis did perfectly, 0 to 1."`
 	Status         string          `json:"system_status" enum:"no_agents,critical,warning,inefficient,normal,optimal,unknown" doc:"Summary of the scores; inefficient: over 30 % of the agents duplicate work, unknown: too few analyses. More values may be added."`
 	Agents         int             `json:"num_agents" doc:"Number of active agents of the organization."`
-	Analyzed       int             `json:"analyzed" doc:"Number of these agents whose recent guardian analysis has a verdict other than unknown."`
+	Analyzed       int             `json:"analyzed" doc:"Number of active agents whose recent guardian analysis has a verdict other than unknown."`
 	Duplicates     int             `json:"duplicate_count" doc:"Number of pairs of active tasks about the same work."`
 	Terminations   int             `json:"termination_count" doc:"Number of agents whose work is done while their sandbox still runs."`
 	Coordinations  int             `json:"coordination_count" doc:"Number of files that several agents of a project change at the same time."`

@@ -12,7 +12,7 @@ type Rotation struct {
 	Rotated       int      `json:"rotated" doc:"Number of credentials that were re-encrypted."`
 	Envs          int      `json:"task_envs" doc:"Number of tasks whose execution_config.env was encrypted or re-encrypted."`
 	Undecryptable int      `json:"undecryptable" doc:"Number of credentials and task envs that could not be decrypted and stay as they are."`
-	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the keys that would decrypt these. Empty: none is missing."`
+	MissingKeyIDs []string `json:"missing_key_ids" nullable:"false" doc:"IDs of the missing keys, which would decrypt the undecryptable credentials. Empty: none is missing."`
 }
 
 // Rotate encrypts every credential of the installation, and the env of every task, under the first key. A credential that is

@@ -40,25 +40,25 @@ type Diagnosis struct {
 	ProjectID      string            `json:"project_id" doc:"Project to which the failed task belongs."`
 	TicketID       string            `json:"ticket_id" doc:"Ticket to which the failed task belongs."`
 	TaskID         string            `json:"task_id" doc:"Failed task; of a diagnosis of a ticket its newest failed one."`
-	Attempt        int               `json:"attempt" doc:"Newest attempt at that time. 0: the task failed before its first attempt."`
+	Attempt        int               `json:"attempt" doc:"Newest attempt when the diagnosis was made. 0: the task failed before its first attempt."`
 	Kind           string            `json:"kind" enum:"repeated,ended,ticket" doc:"repeated: attempts failed one after the other and the task continues; ended: the task failed; ticket: tasks of one ticket failed."`
 	EndedAt        *time.Time        `json:"ended_at" doc:"When the task failed. Null: the task continued."`
 	FailureClass   task.FailureClass `json:"failure_class" doc:"Class of the failures. Empty: tasks of the ticket failed in different classes."`
 	Failures       int               `json:"failures" doc:"Consecutive attempts that failed in this class; of a ticket, failed ends of its tasks."`
-	TicketFailures int               `json:"ticket_failures" doc:"Tasks of the ticket that are failed, with this one."`
+	TicketFailures int               `json:"ticket_failures" doc:"Number of failed tasks of the ticket, the diagnosed task included."`
 	Summary        string            `json:"summary" doc:"What failed, in a sentence."`
 	Reason         string            `json:"reason" doc:"Message of the newest failure. Empty: none."`
 	Cause          string            `json:"cause" doc:"Likely cause, in a sentence. Empty: unknown."`
 	Proposal       string            `json:"proposal" doc:"Next step for a user, in a sentence."`
-	Command        string            `json:"command" doc:"CLI command for that step."`
+	Command        string            `json:"command" doc:"CLI command for the step that proposal names."`
 	Advice         string            `json:"advice" doc:"Text for the agent of the next attempt. Empty: the agent cannot avoid the failure."`
 	Evidence       []Evidence        `json:"evidence" nullable:"false" doc:"Events that support the cause, newest attempt first."`
 	Source         string            `json:"source" enum:"rules,model" doc:"What named the cause: rules, or model for a language model."`
-	Model          string            `json:"model" doc:"Name of that language model. Empty: rules alone."`
+	Model          string            `json:"model" doc:"Name of the language model that named the cause. Empty: rules named it."`
 	Confidence     float64           `json:"confidence" doc:"Confidence in the cause, 0 to 1."`
 	ModelError     string            `json:"model_error" doc:"Why a configured model gave no cause. Empty: none configured or asked, or its cause is used."`
 	Notice         string            `json:"notice" enum:"none,pending,sent" doc:"Message to the agent of the next attempt: none: not needed; pending: not sent yet; sent: message_id has its delivery status."`
-	MessageID      string            `json:"message_id" doc:"Message that told the agent. Empty: none sent."`
+	MessageID      string            `json:"message_id" doc:"Message that brought the diagnosis to the agent. Empty: none sent."`
 	Webhook        *Delivery         `json:"webhook" doc:"Delivery of the diagnosis by webhook. Null: no webhook configured."`
 	CreatedAt      time.Time         `json:"created_at" doc:"When the diagnosis was stored."`
 }

@@ -29,7 +29,7 @@ const (
 // Explanation says why a task is in its state, which events support that, and what to do next.
 type Explanation struct {
 	TaskID    string      `json:"task_id" doc:"UUID of the explained task."`
-	Status    task.Status `json:"status" doc:"Status of the task at that moment."`
+	Status    task.Status `json:"status" doc:"Status of the task when the answer was made."`
 	State     string      `json:"state" enum:"waiting,suspended,starting,running,stuck,unknown,completed,failed,cancelled" doc:"What the task does, in one word."`
 	Why       string      `json:"why" doc:"One sentence for users, with the sequences of the events behind it."`
 	Next      string      `json:"next" doc:"CLI command that comes next."`

@@ -99,7 +99,7 @@ type Item struct {
 	State     string    `json:"state" enum:"pending,sent,acknowledged,task_created,ignored" doc:"pending: waits to be sent; sent: an agent has a message; acknowledged: the agent read the message; task_created: a new task works on the feedback; ignored: reason says why."`
 	Reason    string    `json:"reason" doc:"Why the feedback is ignored. Empty: not ignored."`
 	TaskID    string    `json:"task_id" doc:"Task whose agent got the message, or that was created. Empty: none."`
-	MessageID string    `json:"message_id" doc:"Message to that agent, for GET /api/v1/messages/{message_id}. Empty: none."`
+	MessageID string    `json:"message_id" doc:"Message that brought the feedback to an agent, for GET /api/v1/messages/{message_id}. Empty: none."`
 	At        time.Time `json:"created_at" doc:"When omoi received the feedback."`
 }
 

@@ -121,9 +121,9 @@ type Intervention struct {
 	State          string     `json:"state" enum:"planned,recorded,sent,rejected,expired,withdrawn" doc:"planned until executed; sent once its message or command is accepted; recorded in shadow mode or for observe; rejected, expired or withdrawn otherwise. More values may be added."`
 	Reason         string     `json:"reason" doc:"Why this level was chosen; then, after a semicolon, why the intervention was not executed."`
 	MessageID      string     `json:"message_id" doc:"Message of a nudge or an interrupt. Empty: none was sent."`
-	MessageState   string     `json:"message_state" enum:"accepted,delivered,acknowledged,answered,expired,rejected," doc:"Delivery status of that message. Empty: no message. More values may be added."`
+	MessageState   string     `json:"message_state" enum:"accepted,delivered,acknowledged,answered,expired,rejected," doc:"Delivery status of the message of message_id. Empty: no message. More values may be added."`
 	CommandID      string     `json:"command_id" doc:"Command of a replacement. Empty: none was accepted."`
-	CommandState   string     `json:"command_state" enum:"accepted,carried_out,too_late,refused," doc:"State of that command; carried_out: applied, refused: rejected. Empty: no command. More values may be added."`
+	CommandState   string     `json:"command_state" enum:"accepted,carried_out,too_late,refused," doc:"State of the command of command_id; carried_out: applied, refused: rejected. Empty: no command. More values may be added."`
 	PlannedAt      time.Time  `json:"planned_at" doc:"When the guardian decided on the intervention."`
 	SettledAt      *time.Time `json:"settled_at" doc:"When the state last changed from planned or sent. Null while planned."`
 }
@@ -175,7 +175,7 @@ type Action struct {
 	Reason        string          `json:"reason" doc:"Reason given in the request."`
 	InitiatedBy   string          `json:"initiated_by" doc:"Authenticated caller. A different initiated_by of the request is in audit_log.claimed_to_be."`
 	ApprovedBy    *string         `json:"approved_by" doc:"Legacy field, always null: actions need no approval."`
-	ExecutedAt    *time.Time      `json:"executed_at" doc:"When omoi carried the action out."`
+	ExecutedAt    *time.Time      `json:"executed_at" doc:"When omoi carried the action out. Null: not carried out."`
 	RevertedAt    *time.Time      `json:"reverted_at" doc:"When a user reverted the action. Null: never."`
 	Audit         json.RawMessage `json:"audit_log" doc:"Object with the values before and after, and what a revert changed."`
 	CreatedAt     time.Time       `json:"created_at" doc:"When the action was stored."`

@@ -64,7 +64,7 @@ type MessageKey struct {
 type Message struct {
 	ID         string `json:"id" doc:"UUID of the message."`
 	SandboxID  string `json:"sandbox_id" doc:"Sandbox whose agent receives the message."`
-	TaskID     string `json:"task_id" doc:"Task of that sandbox; empty: unmanaged."` // set by reads of a single message only
+	TaskID     string `json:"task_id" doc:"Task of the sandbox whose agent receives the message; empty: the sandbox is unmanaged."` // set by reads of a single message only
 	Kind       string `json:"message_type" enum:"user_message,interrupt,guardian_nudge,system" doc:"An interrupt stops the current turn of the agent and overtakes other messages. More values may be added."`
 	Content    string `json:"content" doc:"Text for the agent, at most 64 KiB."`
 	SenderKind string `json:"sender_kind" enum:"person,guardian,system,agent" doc:"Kind of sender; person: a user. More values may be added."`

@@ -12,7 +12,7 @@ import (
 type DeletionReceipt struct {
 	TaskID                string            `json:"task_id" doc:"Task whose sandboxes the receipt covers."`
 	Title                 string            `json:"title" doc:"Short name of the task."`
-	Status                task.Status       `json:"status" doc:"Status of the task at that moment."`
+	Status                task.Status       `json:"status" doc:"Status of the task when the answer was made."`
 	Sandboxes             []task.Sandbox    `json:"sandboxes" nullable:"false" doc:"Sandboxes of all attempts, the first one first."`
 	Verified              bool              `json:"verified" doc:"True: there is no sandbox, or the deletion of all is verified. False also if all agents ran elsewhere: nothing can be verified there."`
 	Unverified            int               `json:"unverified" doc:"Number of sandboxes whose deletion is not verified."`

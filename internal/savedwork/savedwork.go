@@ -34,7 +34,7 @@ type SavedWork struct {
 	Ref       string     `json:"ref,omitempty" doc:"Branch or ref of the repository that holds the work. Left out: none."`
 	Head      string     `json:"head,omitempty" doc:"Newest commit on the branch, or the one that did not get there. Left out: none."`
 	Files     int        `json:"files,omitempty" doc:"Number of files with uncommitted changes. Left out: none."`
-	Bytes     int64      `json:"bytes,omitempty" doc:"Size in bytes of these changes; of a patch or bundle its own. Left out: 0."`
+	Bytes     int64      `json:"bytes,omitempty" doc:"Size of the uncommitted changes in bytes; of kind patch or bundle, size of the patch or bundle. Left out: 0."`
 	LostSince *time.Time `json:"lost_since,omitempty" doc:"Time of the last sign of life of a lost sandbox. Left out: not lost."`
 	Notes     []string   `json:"notes,omitempty" doc:"What was left out or differs, one sentence each. Left out: nothing."`
 	RemovedAt *time.Time `json:"removed_at,omitempty" doc:"When retention removed the work. Left out: still kept."`

@@ -12,9 +12,9 @@ type PhaseStatus struct {
 	SandboxID       string     `json:"sandbox_id" doc:"Sandbox of the spec execution."`
 	IsSpec          bool       `json:"is_spec_sandbox" doc:"true: the sandbox reported spec events, or its ID begins with spec-."`
 	Completed       []string   `json:"phases_completed" nullable:"false" doc:"Completed phases, in the order explore, prd, requirements, design, tasks, sync."`
-	Started         []string   `json:"phases_started" nullable:"false" doc:"Phases that have started, completed ones included, in the same order."`
+	Started         []string   `json:"phases_started" nullable:"false" doc:"Phases that have started, completed ones included, in the order explore, prd, requirements, design, tasks, sync."`
 	LastCompleted   *string    `json:"last_phase_completed" doc:"Phase that was completed last; null: none."`
-	LastCompletedAt *time.Time `json:"last_phase_completed_at" doc:"When that phase was completed; null: none."`
+	LastCompletedAt *time.Time `json:"last_phase_completed_at" doc:"When last_phase_completed was completed; null: no phase is completed."`
 	NextExpected    *string    `json:"next_expected_phase" doc:"Phase after the last completed one; null: no phase is completed, none follows, or the execution ended."`
 	Stuck           bool       `json:"is_stuck_between_phases" doc:"true: the expected phase has not started five minutes after the last completed one."`
 	StuckSeconds    float64    `json:"stuck_duration_seconds" doc:"Seconds since last_phase_completed_at while stuck; 0: not stuck."`

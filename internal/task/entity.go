@@ -19,7 +19,7 @@ type Task struct {
 	Description string          `json:"description" doc:"Instructions for the agent, at most 64 KiB."`
 	TaskType    string          `json:"task_type" doc:"Kind of work, for example implementation; sets the default mode and whether the work is validated."`
 	PhaseID     string          `json:"phase_id" doc:"Phase of the ticket to which the task belongs."`
-	Priority    string          `json:"priority" doc:"Importance in the queue; the main part of score."`
+	Priority    string          `json:"priority" doc:"CRITICAL, HIGH, MEDIUM or LOW: importance in the queue, and the main part of score."`
 	Mode        string          `json:"mode" doc:"What the agent is for: exploration reports, implementation changes the repository, validation reviews."`
 	Agent       string          `json:"agent" doc:"Agent runtime that performs the task."`
 	Provider    string          `json:"provider" doc:"Sandbox provider in which the attempts run."`

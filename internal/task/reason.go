@@ -91,22 +91,22 @@ const (
 type Reason struct {
 	Code    ReasonCode `json:"code" doc:"Condition, for programs. Empty: none."`
 	Message string     `json:"message" doc:"Sentence or part of a sentence for users, written from the other fields."`
-	Used    float64    `json:"used,omitempty" doc:"What is in use, in unit."`
-	Limit   float64    `json:"limit,omitempty" doc:"Limit that used has reached, in unit."`
-	Unit    string     `json:"unit,omitempty" enum:"tokens,usd,sandbox_s,wall_clock_s" doc:"Unit of used and limit; left out: slots, sandboxes or hosts."`
-	Tasks   int        `json:"tasks,omitempty" doc:"Number of dependencies that are not completed."`
-	Until   *time.Time `json:"until,omitempty" doc:"When the condition is expected to end, or is checked again."`
+	Used    float64    `json:"used,omitempty" doc:"Amount in use, in unit. Left out: 0, or the condition has no limit."`
+	Limit   float64    `json:"limit,omitempty" doc:"Limit of used, in unit; of the code hosts_full the number of full hosts. Left out: 0 (nothing is admitted), or the condition has no limit."`
+	Unit    string     `json:"unit,omitempty" enum:"tokens,usd,sandbox_s,wall_clock_s" doc:"Unit of used and limit. Left out: slots, sandboxes or hosts, by code."`
+	Tasks   int        `json:"tasks,omitempty" doc:"Number of dependencies that are not completed. Only with the code dependency."`
+	Until   *time.Time `json:"until,omitempty" doc:"When the condition is expected to end, or is checked again. Left out: the condition has no such time."`
 
-	Provider string       `json:"provider,omitempty" doc:"Sandbox provider that the condition is about."`
-	Hosts    []HostReason `json:"hosts,omitempty" doc:"Hosts that hold the unverified sandboxes."`
-	Attempt  int          `json:"attempt,omitempty" doc:"Attempt whose sandbox may still exist."`
-	Tries    int          `json:"tries,omitempty" doc:"How often the step has failed."`
-	Seconds  float64      `json:"seconds,omitempty" doc:"Longest time until the next step, in seconds."`
-	Detail   string       `json:"detail,omitempty" doc:"Text of a provider, of Git or of another service."`
+	Provider string       `json:"provider,omitempty" doc:"Sandbox provider that the condition is about. Left out: none."`
+	Hosts    []HostReason `json:"hosts,omitempty" doc:"Hosts that hold the unverified sandboxes. Only with the code unverified_sandboxes."`
+	Attempt  int          `json:"attempt,omitempty" doc:"Number of the attempt whose sandbox may still exist. Only with the code earlier_sandbox."`
+	Tries    int          `json:"tries,omitempty" doc:"How often the step has failed. Only with the code retrying."`
+	Seconds  float64      `json:"seconds,omitempty" doc:"Longest wait in seconds: of the code retrying, until the next try; of earlier_sandbox, from the end of that attempt. Left out: 0."`
+	Detail   string       `json:"detail,omitempty" doc:"Text of a provider, of Git or of another service. Left out: none."`
 
-	By         string `json:"by,omitempty" doc:"Kind of sender that interrupted the agent, for example person."`
-	Credential string `json:"credential,omitempty" doc:"Kind of the missing or unusable credential, for example github."`
-	ExitCode   int    `json:"exit_code,omitempty" doc:"Exit code of the program of the agent."`
+	By         string `json:"by,omitempty" doc:"Kind of sender that interrupted the agent, for example person (a user). Left out: unknown, or not interrupted."`
+	Credential string `json:"credential,omitempty" doc:"Kind of the missing or unusable credential, for example github. Left out: the condition has none."`
+	ExitCode   int    `json:"exit_code,omitempty" doc:"Exit code of the agent's process, with the code exited. Left out: 0, or another code."`
 }
 
 // NoCredential returns the reason that no usable credential of a kind exists.
@@ -117,9 +117,9 @@ func (r Reason) OfSetup() bool { return r.Code == ReasonSetupFailed || r.Code ==
 
 // HostReason is a host with its part in a reason.
 type HostReason struct {
-	Name      string `json:"name" doc:"Name under which the host reports."`
-	Sandboxes int    `json:"sandboxes" doc:"Number of its sandboxes that are not verified as deleted."`
-	Online    bool   `json:"online" doc:"Whether the host sends heartbeats."`
+	Name      string `json:"name" doc:"Host name that the worker of the host reports."`
+	Sandboxes int    `json:"sandboxes" doc:"Number of sandboxes on the host that are not verified as deleted."`
+	Online    bool   `json:"online" doc:"true: the host sends heartbeats."`
 }
 
 // ParseReason reads a reason from its JSON form. Empty text is the zero value, and so is text that is not a reason.

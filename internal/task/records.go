@@ -66,7 +66,7 @@ type Execution struct {
 	ForceExecute    bool              `json:"force_execute,omitempty" doc:"True: run the task although its project has autonomous_execution_enabled false. Default: false."`
 	Continuous      *bool             `json:"continuous,omitempty" doc:"True: the agent repeats its work until the checks pass. Default: by agent and mode."`
 	WaitForMessages bool              `json:"wait_for_messages,omitempty" doc:"True: the agent waits for messages after its work. Default: false."`
-	ReadsMessages   bool              `json:"reads_messages,omitempty" doc:"True: a program of the agent runtime command reads messages from its standard input. Default: false."`
+	ReadsMessages   bool              `json:"reads_messages,omitempty" doc:"true: the program reads messages from its standard input. Only for the agent runtime command. Default: false."`
 	Credentials     []string          `json:"credentials,omitempty" doc:"Kinds of the credentials that the sandbox gets; empty list: none. Default: what the agent needs."`
 	Validator       Validator         `json:"validator,omitzero" doc:"Agent that validates the work of a task with validate. Default: the agent of the task."`
 }
@@ -144,10 +144,10 @@ type Salvage struct {
 	Kind      string     `json:"kind" enum:"none,ref,patch,lost" doc:"none: nothing to save; ref: commit under ref in the repository; patch: stored by omoi; lost: the sandbox could not be reached."`
 	Ref       string     `json:"ref,omitempty" doc:"Git ref of the repository for kind ref, ID of the stored text for kind patch. Left out: neither."`
 	Files     int        `json:"files" doc:"Number of files with uncommitted changes."`
-	Bytes     int64      `json:"bytes" doc:"Size of these changes, in bytes."`
+	Bytes     int64      `json:"bytes" doc:"Size of the uncommitted changes, in bytes."`
 	LostSince *time.Time `json:"lost_since,omitempty" doc:"Time of the last sign of life, for kind lost. Left out: not lost."`
 	// Head is kept as a bundle if Ref is a text of the store.
-	Head  string   `json:"head,omitempty" doc:"Commit that did not get to the branch and is saved with ref. Left out: none."`
+	Head  string   `json:"head,omitempty" doc:"Commit that was not pushed to the branch, and that ref saves. Left out: none."`
 	Notes []string `json:"notes,omitempty" doc:"What was left out or differs, one sentence each. Left out: nothing."`
 }
 
