@@ -15,5 +15,5 @@ type Host struct {
 	Online     bool       `json:"online" doc:"true: the host sends heartbeats and is not marked as lost."`
 	Running    int        `json:"running_sandboxes" doc:"Sandboxes on the host whose attempt runs."`
 	Unverified int        `json:"unverified_sandboxes" doc:"Sandboxes on the host whose attempt has ended and whose deletion is not verified."`
-	Lost       int        `json:"lost_sandboxes" doc:"Sandboxes that were lost with the host."`
+	Lost       int        `json:"lost_sandboxes" doc:"Number of sandboxes that were lost with the host."`
 }

@@ -322,7 +322,7 @@ func (b *Inbox) Answered() []string {
 // comes the numbered receipt.
 func (b *Inbox) handOut(m Message) {
 	if err := b.used.win(m.ID); err != nil {
-		b.log.Warn("save claimed message failed", slog.Any("error", err))
+		b.log.Warn("save claimed message failed, a restart may drop the message", slog.Any("error", err))
 	}
 	b.taken++
 	turn := 0
