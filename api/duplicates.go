@@ -63,7 +63,7 @@ func (a *API) alike(ctx context.Context, d task.NewTask, threshold *float64) (cl
 	return report, nil
 }
 
-// compare adds all tasks with a similarity of at least least to the report, the most similar one first.
+// compare adds to the report all tasks with at least a similarity of least, the most similar one first.
 func compare(report *client.DuplicateReport, d task.NewTask, open []conductor.OpenWork, least float64) {
 	mine := supervise.WorkOf(d.Title, d.Description)
 	for _, o := range open {

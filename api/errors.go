@@ -118,13 +118,10 @@ func (a *API) fail(ctx context.Context, err error, where string) *problem {
 
 // logLevel returns the level of a failed request; false: not logged. An outage is a warning: /readyz names its cause.
 func logLevel(code task.Code) (slog.Level, bool) {
-	switch code {
-	case task.CodeInternal:
+	if code == task.CodeInternal {
 		return slog.LevelError, true
-	case task.CodeUnavailable:
-		return slog.LevelWarn, true
 	}
-	return 0, false
+	return slog.LevelWarn, code == task.CodeUnavailable
 }
 
 // sentenceOf returns the public message of an error, which names the invalid field.

@@ -38,13 +38,11 @@ func sentences() map[task.ReasonCode]func(task.Reason) string {
 		task.ReasonProjectPaused:      always("waiting: the project is paused"),
 		task.ReasonOrganizationPaused: always("waiting: the organization is paused"),
 		task.ReasonAutonomousOff:      always("waiting: autonomous execution is off in this project"),
-		task.ReasonCooldown: func(r task.Reason) string {
-			return "waiting until " + until(r) + " for the rate limit of its credential"
-		},
-		task.ReasonCooldownProbe: always("waiting: another task tests whether the rate limit of its credential has reset"),
-		task.ReasonCooldownOver:  always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
-		task.ReasonLimitReset:    func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
-		task.ReasonLimitUnknown:  limitUnknown,
+		task.ReasonCooldown:           cooldown,
+		task.ReasonCooldownProbe:      always("waiting: another task tests whether the rate limit of its credential has reset"),
+		task.ReasonCooldownOver:       always("waiting: the rate limit of its credential has reset, and its tasks resume one after the other"),
+		task.ReasonLimitReset:         func(r task.Reason) string { return "waiting until " + until(r) + ", when that limit resets" },
+		task.ReasonLimitUnknown:       limitUnknown,
 
 		task.ReasonEarlierSandbox:  earlierSandbox,
 		task.ReasonUnverifiedLimit: unverified,
@@ -120,6 +118,10 @@ func Amount(r task.Reason) string {
 		return fmt.Sprintf("%.0f of %.0f seconds of wall-clock time", math.Round(r.Used), math.Round(r.Limit))
 	}
 	return fmt.Sprintf("%.2f of %.2f USD", r.Used, r.Limit)
+}
+
+func cooldown(r task.Reason) string {
+	return "waiting until " + until(r) + " for the rate limit of its credential"
 }
 
 func limitUnknown(r task.Reason) string {

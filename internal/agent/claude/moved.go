@@ -73,7 +73,10 @@ func (m *mover) text(quoted []byte) []byte {
 	if moved == text {
 		return quoted
 	}
-	out, _ := json.Marshal(moved)
+	out, err := json.Marshal(moved)
+	if err != nil { // a string always has a JSON form
+		return quoted
+	}
 	return out
 }
 
