@@ -35,7 +35,7 @@ type Actions interface {
 func (a *API) registerGuardian() {
 	all := a.group(tagGuardian, "/api/v1/guardian")
 	add(all.on(accessRead, "GET /analyses", "list-guardian-analyses", "List guardian analyses"),
-		listed(a.deps.Guardian.Judgements),
+		listed(a.analyses),
 		details{more: "Stored analyses of single agents in the caller's organization, newest first."})
 	add(all.on(accessRead, "GET /interventions", "list-interventions", "List interventions"),
 		listed(a.deps.Guardian.Interventions), details{
@@ -77,6 +77,19 @@ func (a *API) registerGuardian() {
 		})
 	a.registerMonitor()
 	a.registerConductor()
+}
+
+// analyses lists analyses with the rules under the names of the API.
+func (a *API) analyses(
+	ctx context.Context, organizationID string, q client.GuardianQuery,
+) (client.Page[guardian.Analysis], error) {
+	page, err := a.deps.Guardian.Judgements(ctx, organizationID, q)
+	for n := range page.Items {
+		if err == nil {
+			page.Items[n].Rules, err = guardian.ShownRules(page.Items[n].Rules)
+		}
+	}
+	return page, err
 }
 
 func (a *API) withdraw(ctx context.Context, in *IDPath) (*bodyOut[client.Intervention], error) {

@@ -247,6 +247,11 @@ func TestMonitor_ShowsActiveAgentsOfTheOrganization(t *testing.T) {
 	require.Equal(t, box, status(mine).Sandboxes[0].Activity.SandboxID)
 	require.Empty(t, status(stranger).Sandboxes)
 
+	stored := ok[client.Page[client.GuardianAnalysis]](
+		w.call(http.MethodGet, guardianRoutes+"/analyses", nil, authorization, mine), http.StatusOK,
+	).Items[0]
+	require.Contains(t, string(stored.Rules), `"poll_pause_seconds":15,"poll_limit_seconds":1800,`)
+	require.NotContains(t, string(stored.Rules), "PollPause")
 	for _, kind := range []string{"/analyses", "/interventions"} {
 		require.NotEmpty(t, ok[client.Page[map[string]any]](
 			w.call(http.MethodGet, guardianRoutes+kind+"?task_id="+made.ID, nil, authorization, mine), http.StatusOK,

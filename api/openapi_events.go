@@ -114,7 +114,7 @@ func fieldSchema(name string, f catalog.Field) *huma.Schema {
 	case f.Type == "any":
 		field.Type = ""
 	case f.Type == huma.TypeArray:
-		field.Items = &huma.Schema{}
+		field.Items = &huma.Schema{Type: huma.TypeString}
 	case f.Type == huma.TypeObject:
 		field.AdditionalProperties = true
 	}

@@ -6,11 +6,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/omoi-dev/omoi/api/client"
+	"github.com/omoi-dev/omoi/internal/guardian"
+	"github.com/omoi-dev/omoi/internal/supervise"
 )
 
 // objects returns the types of objects that omoi stores unchanged, by schema and property.
 func objects() map[string]map[string]reflect.Type {
 	execution, settings := reflect.TypeFor[client.ExecutionConfig](), reflect.TypeFor[client.ProjectSettings]()
+	analysis := reflect.TypeFor[supervise.Analysis]()
 	return map[string]map[string]reflect.Type{
 		"Task":                 {"execution_config": execution, "result": reflect.TypeFor[client.TaskResult]()},
 		"CreateTaskRequest":    {"execution_config": execution},
@@ -20,6 +23,11 @@ func objects() map[string]map[string]reflect.Type {
 		"UpdateProjectRequest": {"settings": settings},
 		"ConductorDuplicate":   {"resources": reflect.TypeFor[client.SharedResources]()},
 		"GuardianAction":       {"audit_log": reflect.TypeFor[client.ActionAudit]()},
+		"GuardianAnalysis": {
+			"analysis": analysis, "subject": reflect.TypeFor[supervise.Subject](), "rules": reflect.TypeFor[guardian.Rules](),
+		},
+		"AgentAnalysis":     {"details": analysis},
+		"ConductorAnalysis": {"details": reflect.TypeFor[supervise.Fleet]()},
 	}
 }
 
@@ -44,9 +52,37 @@ func describeObjects(document *huma.OpenAPI) {
 			}
 		}
 	}
-	for _, name := range []string{"ExecutionConfig", "Validator"} {
-		script := registry.Map()[name].Properties["script"]
-		script.Type, script.AdditionalProperties = huma.TypeObject, true
+	for _, free := range [][2]string{
+		{"ExecutionConfig", "script"}, {"Validator", "script"}, {"Ticket", "context"}, {"CreateTicketRequest", "context"},
+		{"UpdateTicketRequest", "context"}, {"Validation", "evidence"}, {"Verdict", "evidence"},
+	} {
+		property := registry.Map()[free[0]].Properties[free[1]]
+		property.Extensions = map[string]any{"type": huma.TypeObject, "additionalProperties": true}
+	}
+	for _, kind := range []string{huma.TypeString, huma.TypeNumber, huma.TypeBoolean} {
+		value := registry.Map()["ProblemDetail"].Properties["value"]
+		value.AnyOf = append(value.AnyOf, &huma.Schema{Type: kind})
+	}
+	describeFixed(registry.Map())
+}
+
+// describeFixed gives the fields that PATCH rejects with 409 the types that they have at creation. The validation knows no
+// type: a value of another type is rejected with 409 too.
+func describeFixed(schemas map[string]*huma.Schema) {
+	for _, resource := range []string{"Task", "Ticket", "Project"} {
+		created := schemas["Create"+resource+"Request"].Properties
+		for name, property := range schemas["Update"+resource+"Request"].Properties {
+			of := created[name]
+			switch {
+			case property.Type != "" || property.Ref != "" || property.Extensions != nil:
+			case of.Extensions != nil:
+				property.Extensions = of.Extensions
+			case of.Ref != "":
+				property.Extensions = map[string]any{"$ref": of.Ref}
+			default:
+				property.Extensions = map[string]any{"type": of.Type}
+			}
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ type Analysis struct {
 	LastSeen       int64           `json:"last_event" doc:"Sequence of the last event that was read. 0: no event was stored."`
 	Analysis       json.RawMessage `json:"analysis" doc:"Object with the whole analysis: summary, findings, evidence, the model's answer and its usage. Durations are nanoseconds."`
 	Subject        json.RawMessage `json:"subject" doc:"Object with the input besides the events: task, limits, user messages and usage. Durations are nanoseconds."`
-	Rules          json.RawMessage `json:"rules" doc:"Object with the thresholds that the rules applied. Durations are nanoseconds."`
+	Rules          json.RawMessage `json:"rules" doc:"Thresholds that the rules applied."`
 	JudgedAt       time.Time       `json:"analyzed_at" doc:"When the input was read. All ages in the analysis count back from this moment."`
 }
 

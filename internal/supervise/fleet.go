@@ -21,24 +21,21 @@ type Agent struct {
 
 // Fleet is what is thought of all agents of an organization together.
 type Fleet struct {
-	// Coherence is from 0 (they work against their goals and each other) to 1; nil where too few
-	// are judged to say.
-	Coherence *float64 `json:"coherence_score"`
-	// AtLeast and AtMost are what it could be: if all of whom nothing is known do as badly, or as well, as one can.
-	AtLeast         float64        `json:"coherence_at_least"`
-	AtMost          float64        `json:"coherence_at_most"`
-	Status          string         `json:"system_status"`
-	Agents          int            `json:"num_agents"`
-	Judged          int            `json:"judged"`
-	Unknown         int            `json:"unknown"` // of whom nobody can say how they do
-	Steering        int            `json:"agents_need_steering"`
-	Duplicates      int            `json:"duplicate_count"`    // pairs that do the same
-	Ended           int            `json:"termination_count"`  // whose work is done
-	Coordination    int            `json:"coordination_count"` // files that several change at a time
-	Phases          map[string]int `json:"phase_distribution"`
-	Projects        map[string]int `json:"project_distribution"`
-	Load            float64        `json:"load_balance"` // over phases: 1 is even
-	Recommendations []string       `json:"recommendations"`
+	Coherence       *float64       `json:"coherence_score" doc:"How well the agents serve their goals together, 0 to 1. Null: too few agents have a guardian analysis."`
+	AtLeast         float64        `json:"coherence_at_least" doc:"The score if every agent without an analysis did worst, 0 to 1."`
+	AtMost          float64        `json:"coherence_at_most" doc:"The score if every agent without an analysis did perfectly, 0 to 1."`
+	Status          string         `json:"system_status" doc:"Summary of the scores, as system_status of the conductor analysis."`
+	Agents          int            `json:"num_agents" doc:"Number of active agents of the organization."`
+	Judged          int            `json:"judged" doc:"Number of these agents whose recent guardian analysis has a verdict other than unknown."`
+	Unknown         int            `json:"unknown" doc:"Number of agents without such a verdict."`
+	Steering        int            `json:"agents_need_steering" doc:"Number of agents whose verdict is steer."`
+	Duplicates      int            `json:"duplicate_count" doc:"Number of pairs of active tasks about the same work."`
+	Ended           int            `json:"termination_count" doc:"Number of agents whose work is done while their sandbox still runs."`
+	Coordination    int            `json:"coordination_count" doc:"Number of files that several agents of a project change at the same time."`
+	Phases          map[string]int `json:"phase_distribution" doc:"Number of active agents by phase_id."`
+	Projects        map[string]int `json:"project_distribution" doc:"Number of active agents by UUID of the project."`
+	Load            float64        `json:"load_balance" doc:"How evenly the agents are spread over the phases, 0 to 1; 1: evenly."`
+	Recommendations []string       `json:"recommendations" doc:"Sentences for operators, most important first."`
 }
 
 // Statuses of a fleet, in the words of the replaced system, and unknown.

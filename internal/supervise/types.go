@@ -9,59 +9,57 @@ import (
 // upper part from the store and calls [Subject.Read] with the newest events. All times are
 // ages at the moment of judgement.
 type Subject struct {
-	TaskID    string `json:"task_id"`
-	SandboxID string `json:"sandbox_id"`
-	ProjectID string `json:"project_id,omitempty"`
-	Attempt   int    `json:"attempt"` // number within the task, from 1
+	TaskID    string `json:"task_id" doc:"UUID of the analyzed task."`
+	SandboxID string `json:"sandbox_id" doc:"ID of the sandbox in which the agent runs."`
+	ProjectID string `json:"project_id,omitempty" doc:"UUID of the project of the task."`
+	Attempt   int    `json:"attempt" doc:"Number of the attempt in its task, from 1."`
 
-	Title       string `json:"title"`
-	Description string `json:"description"` // what the agent was told to do
-	TaskType    string `json:"task_type,omitempty"`
-	Mode        string `json:"mode,omitempty"` // exploration, implementation or validation
-	Phase       string `json:"phase,omitempty"`
-	TestCommand string `json:"test_command,omitempty"`
-	// WaitsForMessages is true of an agent that is meant to stay when its work is done.
-	WaitsForMessages bool   `json:"waits_for_messages,omitempty"`
-	Limits           Limits `json:"limits"` // see [LimitsOf]
+	Title            string `json:"title" doc:"Title of the task, without secrets."`
+	Description      string `json:"description" doc:"What the agent was told to do, without secrets."`
+	TaskType         string `json:"task_type,omitempty" doc:"Kind of work, for example implementation."`
+	Mode             string `json:"mode,omitempty" doc:"exploration, implementation or validation."`
+	Phase            string `json:"phase,omitempty" doc:"phase_id of the task, for example PHASE_IMPLEMENTATION."`
+	TestCommand      string `json:"test_command,omitempty" doc:"Shell command that tests the work. Absent: none."`
+	WaitsForMessages bool   `json:"waits_for_messages,omitempty" doc:"True: the agent is meant to stay when its work is done."`
+	Limits           Limits `json:"limits" doc:"What the task must not change or run."`
 	// Said is what people said to the agent. Its own events cannot vouch for that: they only tell when.
-	Said []Said `json:"said,omitempty"`
+	Said []Said `json:"said,omitempty" doc:"Messages of users that the agent acknowledged. Absent: none."`
 
-	Age       time.Duration `json:"age"` // since the attempt's start
-	CostUSD   float64       `json:"cost_usd"`
-	Tokens    int64         `json:"tokens"`
-	BudgetUSD float64       `json:"budget_usd,omitempty"` // of the task; 0: none
-	// Counts are stored events by type, of the whole attempt; nil: count what was read.
-	Counts map[string]int64 `json:"counts,omitempty"`
+	Age       time.Duration    `json:"age" doc:"Nanoseconds since the start of the attempt."`
+	CostUSD   float64          `json:"cost_usd" doc:"Model cost of the attempt so far in USD; 0 also if unknown."`
+	Tokens    int64            `json:"tokens" doc:"Tokens of the model that the attempt has used so far."`
+	BudgetUSD float64          `json:"budget_usd,omitempty" doc:"Budget of the task in USD. Absent: none."`
+	Counts    map[string]int64 `json:"counts,omitempty" doc:"Stored events of the whole attempt by event type. Absent: none."`
 
 	// What [Subject.Read] fills in. Events are oldest first and without heartbeats.
-	Events []Event `json:"events,omitempty"`
-	Beat   *Beat   `json:"beat,omitempty"` // the newest sign of life; nil: none was read
-	Seen   Seen    `json:"seen"`
+	Events []Event `json:"-"`
+	Beat   *Beat   `json:"beat,omitempty" doc:"Newest heartbeat of the agent. Absent: none was read."`
+	Seen   Seen    `json:"seen" doc:"Range of the events that were read."`
 }
 
 // Seen is the stretch of events that a judgement rests on. Events never change, so the same
 // stretch, read for the same moment, gives the same judgement of the rules again.
 type Seen struct {
-	First int64 `json:"first"` // sequence; 0: no event
-	Last  int64 `json:"last"`
-	Count int   `json:"count"`
+	First int64 `json:"first" doc:"Sequence of the first event. 0: no event."`
+	Last  int64 `json:"last" doc:"Sequence of the last event. 0: no event."`
+	Count int   `json:"count" doc:"Number of events, without all heartbeats but the newest."`
 }
 
 // Limits are what the task forbids.
 type Limits struct {
-	Constraints []string `json:"constraints,omitempty"`        // sentences, for people and the model
-	Paths       []string `json:"allowed_paths,omitempty"`      // patterns; none: everywhere
-	NoPaths     []string `json:"forbidden_paths,omitempty"`    // patterns
-	NoCommands  []string `json:"forbidden_commands,omitempty"` // beginnings of commands
+	Constraints []string `json:"constraints,omitempty" doc:"Sentences that limit the work, for users and the model. Absent: none."`
+	Paths       []string `json:"allowed_paths,omitempty" doc:"Patterns of the only paths that the agent may change. Absent: all paths."`
+	NoPaths     []string `json:"forbidden_paths,omitempty" doc:"Patterns of paths that the agent must not change. Absent: none."`
+	NoCommands  []string `json:"forbidden_commands,omitempty" doc:"Beginnings of shell commands that the agent must not run. Absent: none."`
 }
 
 // Beat is the newest heartbeat.
 type Beat struct {
-	Sequence int64         `json:"sequence"`
-	Age      time.Duration `json:"age"`
-	Status   string        `json:"status"`         // running, waiting, ...
-	Tool     string        `json:"tool,omitempty"` // under way; empty: none
-	ToolAge  time.Duration `json:"tool_age,omitempty"`
+	Sequence int64         `json:"sequence" doc:"Sequence of the heartbeat among the events."`
+	Age      time.Duration `json:"age" doc:"Nanoseconds since the heartbeat."`
+	Status   string        `json:"status" doc:"State that the agent reports, for example running or waiting."`
+	Tool     string        `json:"tool,omitempty" doc:"Name of the tool call in progress. Absent: none."`
+	ToolAge  time.Duration `json:"tool_age,omitempty" doc:"Nanoseconds since that tool call began. Absent: no call."`
 }
 
 // Event is what the rules need of a stored event.
@@ -140,35 +138,34 @@ const (
 
 // Analysis is a judgement of one attempt.
 type Analysis struct {
-	SpokenBy Source  `json:"spoken_by"`
-	Verdict  Verdict `json:"verdict"`
-	// AlignmentScore is from 0 (works against its goal) to 1; nil where nobody can say.
-	AlignmentScore *float64 `json:"alignment_score"`
-	NeedsSteering  bool     `json:"needs_steering"`
-	SteeringType   string   `json:"steering_type,omitempty"`
-	Recommendation string   `json:"recommendation,omitempty"` // to the agent, as a message
-	Summary        string   `json:"summary"`
-	CurrentFocus   string   `json:"current_focus"`
-	Confidence     float64  `json:"confidence"` // 0..1 in the verdict; 0 of unknown
+	SpokenBy       Source   `json:"spoken_by" doc:"What gave the verdict: rules, model or none."`
+	Verdict        Verdict  `json:"verdict" doc:"healthy (a model approves), steer (a fault was found) or unknown (neither)."`
+	AlignmentScore *float64 `json:"alignment_score" doc:"How well the work serves its goal, 0 to 1. Null: neither a rule nor a model gave a score."`
+	NeedsSteering  bool     `json:"needs_steering" doc:"True if the verdict is steer."`
+	SteeringType   string   `json:"steering_type,omitempty" doc:"guidance, correction or emergency. Absent: no steering is advised."`
+	Recommendation string   `json:"recommendation,omitempty" doc:"Message that would help the agent. Absent: none."`
+	Summary        string   `json:"summary" doc:"One or two sentences about what the agent has done."`
+	CurrentFocus   string   `json:"current_focus" doc:"Short text: what the agent works on now."`
+	Confidence     float64  `json:"confidence" doc:"Confidence in the verdict, 0 to 1; 0 if the verdict is unknown."`
 
-	Findings []Finding `json:"findings"`           // of the rules, strongest first; also those too weak to steer
-	Evidence []int64   `json:"evidence"`           // sequences of events
-	Model    *Opinion  `json:"model,omitempty"`    // what a model said, also where a rule has decided
-	Trouble  string    `json:"trouble,omitempty"`  // why no model spoke although one is there
-	Use      ModelUse  `json:"model_use,omitzero"` // what asking cost
-	Context  Context   `json:"context"`
-	Seen     Seen      `json:"seen"`
+	Findings []Finding `json:"findings" doc:"Rules that matched, strongest first, also those too weak to steer."`
+	Evidence []int64   `json:"evidence" doc:"Sequences of the events that support the verdict."`
+	Model    *Opinion  `json:"model,omitempty" doc:"Opinion of the model, also where a rule decided. Absent: no model gave one."`
+	Trouble  string    `json:"trouble,omitempty" doc:"Why a configured model gave no opinion. Absent: it gave one, or none is configured."`
+	Use      ModelUse  `json:"model_use,omitzero" doc:"Calls of the model and their cost. Absent: no call."`
+	Context  Context   `json:"context" doc:"The trajectory of the agent in short."`
+	Seen     Seen      `json:"seen" doc:"Range of the events that were read."`
 }
 
 // Finding is what one rule found.
 type Finding struct {
-	Rule       string  `json:"rule"`
-	Label      Label   `json:"label"`
-	Why        string  `json:"why"`    // one sentence with its numbers
-	Advice     string  `json:"advice"` // to the agent
-	Type       string  `json:"steering_type"`
-	Confidence float64 `json:"confidence"`
-	Evidence   []int64 `json:"evidence"`
+	Rule       string  `json:"rule" doc:"Name of the rule; docs/GUARDIAN-RULES.md lists the rules."`
+	Label      Label   `json:"label" doc:"Kind of fault, for example loop, drift, stuck, failing, idle or cheating."`
+	Why        string  `json:"why" doc:"One sentence with the numbers that the rule compared."`
+	Advice     string  `json:"advice" doc:"Message that would help the agent."`
+	Type       string  `json:"steering_type" doc:"guidance, correction or emergency, by the severity of the fault."`
+	Confidence float64 `json:"confidence" doc:"Confidence of the rule, 0 to 1."`
+	Evidence   []int64 `json:"evidence" doc:"Sequences of the events that support the finding."`
 }
 
 // Label is a kind of trajectory.
@@ -193,48 +190,48 @@ func Labels() []Label {
 
 // Opinion is what a model said.
 type Opinion struct {
-	Model          string  `json:"model"`
-	Aligned        bool    `json:"trajectory_aligned"`
-	AlignmentScore float64 `json:"alignment_score"`
-	NeedsSteering  bool    `json:"needs_steering"`
-	SteeringType   string  `json:"steering_type,omitempty"`
-	Label          Label   `json:"label"`
-	Recommendation string  `json:"recommendation,omitempty"`
-	Summary        string  `json:"summary"`
-	CurrentFocus   string  `json:"current_focus"`
-	Confidence     float64 `json:"confidence"`
-	Evidence       []int64 `json:"evidence"`
+	Model          string  `json:"model" doc:"Name of the model that was called."`
+	Aligned        bool    `json:"trajectory_aligned" doc:"True: the work serves its goal."`
+	AlignmentScore float64 `json:"alignment_score" doc:"How well the work serves its goal, 0 to 1."`
+	NeedsSteering  bool    `json:"needs_steering" doc:"True: the model advises steering."`
+	SteeringType   string  `json:"steering_type,omitempty" doc:"guidance, correction or emergency. Absent: no steering is advised."`
+	Label          Label   `json:"label" doc:"Kind of trajectory, for example healthy, loop or drift."`
+	Recommendation string  `json:"recommendation,omitempty" doc:"Message that would help the agent. Absent: none."`
+	Summary        string  `json:"summary" doc:"One or two sentences about what the agent has done."`
+	CurrentFocus   string  `json:"current_focus" doc:"Short text: what the agent works on now."`
+	Confidence     float64 `json:"confidence" doc:"Confidence of the model, 0 to 1."`
+	Evidence       []int64 `json:"evidence" doc:"Sequences of the events that the model named."`
 }
 
 // ModelUse is what asking a model cost.
 type ModelUse struct {
-	Calls        int     `json:"calls"`
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-	CostUSD      float64 `json:"cost_usd"` // 0 where the price is not known
+	Calls        int     `json:"calls" doc:"Number of requests to the model."`
+	InputTokens  int64   `json:"input_tokens" doc:"Tokens sent to the model."`
+	OutputTokens int64   `json:"output_tokens" doc:"Tokens that the model wrote."`
+	CostUSD      float64 `json:"cost_usd" doc:"Cost of the calls in USD; 0 also if the price is unknown."`
 }
 
 // Context is the trajectory in short, for people, for the model, and for who judges it again.
 type Context struct {
-	Goal         string   `json:"goal"`
-	Constraints  []string `json:"constraints"`
-	Lifted       []string `json:"lifted_constraints"` // taken back by a person's message
-	Instructions []string `json:"instructions"`       // what people said on the way, newest last
-	Focus        string   `json:"focus"`
-	Attempt      int      `json:"attempt"`
-	Approaches   []string `json:"attempted_approaches"` // what was tried and failed, newest last
-	Blockers     []string `json:"blockers"`             // errors that were not overcome
-	Phase        string   `json:"phase"`
+	Goal         string   `json:"goal" doc:"What the task asks for, in short."`
+	Constraints  []string `json:"constraints" doc:"Sentences of the task that limit the work."`
+	Lifted       []string `json:"lifted_constraints" doc:"Constraints that a message of a user lifted."`
+	Instructions []string `json:"instructions" doc:"Messages of users during the attempt, newest last."`
+	Focus        string   `json:"focus" doc:"Short text: what the agent works on now."`
+	Attempt      int      `json:"attempt" doc:"Number of the attempt in its task, from 1."`
+	Approaches   []string `json:"attempted_approaches" doc:"What the agent tried and what failed, newest last."`
+	Blockers     []string `json:"blockers" doc:"Errors that the agent has not overcome."`
+	Phase        string   `json:"phase" doc:"Phase of the work, by the task or by what the agent does."`
 
-	Age         time.Duration `json:"age"`
-	SinceWork   time.Duration `json:"since_work"`
-	SinceChange time.Duration `json:"since_change"` // of a file; the attempt's age if there was none
-	Events      int64         `json:"events"`
-	Calls       int64         `json:"tool_calls"`
-	Edits       int64         `json:"edits"`
-	Errors      int           `json:"errors"` // failed calls of what was read
-	CostUSD     float64       `json:"cost_usd"`
-	Tokens      int64         `json:"tokens"`
+	Age         time.Duration `json:"age" doc:"Nanoseconds since the start of the attempt."`
+	SinceWork   time.Duration `json:"since_work" doc:"Nanoseconds since the last event that shows work."`
+	SinceChange time.Duration `json:"since_change" doc:"Nanoseconds since the last change of a file; the age of the attempt if there was none."`
+	Events      int64         `json:"events" doc:"Number of events of the attempt."`
+	Calls       int64         `json:"tool_calls" doc:"Number of tool calls of the attempt."`
+	Edits       int64         `json:"edits" doc:"Number of file changes of the attempt."`
+	Errors      int           `json:"errors" doc:"Number of failed tool calls among the events that were read."`
+	CostUSD     float64       `json:"cost_usd" doc:"Model cost of the attempt so far in USD; 0 also if unknown."`
+	Tokens      int64         `json:"tokens" doc:"Tokens of the model that the attempt has used so far."`
 }
 
 // Model judges a subject by understanding it. The analysis is what the rules said.
@@ -246,6 +243,6 @@ type Model interface {
 
 // Said is what a person said to an agent that has taken it up, as the store knows it.
 type Said struct {
-	ID   string `json:"id"`
-	Text string `json:"text"` // its beginning
+	ID   string `json:"id" doc:"UUID of the message."`
+	Text string `json:"text" doc:"Beginning of the message, without secrets."`
 }
