@@ -53,8 +53,13 @@ func describeObjects(document *huma.OpenAPI) {
 		}
 	}
 	for _, free := range [][2]string{
-		{"ExecutionConfig", "script"}, {"Validator", "script"}, {"Ticket", "context"}, {"CreateTicketRequest", "context"},
-		{"UpdateTicketRequest", "context"}, {"Validation", "evidence"}, {"Verdict", "evidence"},
+		{"ExecutionConfig", "script"},
+		{"Validator", "script"},
+		{"Ticket", "context"},
+		{"CreateTicketRequest", "context"},
+		{"UpdateTicketRequest", "context"},
+		{"Validation", "evidence"},
+		{"Verdict", "evidence"},
 	} {
 		property := registry.Map()[free[0]].Properties[free[1]]
 		property.Extensions = map[string]any{"type": huma.TypeObject, "additionalProperties": true}
