@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -65,12 +64,14 @@ func TestConductorAnalyses_AreOfTheirOrganization(t *testing.T) {
 	require.Nil(t, status(stranger).Last)
 
 	const routes = "/api/v1/conductor"
-	list := func(path, key string) []json.RawMessage {
-		return ok[client.Page[json.RawMessage]](w.call(http.MethodGet, routes+path, nil, authorization, key),
+	list := func(path, key string) []map[string]any {
+		return ok[client.Page[map[string]any]](w.call(http.MethodGet, routes+path, nil, authorization, key),
 			http.StatusOK).Items
 	}
 	require.Len(t, list("/analyses", read), 1)
-	require.Len(t, list("/duplicates?task_id="+made[0].ID, read), 1)
+	pairs := list("/duplicates?task_id="+made[0].ID, read)
+	require.Len(t, pairs, 1)
+	require.ElementsMatch(t, []any{made[0].Key, made[1].Key}, []any{pairs[0]["task1_key"], pairs[0]["task2_key"]})
 	require.Empty(t, list("/duplicates?task_id="+task.NewID(), read))
 	require.Empty(t, list("/analyses", stranger))
 	require.Empty(t, list("/duplicates", stranger))

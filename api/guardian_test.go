@@ -273,10 +273,15 @@ func TestRevertMessage_BeforeItsDelivery(t *testing.T) {
 	ok[client.Project](w.call(http.MethodPatch, "/api/v1/projects/"+made.ProjectID,
 		client.UpdateProjectRequest{AutoSteering: client.Choose(true)}), http.StatusOK)
 	ok[client.AgentAnalysis](w.call(http.MethodPost, monitorRoutes+"/analyze/"+box, nil), http.StatusOK)
+	boxes := ok[client.Page[client.Sandbox]](w.call(http.MethodGet, "/api/v1/sandboxes", nil), http.StatusOK).Items
+	require.Equal(t, []string{made.Key, made.Key}, []string{
+		boxes[0].TaskKey, ok[client.Sandbox](w.call(http.MethodGet, "/api/v1/sandboxes/"+box, nil), http.StatusOK).TaskKey,
+	})
 	list := func() client.Intervention {
 		page := ok[client.Page[client.Intervention]](w.call(http.MethodGet, guardianRoutes+"/interventions", nil),
 			http.StatusOK)
 		require.Len(t, page.Items, 1)
+		require.Equal(t, made.Key, page.Items[0].TaskKey)
 		return page.Items[0]
 	}
 	step := list()

@@ -53,9 +53,11 @@ func checkedChoices() map[string]map[string][]any {
 // describeChoices adds the values of closed sets to the document.
 func describeChoices(document *huma.OpenAPI) {
 	registry, asked := document.Components.Schemas, requestSchemas(document)
-	for _, p := range document.Paths["/api/v1/tasks"].Get.Parameters {
-		if p.Name == "status" {
-			p.Schema.Items.Extensions = map[string]any{"enum": anys(task.Statuses())}
+	for path, values := range map[string][]any{"tasks": anys(task.Statuses()), "sandboxes": anys(sandboxStates())} {
+		for _, p := range document.Paths["/api/v1/"+path].Get.Parameters {
+			if p.Name == "status" || p.Name == "state" {
+				p.Schema.Items.Extensions = map[string]any{"enum": values}
+			}
 		}
 	}
 	ofType, ofField := choices(), checkedChoices()

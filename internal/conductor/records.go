@@ -53,6 +53,8 @@ type Duplicate struct {
 	AnalysisID *string         `json:"conductor_analysis_id" doc:"Newest conductor analysis that found the pair. Null: retention removed that analysis."`
 	TaskID     string          `json:"task1_id" doc:"First task of the pair: the one with the lower ID."`
 	OtherID    string          `json:"task2_id" doc:"Second task of the pair."`
+	TaskKey    string          `json:"task1_key" doc:"Key of the first task, for example APP-12."`
+	OtherKey   string          `json:"task2_key" doc:"Key of the second task."`
 	SandboxID  string          `json:"agent1_id" doc:"Sandbox of task1 when the pair was last found."`
 	OtherBox   string          `json:"agent2_id" doc:"Sandbox of task2 when the pair was last found."`
 	Title      string          `json:"task1_title" doc:"Current title of the first task."`

@@ -111,6 +111,7 @@ type Intervention struct {
 	AnalysisID     string     `json:"analysis_id" doc:"Guardian analysis that led to the intervention."`
 	OrganizationID string     `json:"organization_id" doc:"Organization that owns the task."`
 	TaskID         string     `json:"task_id" doc:"Task whose agent is steered."`
+	TaskKey        string     `json:"task_key" doc:"Key of that task, for example APP-12."`
 	SandboxID      string     `json:"sandbox_id" doc:"Sandbox of the agent that is steered."`
 	Attempt        int        `json:"attempt" doc:"Number of the attempt in its task, from 1."`
 	Level          Level      `json:"level" enum:"observe,nudge,interrupt,replace" doc:"Escalation level: observe (record only), nudge (message), interrupt (message that stops the current turn), replace (next attempt). More values may be added."`

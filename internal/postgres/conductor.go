@@ -134,6 +134,7 @@ func (s *Store) Duplicates(ctx context.Context, organizationID string, q client.
 		})
 	}, func(r db.DuplicatesRow) conductor.Duplicate {
 		d := duplicateOf(r.DetectedDuplicate)
+		d.TaskKey, d.OtherKey = r.Key1, r.Key2
 		d.Title, d.OtherTitle, d.Status, d.OtherState = r.Title1, r.Title2, task.Status(r.Status1), task.Status(r.Status2)
 		return d
 	}, func(d conductor.Duplicate) (time.Time, string) { return d.SeenAt, d.ID })

@@ -41,7 +41,7 @@ func (s *Store) Interventions(ctx context.Context, organizationID string, q clie
 
 func withReceipts(r db.InterventionsRow) guardian.Intervention {
 	iv := interventionOf(r.Intervention)
-	iv.MessageState, iv.CommandState = messageNames().named(r.MessageState), r.CommandState
+	iv.TaskKey, iv.MessageState, iv.CommandState = r.TaskKey, messageNames().named(r.MessageState), r.CommandState
 	return iv
 }
 

@@ -123,7 +123,7 @@ func (s *Store) SandboxOwner(ctx context.Context, id string) (organizationID, ta
 // SandboxRow answers a row of the ledger as an organization sees it; bare shows those of nobody too.
 func (s *Store) SandboxRow(ctx context.Context, organizationID, id string, bare bool) (task.Sandbox, error) {
 	row, err := s.q.ReadSandbox(ctx, db.ReadSandboxParams{ID: id, OrganizationID: &organizationID, Bare: bare})
-	return sandboxRecord(row.Sandbox, row.SecondsAlive), missing(translate("read sandbox "+id, err), "There is no sandbox %s.", id)
+	return keyed(sandboxRecord(row.Sandbox, row.SecondsAlive), row.TaskKey), missing(translate("read sandbox "+id, err), "There is no sandbox %s.", id)
 }
 
 // SandboxRows lists the ledger of an organization, newest first.
@@ -133,7 +133,9 @@ func (s *Store) SandboxRows(ctx context.Context, organizationID string, query cl
 			OrganizationID: &organizationID, Bare: query.Bare, TaskIds: query.TaskIDs, States: query.States,
 			Unverified: query.Unverified, BeforeAt: p.at, BeforeID: p.id, MaxRows: p.rows,
 		})
-	}, func(r db.ReadSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) },
+	}, func(r db.ReadSandboxesRow) task.Sandbox {
+		return keyed(sandboxRecord(r.Sandbox, r.SecondsAlive), r.TaskKey)
+	},
 		func(b task.Sandbox) (time.Time, string) { return b.CreatedAt, b.ID })
 	return page, translate("list sandboxes", err)
 }

@@ -66,6 +66,12 @@ func sandboxRecord(row db.Sandbox, seconds float64) task.Sandbox {
 	}
 }
 
+// keyed returns a sandbox with the key of its task.
+func keyed(b task.Sandbox, taskKey string) task.Sandbox {
+	b.TaskKey = taskKey
+	return b
+}
+
 func commandRecord(row db.Command) task.Command {
 	c := task.Command{
 		ID: row.ID, TaskID: row.TaskID, Kind: row.Kind, State: task.Receipt(row.State), Reason: row.Reason,

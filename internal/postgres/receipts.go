@@ -34,7 +34,9 @@ func (s *Store) Receipt(ctx context.Context, organizationID, taskID string) (rec
 	if err != nil {
 		return receipt.DeletionReceipt{}, translate("read the visits of task "+taskID, err)
 	}
-	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox { return sandboxRecord(r.Sandbox, r.SecondsAlive) })
+	boxes := mapAll(rows, func(r db.ReceiptSandboxesRow) task.Sandbox {
+		return keyed(sandboxRecord(r.Sandbox, r.SecondsAlive), t.Key)
+	})
 	r := receipt.New(t, boxes, mapAll(visits, visitRecord))
 	r.LookAgain(s.cfg.SecondLook)
 	return r, nil

@@ -11,6 +11,7 @@ import (
 // DeletionReceipt proves the lifetimes and deletions of a task's sandboxes.
 type DeletionReceipt struct {
 	TaskID                string            `json:"task_id" doc:"Task whose sandboxes the receipt covers."`
+	TaskKey               string            `json:"task_key" doc:"Key of that task, for example APP-12."`
 	Title                 string            `json:"title" doc:"Short name of the task."`
 	Status                task.Status       `json:"status" doc:"Status of the task when the answer was made."`
 	Sandboxes             []task.Sandbox    `json:"sandboxes" nullable:"false" doc:"Sandboxes of all attempts, the first one first."`
@@ -42,7 +43,7 @@ type AccessSession struct {
 // New summarizes the sandboxes of a task.
 func New(t task.Task, boxes []task.Sandbox, visits []AccessSession) DeletionReceipt {
 	machines, models := 0, 0.0
-	r := DeletionReceipt{TaskID: t.ID, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, AccessSessions: visits, Reviews: t.Reviews, Rounds: t.Rounds}
+	r := DeletionReceipt{TaskID: t.ID, TaskKey: t.Key, Title: t.Title, Status: t.Status, Sandboxes: boxes, Costs: []task.Money{}, AccessSessions: visits, Reviews: t.Reviews, Rounds: t.Rounds}
 	for _, b := range boxes {
 		r.SecondsAlive += b.SecondsAlive
 		models += task.Deref(b.CostUSD)

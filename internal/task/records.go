@@ -102,6 +102,7 @@ type Sandbox struct {
 	ProviderID        string       `json:"provider_id" doc:"ID that the provider gave the sandbox, for example of the container; empty: none."`
 	HostID            string       `json:"host_id" doc:"Host of a local or Docker sandbox; empty: bound to no host."`
 	TaskID            string       `json:"task_id" doc:"Task whose attempt runs or ran in the sandbox; empty: unmanaged."`
+	TaskKey           string       `json:"task_key" doc:"Key of that task, for example APP-12; empty: unmanaged."`
 	Attempt           int          `json:"attempt" doc:"Number of the attempt in its task, from 1; 0: unmanaged."`
 	State             SandboxState `json:"state" enum:"intended,creating,running,deleting,gone,lost" doc:"intended: requested. gone: deleted. lost: unreachable for good. More values may be added."`
 	Isolation         []string     `json:"isolation" nullable:"false" doc:"Active isolation features, as the provider reports, for example userns or seccomp."`

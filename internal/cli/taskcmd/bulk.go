@@ -33,6 +33,7 @@ func (b *bulk) old(at time.Time) bool { return b.olderThan <= 0 || time.Since(at
 // cancelled is the JSON form of what became of one task.
 type cancelled struct {
 	TaskID  string      `json:"task_id"`
+	TaskKey string      `json:"task_key"`
 	Title   string      `json:"title"`
 	Status  task.Status `json:"status"` // before
 	Outcome string      `json:"outcome"`
@@ -65,7 +66,7 @@ func (s *session) cancelOld(ctx context.Context, b bulk) error {
 func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []client.Task, b bulk) error {
 	rows, failed := make([]cancelled, 0, len(tasks)), 0
 	for _, t := range tasks {
-		row := cancelled{TaskID: t.ID, Title: t.Title, Status: t.Status, Outcome: "would be cancelled"}
+		row := cancelled{TaskID: t.ID, TaskKey: t.Key, Title: t.Title, Status: t.Status, Outcome: "would be cancelled"}
 		if b.yes {
 			asked, settled, err := api.Cancel(ctx, t.ID, b.reason)
 			switch {
@@ -85,7 +86,7 @@ func (s *session) cancelAll(ctx context.Context, api *client.Client, tasks []cli
 	err := s.answer(rows, nil, func() {
 		none := "No open task matches; ended tasks are never changed."
 		list(s, rows, none, "TASK|STATUS|TITLE|OUTCOME", func(r cancelled) []string {
-			return []string{render.Short(r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)}
+			return []string{render.Name(r.TaskKey, r.TaskID), s.style().Status(r.Status), render.OneLine(r.Title, 50), render.OneLine(r.Outcome, 100)}
 		})
 	})
 	switch {
@@ -140,7 +141,7 @@ func (s *session) cleanup(ctx context.Context, api *client.Client, refs []string
 		case err != nil:
 			return err
 		case t.Status.Final() || t.SandboxID == nil || *t.SandboxID != box.ID: // its work is over
-			s.hint("Sandbox %s (%s): its attempt has ended, and its cleanup is running. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Short(box.TaskID))
+			s.hint("Sandbox %s (%s): its attempt has ended, and its cleanup is running. Next: omoi receipt %s", render.Short(box.ID), box.State, render.Name(t.Key, t.ID))
 		default:
 			tasks = append(tasks, t)
 		}

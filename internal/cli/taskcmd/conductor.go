@@ -70,7 +70,7 @@ func (s *session) showDuplicates(all []conductor.Duplicate) {
 	heading := "SEEN|TASK|OTHER|SIMILARITY|SOURCE|WORK"
 	list(s, all, "No duplicate tasks. Next: omoi conductor status", heading, func(d conductor.Duplicate) []string {
 		return []string{
-			d.SeenAt.Local().Format("15:04:05"), render.Short(d.TaskID) + " " + string(d.Status), render.Short(d.OtherID) + " " + string(d.OtherState),
+			d.SeenAt.Local().Format("15:04:05"), render.Name(d.TaskKey, d.TaskID) + " " + string(d.Status), render.Name(d.OtherKey, d.OtherID) + " " + string(d.OtherState),
 			fmt.Sprintf("%.2f", d.Similarity), d.Source, render.OneLine(cmp.Or(d.Work, titles(d)), 100),
 		}
 	})

@@ -97,6 +97,9 @@ func newFake(t *testing.T) *fakeAPI {
 	mux.HandleFunc("GET /api/v1/tasks/{id}/feedback", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.feedback) })
 	mux.HandleFunc("GET /api/v1/tasks/{id}/why", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, f.why) })
 	mux.HandleFunc("POST /api/v1/tasks/{id}/{what}", f.ask)
+	mux.HandleFunc("GET /api/v1/tickets/{id}", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, client.Ticket{ID: r.PathValue("id"), Key: "APP-T7"})
+	})
 	mux.HandleFunc("GET /api/v1/sandboxes", f.sandboxes)
 	f.serveOperator(mux)
 	f.serveConductor(mux)

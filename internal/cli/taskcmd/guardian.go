@@ -206,7 +206,7 @@ func (s *session) showInterventions(all []client.Intervention) {
 	heading := "INTERVENTION|WHEN|TASK|ATTEMPT|LEVEL|STATE|MESSAGE"
 	list(s, all, "No interventions. Next: omoi guardian status", heading, func(iv client.Intervention) []string {
 		return []string{
-			render.Short(iv.ID), iv.PlannedAt.Local().Format("01-02 15:04:05"), render.Short(iv.TaskID), strconv.Itoa(iv.Attempt), string(iv.Level),
+			render.Short(iv.ID), iv.PlannedAt.Local().Format("01-02 15:04:05"), render.Name(iv.TaskKey, iv.TaskID), strconv.Itoa(iv.Attempt), string(iv.Level),
 			stateOf(iv), render.OneLine(iv.Content, 90),
 		}
 	})

@@ -59,7 +59,7 @@ func (s *session) settledReceipt(ctx context.Context, api *client.Client, t clie
 
 func (s *session) showReceipt(r client.TaskReceipt) {
 	style := s.style()
-	s.say("%s  %s  %s", style.Bold(r.TaskID), style.Status(r.Status), render.OneLine(r.Title, 80))
+	s.say("%s  %s  %s", style.Bold(strings.TrimSpace(r.TaskKey+"  "+r.TaskID)), style.Status(r.Status), render.OneLine(r.Title, 80))
 	for _, b := range r.Sandboxes {
 		s.say("")
 		s.showStub(b)

@@ -74,7 +74,7 @@ func taskOf(b client.Sandbox) string {
 	if b.TaskID == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s #%d", render.Short(b.TaskID), b.Attempt)
+	return fmt.Sprintf("%s #%d", render.Name(b.TaskKey, b.TaskID), b.Attempt)
 }
 
 func (s *session) state(state task.SandboxState) string {
@@ -83,7 +83,9 @@ func (s *session) state(state task.SandboxState) string {
 		return s.style().Green(string(state))
 	case task.SandboxLost:
 		return s.style().Red(string(state))
-	case task.SandboxIntended, task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
+	case task.SandboxIntended:
+		return s.style().Yellow("requested")
+	case task.SandboxCreating, task.SandboxRunning, task.SandboxDeleting:
 	}
 	return s.style().Yellow(string(state))
 }

@@ -1,6 +1,7 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,8 @@ type shown struct {
 	Workflow  string                 `json:"temporal_url"`       // empty: no Web UI is known
 	Feedback  *feedback.TaskFeedback `json:"feedback,omitempty"` // from GitHub, on its pull request; none: left out
 	API       string                 `json:"api_url"`            // of the server that answered
+
+	ticketKey string // empty: unknown
 }
 
 func (s *session) show(ctx context.Context, api *client.Client, t client.Task) error {
@@ -48,6 +51,9 @@ func (s *session) show(ctx context.Context, api *client.Client, t client.Task) e
 	out := shown{Task: t, Sandboxes: boxes, Steps: steps.Items, Workflow: WorkflowURL(info, t.ID), API: api.BaseURL(), Feedback: feedbackOf(ctx, api, t)}
 	if *s.JSON {
 		return s.printJSON(out)
+	}
+	if ticket, ticketErr := api.Ticket(ctx, t.TicketID); ticketErr == nil { // the key is a comfort
+		out.ticketKey = ticket.Key
 	}
 	s.showTask(out, waits)
 	s.showAttempts(t)
@@ -99,7 +105,7 @@ func (s *session) showTask(t shown, waits bool) {
 	s.row("", shortWhy(t.Task))
 	s.row("Repository", render.Clean(t.Repo))
 	s.row("Branch", text(t.Branch))
-	s.row("Ticket", t.TicketID) // branches are called after it
+	s.row("Ticket", cmp.Or(t.ticketKey, t.TicketID))
 	s.row("Pull request", text(t.PullURL))
 	s.row("Agent", fmt.Sprintf("%s (%s)", t.Agent, t.Mode))
 	s.row("Provider", t.Provider)

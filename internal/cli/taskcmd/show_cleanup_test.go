@@ -10,6 +10,17 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
+func TestShow_NamesKeys(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.tasks = []client.Task{aTask(idA, task.StatusCompleted)}
+	f.tasks[0].TicketID = idB
+	f.boxes = []client.Sandbox{{ID: boxID, Provider: task.ProviderLocal, TaskID: idA, TaskKey: "APP-12", Attempt: 1, State: task.SandboxIntended}}
+	got := f.omoi("show", "-").out
+	require.Contains(t, got, "Ticket        APP-T7\n")
+	require.Regexp(t, `APP-12 #1 +requested`, got)
+}
+
 func TestShow_SaysThatCleanupIsInProgress(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()

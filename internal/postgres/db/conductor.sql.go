@@ -270,7 +270,7 @@ func (q *Queries) ConductorRan(ctx context.Context) error {
 }
 
 const duplicates = `-- name: Duplicates :many
-SELECT d.id, d.conductor_analysis_id, d.organization_id, d.task1_id, d.task2_id, d.agent1_id, d.agent2_id, d.is_duplicate, d.spoken_by, d.similarity_score, d.work_description, d.resources, d.cycles, d.created_at, d.seen_at, a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
+SELECT d.id, d.conductor_analysis_id, d.organization_id, d.task1_id, d.task2_id, d.agent1_id, d.agent2_id, d.is_duplicate, d.spoken_by, d.similarity_score, d.work_description, d.resources, d.cycles, d.created_at, d.seen_at, a.key AS key1, a.title AS title1, a.status AS status1, b.key AS key2, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
 WHERE d.organization_id = $1 AND d.is_duplicate
   AND ($2::uuid[] IS NULL OR d.task1_id = ANY($2::uuid[]) OR d.task2_id = ANY($2::uuid[]))
@@ -289,8 +289,10 @@ type DuplicatesParams struct {
 
 type DuplicatesRow struct {
 	DetectedDuplicate DetectedDuplicate
+	Key1              string
 	Title1            string
 	Status1           string
+	Key2              string
 	Title2            string
 	Status2           string
 }
@@ -327,8 +329,10 @@ func (q *Queries) Duplicates(ctx context.Context, arg DuplicatesParams) ([]Dupli
 			&i.DetectedDuplicate.Cycles,
 			&i.DetectedDuplicate.CreatedAt,
 			&i.DetectedDuplicate.SeenAt,
+			&i.Key1,
 			&i.Title1,
 			&i.Status1,
+			&i.Key2,
 			&i.Title2,
 			&i.Status2,
 		); err != nil {

@@ -534,8 +534,9 @@ func (q *Queries) InsertIntervention(ctx context.Context, arg InsertIntervention
 }
 
 const interventions = `-- name: Interventions :many
-SELECT i.id, i.analysis_id, i.organization_id, i.task_id, i.sandbox_id, i.attempt, i.level, i.steering_type, i.content, i.confidence, i.shadow, i.state, i.reason, i.message_id, i.command_id, i.planned_at, i.settled_at, coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
-FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
+SELECT i.id, i.analysis_id, i.organization_id, i.task_id, i.sandbox_id, i.attempt, i.level, i.steering_type, i.content, i.confidence, i.shadow, i.state, i.reason, i.message_id, i.command_id, i.planned_at, i.settled_at, coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state,
+    t.key AS task_key
+FROM interventions i JOIN tasks t ON t.id = i.task_id LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
 WHERE i.organization_id = $1 AND ($2::uuid[] IS NULL
     OR i.task_id = ANY($2::uuid[]))
   AND ($3::uuid IS NULL OR i.id = $3::uuid)
@@ -557,6 +558,7 @@ type InterventionsRow struct {
 	Intervention Intervention
 	MessageState string
 	CommandState string
+	TaskKey      string
 }
 
 func (q *Queries) Interventions(ctx context.Context, arg InterventionsParams) ([]InterventionsRow, error) {
@@ -595,6 +597,7 @@ func (q *Queries) Interventions(ctx context.Context, arg InterventionsParams) ([
 			&i.Intervention.SettledAt,
 			&i.MessageState,
 			&i.CommandState,
+			&i.TaskKey,
 		); err != nil {
 			return nil, err
 		}

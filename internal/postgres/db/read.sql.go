@@ -153,7 +153,8 @@ func (q *Queries) ReadAttempts(ctx context.Context, taskID string) ([]ReadAttemp
 }
 
 const readSandbox = `-- name: ReadSandbox :one
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive,
+    coalesce((SELECT t.key FROM tasks t WHERE t.id = s.task_id), '')::text AS task_key
 FROM sandboxes s
 WHERE s.id = $1 AND (s.organization_id = $2 OR (s.organization_id IS NULL AND $3::boolean))
 `
@@ -167,6 +168,7 @@ type ReadSandboxParams struct {
 type ReadSandboxRow struct {
 	Sandbox      Sandbox
 	SecondsAlive float64
+	TaskKey      string
 }
 
 // A row without an organization belongs to a sandbox that nobody made; only an open server shows those.
@@ -216,12 +218,14 @@ func (q *Queries) ReadSandbox(ctx context.Context, arg ReadSandboxParams) (ReadS
 		&i.Sandbox.Metered,
 		&i.Sandbox.CostUnknown,
 		&i.SecondsAlive,
+		&i.TaskKey,
 	)
 	return i, err
 }
 
 const readSandboxes = `-- name: ReadSandboxes :many
-SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT s.id, s.partition_month, s.organization_id, s.task_id, s.attempt, s.provider, s.host_bound, s.machine, s.provider_id, s.host_id, s.state, s.isolation, s.labels, s.created_at, s.adopted_at, s.started_at, s.ended_at, s.deleted_at, s.gone_at, s.verified_at, s.salvage, s.cost_usd, s.input_tokens, s.output_tokens, s.last_sequence, s.spool_id, s.spool_watermark, s.last_event_at, s.last_work_at, s.duplicates, s.events_due_at, s.relayed, s.counters, s.made_at, s.price_per_second, s.price_currency, s.transport, s.read_at, s.unsent, s.metered, s.cost_unknown, omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive,
+    coalesce((SELECT t.key FROM tasks t WHERE t.id = s.task_id), '')::text AS task_key
 FROM sandboxes s
 WHERE (s.organization_id = $1 OR (s.organization_id IS NULL AND $2::boolean))
   AND ($3::uuid[] IS NULL OR s.task_id = ANY($3::uuid[]))
@@ -247,6 +251,7 @@ type ReadSandboxesParams struct {
 type ReadSandboxesRow struct {
 	Sandbox      Sandbox
 	SecondsAlive float64
+	TaskKey      string
 }
 
 func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([]ReadSandboxesRow, error) {
@@ -310,6 +315,7 @@ func (q *Queries) ReadSandboxes(ctx context.Context, arg ReadSandboxesParams) ([
 			&i.Sandbox.Metered,
 			&i.Sandbox.CostUnknown,
 			&i.SecondsAlive,
+			&i.TaskKey,
 		); err != nil {
 			return nil, err
 		}

@@ -79,7 +79,7 @@ ORDER BY created_at DESC, id DESC LIMIT @max_rows;
 
 -- name: Duplicates :many
 -- What was found alike, newest first; of a task, or of all.
-SELECT sqlc.embed(d), a.title AS title1, a.status AS status1, b.title AS title2, b.status AS status2
+SELECT sqlc.embed(d), a.key AS key1, a.title AS title1, a.status AS status1, b.key AS key2, b.title AS title2, b.status AS status2
 FROM detected_duplicates d JOIN tasks a ON a.id = d.task1_id JOIN tasks b ON b.id = d.task2_id
 WHERE d.organization_id = @organization_id AND d.is_duplicate
   AND (sqlc.narg('task_ids')::uuid[] IS NULL OR d.task1_id = ANY(sqlc.narg('task_ids')::uuid[]) OR d.task2_id = ANY(sqlc.narg('task_ids')::uuid[]))

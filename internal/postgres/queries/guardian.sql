@@ -162,8 +162,9 @@ UPDATE interventions SET state = @state, reason = CASE WHEN @reason::text = '' T
 WHERE id = @id AND state = @was;
 
 -- name: Interventions :many
-SELECT sqlc.embed(i), coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state
-FROM interventions i LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
+SELECT sqlc.embed(i), coalesce(m.state, '')::text AS message_state, coalesce(c.state, '')::text AS command_state,
+    t.key AS task_key
+FROM interventions i JOIN tasks t ON t.id = i.task_id LEFT JOIN messages m ON m.id = i.message_id LEFT JOIN commands c ON c.id = i.command_id
 WHERE i.organization_id = @organization_id AND (sqlc.narg('task_ids')::uuid[] IS NULL
     OR i.task_id = ANY(sqlc.narg('task_ids')::uuid[]))
   AND (sqlc.narg('id')::uuid IS NULL OR i.id = sqlc.narg('id')::uuid)

@@ -40,12 +40,14 @@ ORDER BY task_id, ordinal;
 
 -- name: ReadSandbox :one
 -- A row without an organization belongs to a sandbox that nobody made; only an open server shows those.
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive,
+    coalesce((SELECT t.key FROM tasks t WHERE t.id = s.task_id), '')::text AS task_key
 FROM sandboxes s
 WHERE s.id = @id AND (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean));
 
 -- name: ReadSandboxes :many
-SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive
+SELECT sqlc.embed(s), omoi_lifetime_seconds(s.machine, s.host_bound, s.created_at, s.made_at, s.started_at, s.gone_at)::float8 AS seconds_alive,
+    coalesce((SELECT t.key FROM tasks t WHERE t.id = s.task_id), '')::text AS task_key
 FROM sandboxes s
 WHERE (s.organization_id = @organization_id OR (s.organization_id IS NULL AND @bare::boolean))
   AND (sqlc.narg('task_ids')::uuid[] IS NULL OR s.task_id = ANY(sqlc.narg('task_ids')::uuid[]))

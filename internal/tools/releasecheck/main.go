@@ -49,7 +49,7 @@ func check(archive string, limit int, agents []string) (size int, err error) {
 	if err != nil {
 		return len(raw), err
 	}
-	for _, want := range []string{program, "omoi/LICENSE", "omoi/README.md", "omoi/share/completions/omoi.bash"} {
+	for _, want := range []string{program, "omoi/LICENSE", "omoi/README.md", "omoi/share/completions/omoi.bash", "omoi/share/man/man1/omoi.1"} {
 		if files[want] == nil {
 			errs = append(errs, fmt.Errorf("missing %s", want))
 		}

@@ -21,7 +21,10 @@ func archive(t *testing.T, platform string, content []byte) string {
 	plain, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	require.NoError(t, err)
 	w := tar.NewWriter(plain)
-	for name, text := range map[string][]byte{program: content, "omoi/LICENSE": {1}, "omoi/README.md": {1}, "omoi/share/completions/omoi.bash": {1}} {
+	for name, text := range map[string][]byte{
+		program: content, "omoi/LICENSE": {1}, "omoi/README.md": {1}, "omoi/share/completions/omoi.bash": {1},
+		"omoi/share/man/man1/omoi.1": {1},
+	} {
 		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}))
 		_, err := w.Write(text)
 		require.NoError(t, err)
