@@ -69,6 +69,7 @@ func logAttr(secrets []string) func([]string, slog.Attr) slog.Attr {
 		switch kind := attr.Value.Kind(); {
 		case kind == slog.KindDuration:
 			attr.Value = slog.StringValue(attr.Value.String())
+		case attr.Value.Any() == nil: // the handler leaves out an empty attribute
 		case kind == slog.KindString, kind == slog.KindAny && !level: // an error, a list, a result of an activity
 			attr.Value = slog.StringValue(redact.Scrub(attr.Value.String(), secrets))
 		}
