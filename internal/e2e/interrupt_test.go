@@ -48,7 +48,7 @@ func TestAnInterruptedValidatorIsFollowedByAnother(t *testing.T) {
 	said := r.omoi("send", made.ID, "Stop", "--interrupt", "--json")
 	require.Zero(t, said.code, said.stderr)
 	waits(2)
-	require.Contains(t, r.task(made.ID).Attempts[1].Reason, "interrupted by a user, and ended. Another validator looks at the work.")
+	require.Contains(t, r.task(made.ID).Attempts[1].Reason, "interrupted by a user, and ended. Another validator reviews the work.")
 	r.goOn(made.ID)
 	got := r.ends(made.ID, task.StatusCompleted)
 	require.Equal(t, []int{3, 0}, []int{got.AttemptCount, got.Retries})
