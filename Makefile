@@ -173,7 +173,7 @@ user-test: build temporal ## as root: run the tests that care also as an ordinar
 
 .PHONY: race
 race: ## run the packages with goroutines under the race detector, with codes instead of sentences
-	@export CGO_ENABLED=1; time $(call run-tests,-race -short -timeout 30m -tags codes_only$(,)emulator$(,)nomsgpack,$(RACE_PACKAGES))
+	@export CGO_ENABLED=1; time $(call run-tests,-race -short -timeout 60m -tags codes_only$(,)emulator$(,)nomsgpack,$(RACE_PACKAGES))
 
 .PHONY: fuzz
 fuzz: ## send random events, batches, messages and frames; FUZZTIME=10m looks longer
