@@ -26,7 +26,7 @@ func TestALookAtCredentialsMakesNoKey(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(cfg.Home, credentialFile))
 	_, err := credentialRing(cfg)
 	require.NoError(t, err)
-	require.Contains(t, checkCredentials(t.Context(), cfg, "").Detail, "there is a key")
+	require.Contains(t, checkCredentials(t.Context(), cfg, "").Detail, "key exists")
 	wrong := checkCredentials(t.Context(), fresh(t, "OMOI_CREDENTIAL_KEYS=nonsense"), "")
 	require.Equal(t, FindingFail, wrong.Status)
 	require.Contains(t, wrong.Next, "OMOI_CREDENTIAL_KEYS")
