@@ -24,7 +24,7 @@ var checklist = map[string]map[string][]string{
 	"Agent output collector returns events for sandbox agents": {"monitoring": {"what its agent says is collected"}},
 	"Collaboration messages reach sandbox agents":              {"agent": {"a message reaches it"}},
 	"Task retry works for sandbox tasks":                       {"flow": {"a cancel stops it", "a retry begins in another sandbox"}},
-	"Diagnostic recovery notifications include sandbox tasks":  {"diagnosis": {"its failure is diagnosed", "the next agent is told"}},
+	"Diagnostic recovery notifications include sandbox tasks":  {"diagnosis": {"its failure is diagnosed", "the next agent gets the diagnosis"}},
 }
 
 // TestChecklist carries out every check as an operator does, and holds the installation to each point of the
@@ -63,7 +63,7 @@ func told(t *testing.T, res result) []scenario.Result {
 }
 
 // TestAStoppedCheckEndsWhatItMade stops one by Ctrl-C, which is passed on a second time, and one by its time limit, while
-// its task is at work in a sandbox.
+// its task runs in a sandbox.
 func TestAStoppedCheckEndsWhatItMade(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

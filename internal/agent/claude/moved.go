@@ -112,7 +112,7 @@ func begins(before string) bool {
 	return !ofName(last) && last != '.'
 }
 
-// ends reports whether a component of a path ends before a text. A dot is part of a name that goes on, or ends a sentence.
+// ends reports whether a component of a path ends before a text. A dot continues a name or ends a sentence.
 func ends(after string) bool {
 	rest := strings.TrimLeft(after, ".")
 	first, _ := utf8.DecodeRuneInString(rest)

@@ -182,7 +182,7 @@ func (t *talk) noticed(end *turn, l *line) {
 			if m.ID != "" {
 				t.Env.Inbox.Used(m.ID)
 			}
-			t.anew(end)
+			t.dropOld(end)
 		}
 	}
 	if l.Type == "user" && end.late == nil {
@@ -192,8 +192,8 @@ func (t *talk) noticed(end *turn, l *line) {
 	}
 }
 
-// anew drops a result that is older than the last message that was read: that message has started another turn.
-func (t *talk) anew(end *turn) {
+// dropOld drops a result that is older than the last message that was read: that message has started another turn.
+func (t *talk) dropOld(end *turn) {
 	if end.result == nil || end.stop != "" {
 		return
 	}

@@ -35,9 +35,9 @@ func (r *Result) judge(status syscall.WaitStatus, before int64) {
 		r.Outcome, r.Note = Limit, "The kernel ended it at a limit on CPU time or file size."
 	case r.ExitCode != 128+int(syscall.SIGKILL):
 	case before < 0:
-		r.Outcome, r.Note = Killed, "Killed by somebody else, or out of memory: the memory group cannot be read here."
+		r.Outcome, r.Note = Killed, "Killed from outside or out of memory: the memory cgroup cannot be read here."
 	default:
-		r.Outcome, r.Note = Killed, "Killed by somebody else; it was not out of memory."
+		r.Outcome, r.Note = Killed, "Killed from outside, not out of memory."
 	}
 }
 

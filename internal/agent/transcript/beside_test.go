@@ -70,9 +70,9 @@ func TestBeside_FilesTravelWithTheTranscript(t *testing.T) {
 	require.Equal(t, want, s.unpack(same))
 
 	s.write("subagents/agent-1.jsonl", "{\"n\":1}\n{\"n\":2}\n")
-	s.write("tool-results/s.txt", "anew\n")
+	s.write("tool-results/s.txt", "again\n")
 	s.send()
-	want["subagents/agent-1.jsonl"], want["tool-results/s.txt"] = "{\"n\":1}\n{\"n\":2}\n", "anew\n"
+	want["subagents/agent-1.jsonl"], want["tool-results/s.txt"] = "{\"n\":1}\n{\"n\":2}\n", "again\n"
 	require.Equal(t, want, s.unpack(same))
 	pieces := s.server.Transcripts()["run.beside"].Pieces
 	s.send()

@@ -111,12 +111,12 @@ func (l *Lines) describe(e event.Event) (what, text string, more []string) {
 		return l.Red("error"), OneLine(explain.InShort(d.text("error")), textWidth), nil
 	case event.AgentAssistantMessage, event.AgentToolCompleted, event.AgentSubagentCompleted, event.AgentSkillCompleted,
 		event.AgentSystemMessage, event.AgentUserMessage:
-		return "", "", nil // what they tell stands in their neighbours
+		return "", "", nil // their neighbors say the same
 	}
 	return l.rest(e, d)
 }
 
-// Brief is what an event tells in one line; empty for what stands in its neighbours.
+// Brief returns an event in one line; empty if its neighbors say the same.
 func Brief(kind string, raw json.RawMessage) string {
 	l := &Lines{Heartbeats: true}
 	_, text, _ := l.describe(event.Event{Type: kind, Data: raw})

@@ -12,13 +12,13 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// agentCheck is about the agent in a sandbox: what it reports arrives whole, and what it is told too.
+// agentCheck checks the agent in a sandbox: all its events arrive, and all messages reach it.
 func agentCheck() Scenario {
 	return Scenario{Name: "agent", Title: "an agent reports, and receives messages", trials: func(k *kit) []trial {
 		return []trial{
 			{name: "the agent reports in", do: k.reportsIn},
 			{name: "it has the environment of its task", do: k.environment},
-			{name: "it beats", do: k.beats},
+			{name: "it sends heartbeats", do: k.beats},
 			{name: "a message reaches it", do: k.hears},
 			{name: "its completion is recorded", do: k.recorded},
 			{name: "its events are whole", do: k.whole},
@@ -42,7 +42,7 @@ func (k *kit) reportsIn(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s Isolation: %s.", where(t), strings.Join(box.Isolation, ", ")), err
 }
 
-// commandEnv shows what agents are told of their task.
+// commandEnv prints the environment that agents get.
 const commandEnv = `echo "task=$TASK_ID sandbox=$SANDBOX_ID user=$USER_ID"`
 
 func (k *kit) environment(ctx context.Context) (string, error) {
@@ -125,7 +125,7 @@ func (k *kit) completes(ctx context.Context) (string, error) {
 	return "Its task is completed.", err
 }
 
-// tell says something to the agent at work, and waits until it has taken that up.
+// tell sends a message to the running agent and waits until the agent acknowledges it.
 func (k *kit) tell(ctx context.Context, text string) (client.MessageReceipt, error) {
 	queued, err := k.API.SendMessage(ctx, k.box, client.CreateMessageRequest{Content: text}, task.NewID())
 	if err != nil {

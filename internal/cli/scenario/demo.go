@@ -187,7 +187,7 @@ type Services struct {
 	Key  string // sent to the server; without authentication none is needed
 	// Start starts everything and keeps it running until ctx ends. It calls ready once.
 	Start func(ctx context.Context, progress func(step string), ready func(devstack.Info)) error
-	// Progress is told of each step.
+	// Progress is called for each step.
 	Progress func(step string)
 }
 

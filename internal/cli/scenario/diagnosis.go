@@ -18,12 +18,12 @@ func diagnosis() Scenario {
 			{name: "an agent gives up", do: k.givesUp},
 			{name: "omoi why says what failed", do: k.explained},
 			{name: "its failure is diagnosed", do: k.diagnosed},
-			{name: "the next agent is told", do: k.warned},
+			{name: "the next agent gets the diagnosis", do: k.warned},
 		}
 	}}
 }
 
-// givesUp has the agent fail with the words that it is told, in each attempt.
+// givesUp makes the agent of each attempt fail with the text of its message.
 func (k *kit) givesUp(ctx context.Context) (string, error) {
 	if err := k.submit(ctx, "Fail for a reason.", k.waitMessage(), map[string]any{"fail": "{{message}}"}); err != nil {
 		return "", err
@@ -72,7 +72,7 @@ func (k *kit) diagnosed(ctx context.Context) (said string, err error) {
 	return said, err
 }
 
-// warned begins the task again. Its agent waits for a message, and fails with what it is told.
+// warned retries the task. Its agent waits for a message and fails with its text.
 func (k *kit) warned(ctx context.Context) (string, error) {
 	if err := k.askRetry(ctx); err != nil {
 		return "", err

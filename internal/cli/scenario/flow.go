@@ -15,7 +15,7 @@ func flow() Scenario {
 		return []trial{
 			{name: "the server answers", do: k.ready},
 			{name: "a ticket brings its task", do: k.ticketMade},
-			{name: "the task is at work", do: k.atWorkSaid},
+			{name: "the task is running", do: k.atWorkSaid},
 			{name: "a cancel stops it", do: k.cancelled},
 			{name: "a retry begins in another sandbox", do: k.retried},
 			{name: "the task is completed", do: k.completes},
@@ -34,7 +34,7 @@ func (k *kit) ticketMade(ctx context.Context) (string, error) {
 	return fmt.Sprintf("Ticket %s has task %s.", render.Short(t.ID), render.Short(k.newest())), err
 }
 
-// openTicket makes a ticket with a task of the scripted agent; likewise not ended by a Ctrl-C.
+// openTicket creates a ticket with a task of the scripted agent. A Ctrl-C does not interrupt it.
 func (k *kit) openTicket(ctx context.Context, in client.CreateTicketRequest, script ...map[string]any) (client.Ticket, error) {
 	config, err := execution(ctx, script)
 	if err != nil {

@@ -118,7 +118,7 @@ func say(text string) map[string]any { return map[string]any{"say": text} }
 
 func bash(command string) map[string]any { return map[string]any{"bash": command} }
 
-// waitMessage holds the agent until it is told something, and no longer than the check may take: one that was killed
+// waitMessage holds the agent until it gets a message, and no longer than the check may take: one that was killed
 // tells it nothing.
 func (k *kit) waitMessage() map[string]any {
 	return map[string]any{"wait_message": map[string]any{"timeout_s": k.Timeout.Seconds()}}

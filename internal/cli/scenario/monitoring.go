@@ -12,11 +12,11 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// monitoring is whether everything that watches sandboxes finds one that is at work.
+// monitoring checks that all monitoring finds a running sandbox.
 func monitoring() Scenario {
 	return Scenario{Name: "monitoring", Title: "guardian and conductor find an active sandbox", trials: func(k *kit) []trial {
 		return []trial{
-			{name: "a sandbox task is at work", do: k.watched},
+			{name: "a sandbox task is running", do: k.watched},
 			{name: "the monitoring finds its sandbox", alone: true, do: k.atWorkOnly(k.monitored)},
 			{name: "the guardian finds it", alone: true, do: k.atWorkOnly(k.guarded)},
 			{name: "the conductor finds it", alone: true, do: k.atWorkOnly(k.conducted)},
@@ -29,7 +29,7 @@ func monitoring() Scenario {
 const commandShow = "echo shown by a check"
 
 func (k *kit) watched(ctx context.Context) (string, error) {
-	if err := k.submit(ctx, "Be at work while omoi is checked.", say("I am watched."), bash(commandShow), k.waitMessage(), complete("done")); err != nil {
+	if err := k.submit(ctx, "Run while omoi is checked.", say("I am watched."), bash(commandShow), k.waitMessage(), complete("done")); err != nil {
 		return "", err
 	}
 	return k.atWorkSaid(ctx)
@@ -125,7 +125,7 @@ func (k *kit) collected(ctx context.Context) (string, error) {
 	return "What it said and what its command printed stand among the events of its sandbox.", nil
 }
 
-// conducted has the conductor run, and waits for what a run thinks that began since. It runs seldom by itself, so a key that
+// conducted has the conductor run, and waits for what a run thinks that began since. Its own interval is long, so a key that
 // may not ask it is content with what it last thought.
 func (k *kit) conducted(ctx context.Context) (string, error) {
 	status, err := k.supervision(ctx)
@@ -156,7 +156,7 @@ func counted(a client.ConductorAnalysis) string {
 }
 
 // thoughtSince is what the conductor thought since then, in a run that had not begun; nil: nothing yet. What a run thinks
-// that was under way may leave out who is at work now.
+// that was under way may leave out an agent that runs now.
 func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*client.ConductorAnalysis, error) {
 	page, err := k.API.ConductorAnalyses(ctx, len(then.Schedule.Recent)+1, "")
 	if err != nil {
@@ -170,10 +170,10 @@ func (k *kit) thoughtSince(ctx context.Context, then client.ConductorStatus) (*c
 			return &a, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // likewise
+	return nil, nil //nolint:nilnil // not found yet
 }
 
-// askToRun asks guardian or conductor to run now; asked twice, they run once more.
+// askToRun triggers guardian or conductor now. A trigger during a run starts one run after it.
 func (k *kit) askToRun(ctx context.Context, name string) error {
 	return waitUntil(ctx, func() (bool, error) {
 		_, err := k.API.AskSchedule(ctx, name, "run", "a check")

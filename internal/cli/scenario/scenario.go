@@ -66,14 +66,14 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Config is what scenarios are told.
+// Config configures scenarios.
 type Config struct {
 	API      *client.Client
 	Home     string        // of this installation: where the repository of the checks is kept
 	Repo     string        // owner/name, or a path on the server's machine; empty: the checks' own
 	Provider string        // of sandboxes; empty: the server's first
 	Timeout  time.Duration // of one scenario, without its cleaning up
-	// Begin and Report are told of each scenario and step as it comes; number 0 is the cleaning up.
+	// Begin and Report are called for each scenario and step; number 0 is the cleanup.
 	Begin  func(Scenario)
 	Report func(number, of int, s Step)
 }

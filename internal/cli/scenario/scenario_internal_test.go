@@ -134,7 +134,7 @@ func TestATaskThatGetsNoSandboxIsGivenUp(t *testing.T) {
 	require.False(t, k.hopeless(waits(task.StatusPending, task.ReasonRetrying)))
 	k.trouble = time.Now().Add(-2 * troubleTime)
 	require.True(t, k.hopeless(waits(task.StatusAssigned, task.ReasonRetrying)))
-	require.False(t, k.hopeless(waits(task.StatusRunning, task.ReasonRetrying)), "its agent is at work")
+	require.False(t, k.hopeless(waits(task.StatusRunning, task.ReasonRetrying)), "its agent is running")
 	require.True(t, k.trouble.IsZero())
 }
 

@@ -90,7 +90,7 @@ func (s *session) asked(asked client.CommandResult, settled bool) error {
 		return nil
 	}
 	s.say("Task %s: %s %s", render.Name(t.Key, t.ID), asked.Command.Kind, receipt(asked.Command))
-	if t.Status.Final() || parked(t) {
+	if t.Status.Final() || needsUser(t) {
 		s.hint("%s", shortWhy(t))
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestCheckout_OfABranchThatRetentionRemoved(t *testing.T) {
 	git(t, repo, "branch", "--quiet", "-D", "feature/x")
 	clone := filepath.Join(t.TempDir(), "clone")
 	git(t, "", "clone", "--quiet", repo, clone)
-	require.Contains(t, f.with(call{dir: clone}, "checkout", "-").err, "Cannot fetch branch", "somebody else removed it")
+	require.Contains(t, f.with(call{dir: clone}, "checkout", "-").err, "Cannot fetch branch", "another user removed it")
 	f.gone = "The branch of task " + idA + " was removed on 2026-11-23: older than retention.branches."
 	for _, dir := range []string{repo, clone} {
 		got := f.with(call{dir: dir}, "checkout", "-")

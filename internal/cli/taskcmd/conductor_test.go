@@ -69,7 +69,7 @@ func TestRunChecksForDuplicates(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.tasks = []client.Task{{ID: idA, Status: task.StatusPending}}
-	run := []string{"run", "Mend the cart", "--repo", "someone/app", "--agent", "external"}
+	run := []string{"run", "Fix the cart", "--repo", "someone/app", "--agent", "external"}
 	require.Zero(t, f.omoi(append(run, "--check-duplicates")...).code)
 	require.True(t, *f.created[0].CheckDuplicates)
 	require.Zero(t, f.omoi(run...).code)

@@ -66,7 +66,7 @@ type fakeAPI struct {
 	works       []client.SavedWork
 	credentials []client.Credential
 	given       map[string]client.SetCredentialRequest // by kind
-	trials      map[string]credential.Test             // likewise
+	trials      map[string]credential.Test             // by ID
 	provider    sandbox.Provider
 	feedback    feedback.TaskFeedback
 	why         client.Explanation

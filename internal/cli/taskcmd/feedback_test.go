@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// show tells that somebody outside steered a task, and what came of it.
+// show names feedback from GitHub to a task, and its result.
 func TestShowTellsOfFeedback(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

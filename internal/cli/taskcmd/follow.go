@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	waitQueued  = time.Second      // a task that is not at work has no events that would wake us
+	waitQueued  = time.Second      // a task without a running agent has no events
 	waitWorking = 20 * time.Second // the server answers at the first event
 	outageLimit = 2 * time.Minute  // without an answer we give up
 	outagePause = time.Second
@@ -35,8 +35,8 @@ type follower struct {
 	queues string // what was told of task queues without a worker
 }
 
-// follow prints events until the task is done, or until parked says that only a person can
-// make it go on. It goes on over outages of the server that are shorter than two minutes.
+// follow prints events until the task ends or needs a user to continue. It survives outages of the server of up to two
+// minutes.
 func (f *follower) follow(ctx context.Context) error {
 	delay := time.Duration(0)
 	for {
@@ -70,14 +70,14 @@ func (f *follower) pace(ctx context.Context, page client.TaskEventList) (time.Du
 		f.explain(t)
 		f.unattended(ctx)
 	}
-	if parked(t) {
+	if needsUser(t) {
 		return 0, nil
 	}
 	return waitQueued, nil
 }
 
 // explain says why a task waits, once for each reason. That an attempt is being started is no news once its agent has
-// spoken: status and events do not come by the same way.
+// reported: status and events arrive separately.
 func (f *follower) explain(t client.Task) {
 	if t.Why == f.why || f.quiet || *f.JSON || t.Status == task.StatusAssigned && f.begun >= t.AttemptCount {
 		return
@@ -97,7 +97,7 @@ func (f *follower) unattended(ctx context.Context) {
 	}
 }
 
-// down is what the server says of a dependency that is down, empty of any other. An outage of the server is told elsewhere.
+// down returns the server's message about an unreachable dependency; empty for any other error.
 func down(ctx context.Context, api *client.Client, dependency string) string {
 	ready, _ := api.Ready(ctx)
 	for _, d := range ready.Dependencies {
@@ -108,8 +108,8 @@ func down(ctx context.Context, api *client.Client, dependency string) string {
 	return ""
 }
 
-// parked tells tasks that go on only when a person does something.
-func parked(t client.Task) bool {
+// needsUser reports whether a task continues only after an action of a user.
+func needsUser(t client.Task) bool {
 	if t.Status != task.StatusPending {
 		return false
 	}
@@ -164,13 +164,13 @@ func outcome(t client.Task) error {
 		return nil
 	case t.FailureClass == task.ClassBudget, t.Blocked == task.BlockedBudget:
 		return exit.With(exit.Budget, nil)
-	case t.FailureClass == task.ClassCredentials, parked(t):
+	case t.FailureClass == task.ClassCredentials, needsUser(t):
 		return exit.With(exit.NeedsYou, nil)
 	}
 	return exit.With(exit.Failed, nil)
 }
 
-// stopped turns the end of following by the caller into an exit code and the command that goes on.
+// stopped returns the exit code after an interrupt by the user, and the command that continues.
 func (f *follower) stopped(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 const idM = "0190a5d0-0000-7000-8000-00000000beef"
 
-// receipts is a server whose receipts are told one after the other; the last one stays.
+// receipts is a server that returns the given receipts one after another; the last one stays.
 func receipts(t *testing.T, f *fakeAPI, told ...client.MessageReceipt) {
 	t.Helper()
 	tasks := f.url
@@ -168,7 +168,7 @@ func TestProjects(t *testing.T) {
 	require.Equal(t, exit.Failed, f.omoi("project", "update", "nobody", "--setup", "x").code)
 }
 
-// Whoever did not hear the answer is told how to send again without saying it twice.
+// After a lost answer, the error names the command that sends the message again without a duplicate.
 func TestSendAgainUnderItsKey(t *testing.T) {
 	t.Parallel()
 	f := atWork(t, client.MessageReceipt{State: client.MessageAccepted})

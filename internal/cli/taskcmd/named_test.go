@@ -56,7 +56,7 @@ func TestProjectsAndTickets_AreNamedByTheirKeys(t *testing.T) {
 		answer(w, http.StatusOK, client.Page[client.Project]{Items: projects})
 	})
 	mux.HandleFunc("POST /api/v1/projects", func(w http.ResponseWriter, r *http.Request) {
-		_ = json.NewDecoder(r.Body).Decode(&made) // what is missing is told below
+		_ = json.NewDecoder(r.Body).Decode(&made) // missing fields are reported below
 		answer(w, http.StatusCreated, projects[0])
 	})
 	mux.HandleFunc("GET /api/v1/projects/{id}/deletion", func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ func nextCommands(t client.Task, waits bool) [][2]string {
 	add(t.Status == task.StatusFailed || t.Status == task.StatusCancelled, "omoi retry {task}", "start the next attempt")
 	spent := explain.OutOfBudget(t)
 	add(spent, shortened(t, explain.RaiseBudget(t)), "raise the budget and resume")
-	add(parked(t) && !spent, "omoi retry {task}", "resume")
+	add(needsUser(t) && !spent, "omoi retry {task}", "resume")
 	add(t.Status == task.StatusPending && t.Blocked == task.BlockedProviderLimit, "omoi retry {task}", "retry now, before the rate limit resets")
 	add(over && hasEvents(t), "omoi logs {task}", "show its events")
 	add(!over, "omoi logs -f {task}", "follow its events")

@@ -64,7 +64,7 @@ func (o *overview) read(ctx context.Context, api *client.Client) error {
 		o.Counts[t.Status]++
 	}
 	for _, t := range pending.Items {
-		if parked(t) {
+		if needsUser(t) {
 			o.NeedsUser = append(o.NeedsUser, t)
 		}
 	}

@@ -66,7 +66,7 @@ func TestRunSaysWhereThereIsNoRepository(t *testing.T) {
 	require.Empty(t, f.created)
 }
 
-// What stands wrong on the command line is told first, in its own words, and nothing else is said before.
+// An invalid command line is the first error, before any other output.
 func TestRunChecksTheCommandLineBeforeItLooksAround(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

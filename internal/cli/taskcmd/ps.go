@@ -68,7 +68,7 @@ func (s *session) psTable(tasks []client.Task, none string) {
 	})
 }
 
-// waiting is why a pending task is not at work, in two words.
+// waiting returns in two words why a pending task is not running.
 func waiting(t client.Task) string {
 	switch {
 	case t.Status != task.StatusPending:

@@ -59,7 +59,7 @@ func TestShowAndReceipt_UnknownCost(t *testing.T) {
 	}
 }
 
-// What came back after it had been verified gone is told for good, and is not done with before it is verified anew.
+// A receipt always names a sandbox that reappeared after verification, and stays unverified until it is verified again.
 func TestReceiptOfWhatWasThereAgain(t *testing.T) {
 	t.Parallel()
 	f, now := newFake(t), time.Now()
@@ -100,7 +100,7 @@ func TestReceiptOfWhatNeverWasAndWhatIsUnread(t *testing.T) {
 	require.Contains(t, f.omoi("receipt", "-").out, "transport     pull (a worker reads the events), incomplete: the last events are lost")
 }
 
-// A task that has ended and left something is a failure for whoever asks; one that goes on is none.
+// The receipt of an ended task with unverified sandboxes exits with an error, that of a running task does not.
 func TestReceiptOfWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

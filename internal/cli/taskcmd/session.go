@@ -51,7 +51,7 @@ func Commands(streams IO) []*cobra.Command {
 	return commands
 }
 
-// session is one command at work.
+// session is one running command.
 type session struct{ IO }
 
 // api is the client of the server that the command line, the environment or a running `omoi dev` names.

@@ -39,7 +39,7 @@ func (*place) Capabilities() sandbox.Capabilities {
 	return sandbox.Capabilities{HostBound: true, Machine: true, Exec: true}
 }
 
-// Attach with "wait" goes on until the person leaves.
+// Attach with "wait" continues until the user leaves.
 func (p *place) Attach(ctx context.Context, l sandbox.Labels, cmd sandbox.Command, streams sandbox.Streams) (int, error) {
 	p.last = l
 	p.ran = append(p.ran, l.Installation+" "+strings.Join(cmd.Args, " "))
@@ -133,7 +133,7 @@ func TestExecIsWrittenDownFirst(t *testing.T) {
 	require.Equal(t, 2, f.omoi("sandbox", "shell", "aaaa").code, "there is no terminal")
 }
 
-// A person who has only the task's id means the sandbox in which it is at work.
+// A task ID names the sandbox of the task's running attempt.
 func TestASandboxIsFoundByItsTask(t *testing.T) {
 	t.Parallel()
 	f, p := visited(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/omoi-dev/omoi/internal/task"
 )
 
-// The status of a task may be read after its agent has spoken: then it is no news that it is being started.
+// The status of a task may be read after its agent's first event: the line about its start is then left out.
 func TestProgressIsToldInItsOrder(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
