@@ -23,7 +23,7 @@ const eventStream = "text/event-stream"
 // Document is an OpenAPI document. It is safe for concurrent use.
 type Document struct {
 	router routers.Router
-	lines  *openapi3.SchemaRef // of the data of streams
+	lines  *openapi3.Schema // of the data of all frames of a stream
 }
 
 // Load reads the document in a file, once a process.
@@ -56,7 +56,9 @@ func load(file string) (*Document, error) {
 		return nil, fmt.Errorf("route by the OpenAPI document: %w", err)
 	}
 	closeAnswers(doc.Components.Schemas)
-	return &Document{router: router, lines: doc.Components.Schemas["Event"]}, nil
+	lines := openapi3.NewArraySchema()
+	lines.Items = doc.Components.Schemas["Event"]
+	return &Document{router: router, lines: lines}, nil
 }
 
 // closeAnswers makes a fault of what the document permits, and omoi does not do: an answer with properties that the document does not
@@ -148,34 +150,43 @@ func (d *Document) explain(res *http.Response, body []byte, err error) error {
 		res.Request.Method, res.Request.URL.Path, res.StatusCode, err, body[:min(len(body), shown)])
 }
 
-// stream holds the data lines of a stream against their schema. The last may be cut off.
+// stream checks the frames of a stream. The last one may be cut off.
 func (d *Document) stream(res *http.Response, body []byte) error {
 	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Type"), eventStream) {
 		return nil
 	}
-	for frame := range bytes.SplitSeq(body[:max(0, bytes.LastIndex(body, []byte("\n\n")))], []byte("\n\n")) {
-		if err := d.frame(frame); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.frames(body[:max(0, bytes.LastIndex(body, []byte("\n\n")))])
 }
 
-// frame judges one server-sent event. One with a name of its own carries nothing.
-func (d *Document) frame(frame []byte) error {
-	var data any
+// frames checks the data of frames against their schema, all at once: the schema is compiled each time, which takes long.
+func (d *Document) frames(text []byte) error {
+	var all []any
+	for frame := range bytes.SplitSeq(text, []byte("\n\n")) {
+		data, err := dataOf(frame)
+		if err != nil {
+			return err
+		}
+		if data != nil {
+			all = append(all, data)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return d.lines.VisitJSON(all, openapi3.EnableJSONSchema2020())
+}
+
+// dataOf returns the data of a server-sent event; nil for a control frame, which has a name of its own.
+func dataOf(frame []byte) (data any, err error) {
 	for line := range bytes.SplitSeq(frame, []byte("\n")) {
 		if bytes.HasPrefix(line, []byte("event: ")) {
-			return nil
+			return nil, nil //nolint:nilnil // no data
 		}
 		if text, found := bytes.CutPrefix(line, []byte("data: ")); found {
 			if err := json.Unmarshal(text, &data); err != nil {
-				return fmt.Errorf("data of a stream: %w", err)
+				return nil, fmt.Errorf("data of a stream: %w", err)
 			}
 		}
 	}
-	if data == nil {
-		return nil
-	}
-	return d.lines.Value.VisitJSON(data, openapi3.EnableJSONSchema2020())
+	return data, nil
 }

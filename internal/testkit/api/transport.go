@@ -117,14 +117,13 @@ func (s *streamBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// judge checks the frames that are complete.
 func (s *streamBody) judge() {
-	for {
-		frame, rest, whole := bytes.Cut(s.rest, []byte("\n\n"))
-		if !whole {
-			return
-		}
-		s.transport.note(s.transport.doc.frame(frame))
-		s.rest = rest
-		s.judged++
+	end := bytes.LastIndex(s.rest, []byte("\n\n"))
+	if end < 0 {
+		return
 	}
+	s.transport.note(s.transport.doc.frames(s.rest[:end]))
+	s.judged += 1 + bytes.Count(s.rest[:end], []byte("\n\n"))
+	s.rest = s.rest[end+2:]
 }
