@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/omoi-dev/omoi/internal/hostfault"
 	"github.com/omoi-dev/omoi/internal/task"
 	"github.com/omoi-dev/omoi/internal/wait"
 )
@@ -135,11 +136,12 @@ func (s *Stack) CheckTemporal(context.Context) error {
 	return s.fault
 }
 
-// noteTemporal keeps what a look at Temporal found, and reports whether the look before found something else.
+// noteTemporal records the result of a check of Temporal, and reports whether the disk became full or writable again since the
+// previous one.
 func (s *Stack) noteTemporal(fault error) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed = task.MessageOf(fault) != task.MessageOf(s.fault)
+	changed = hostfault.Is(fault) != hostfault.Is(s.fault)
 	s.fault = fault
 	return changed
 }
