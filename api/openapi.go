@@ -86,8 +86,11 @@ func nameOfSchema(t reflect.Type, hint string) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	for _, owner := range []string{"Guardian", "Conductor", "Credential", "Feedback", "Spec", "Transcript", "Analysis"} {
-		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+packageOf(owner)+".")
+	for pkg, owner := range map[string]string{
+		"guardian": "Guardian", "conductor": "Conductor", "credential": "Credential", "feedback": "Feedback", "spec": "Spec",
+		"transcript": "Transcript", "supervise": "Analysis",
+	} {
+		_, inner, found := strings.Cut(t.PkgPath()+"."+t.Name(), "/internal/"+pkg+".")
 		if inner = strings.TrimRight(inner, "]"); found && inner != owner && !strings.Contains(inner, owner) {
 			name = strings.TrimSuffix(name, inner) + owner + inner
 		}
@@ -96,14 +99,6 @@ func nameOfSchema(t reflect.Type, hint string) string {
 		return strings.TrimPrefix(name, "Page") + "List"
 	}
 	return name
-}
-
-// packageOf returns the package whose types have the prefix in the document.
-func packageOf(prefix string) string {
-	if prefix == "Analysis" {
-		return "supervise"
-	}
-	return strings.ToLower(prefix)
 }
 
 func securityOf(want access) []map[string][]string {
