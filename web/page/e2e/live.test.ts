@@ -1,0 +1,164 @@
+import { expect, test } from "vitest";
+
+import { Cut, fact, on, omoi, see, serve, sleepForever } from "./omoi";
+import type { Page } from "playwright-core";
+
+serve();
+
+const numbers = (page: Page) => page.$$eval(".feed article", (rows) => rows.map((r) => Number(r.getAttribute("aria-posinset"))));
+
+/** Waits until the page holds all events that the API has of a task's newest attempt, each once. */
+async function complete(page: Page, task: { id: string }): Promise<void> {
+  await page.waitForFunction(async (id) => {
+    const t = await (await fetch(`/api/v1/tasks/${id}`)).json();
+    const root = document.documentElement.dataset;
+    return root.complete === "true" && Number(root.head) >= t.attempts.at(-1).events;
+  }, task.id, { polling: 200 });
+  expect(await page.evaluate(() => document.documentElement.dataset["doubles"])).toBe("0");
+  expect(await page.textContent(".timeline-foot")).toMatch(/^1\.\.[\d,]+ complete/);
+}
+
+test("1: a task is seen from accepted to done", async () => {
+  const task = await omoi.task("Say hello", [{ say: "I begin." }, { sleep_s: 2 }, { say: "I end." }, { complete: { output: "Done." } }]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    const seen: string[] = [];
+    for (let over = false; !over;) {
+      over = (await omoi.read(task)).completed_at !== null;
+      const word = (await page.textContent(".task-title .status"))!.trim();
+      if (seen.at(-1) !== word) {
+        seen.push(word);
+      }
+    }
+    await page.locator(".task-title .status", { hasText: "Done" }).waitFor();
+    expect(seen).toContain("Running");
+    expect(["Waiting", "Starting", "Running", "Done"].filter((w) => seen.includes(w))).toEqual(seen);
+    await fact(page, "conn", "ended");
+    await complete(page, task);
+    const shown = await page.$$eval(".feed .label", (all) => all.map((e) => e.textContent));
+    expect(shown.filter((l) => l === "Agent").length).toBe((await omoi.events(task)).filter((e) => e.event_type === "agent.message").length);
+    expect(shown.at(-1)).toBe("Agent ended");
+  });
+});
+
+test("2: the server is killed twice in mid-stream, and nothing is lost or doubled", async () => {
+  const task = await omoi.task("Count", [...Array.from({ length: 60 }, (_, n) => [{ say: `line ${n}` }, { sleep_s: 0.4 }]).flat(), { complete: {} }]);
+  await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+    allow(/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|answer 503|status of 503/);
+    await page.evaluate(() => Object.assign(window, { loadedOnce: true }));
+    for (let times = 0; times < 2; times++) {
+      await page.waitForFunction((n) => Number(document.documentElement.dataset["head"]) > n, 8 + 10 * times);
+      await omoi.kill();
+      await fact(page, "conn", "lost");
+      await omoi.start();
+      await fact(page, "conn", "live");
+    }
+    await omoi.until(task, (t) => t.completed_at !== null);
+    await fact(page, "conn", "ended");
+    await complete(page, task);
+    expect(await page.evaluate(() => "loadedOnce" in window), "no reload").toBe(true);
+  });
+});
+
+test("3: the network is cut in mid-frame, and falls silent for a minute", async () => {
+  const task = await omoi.task("Flood", [{ flood: { events: 300, bytes: 2000 } }, { sleep_s: 1 }, { flood: { events: 300, bytes: 2000 } }, sleepForever]);
+  const cut = new Cut(), base = await cut.start();
+  try {
+    await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+      allow(/ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|ERR_CONNECTION_REFUSED|ERR_CONNECTION_CLOSED/);
+      await page.clock.install();
+      await page.reload();
+      for (let times = 0; times < 5; times++) {
+        await page.waitForTimeout(150); // anywhere in the bytes
+        cut.cut();
+      }
+      await omoi.until(task, (t) => (t.attempts.at(-1)?.events ?? 0) > 600);
+      await complete(page, task);
+      await fact(page, "conn", "live");
+      await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1000));
+      cut.silent = true;
+      await page.clock.fastForward(46_000);
+      await page.clock.runFor(150); // drawn, but not yet connected again
+      await fact(page, "conn", "lost");
+      cut.silent = false;
+      await page.clock.resume();
+      await fact(page, "conn", "live");
+      await complete(page, task);
+    }, { base });
+  } finally {
+    cut.stop();
+  }
+});
+
+test("4: a reload shows the same rows, place, tab and draft", async () => {
+  const task = await omoi.task("Wait", [{ say: "One." }, { think: "Two." }, { bash: { command: "echo three" } }, sleepForever]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.getByText("sleep 600").waitFor();
+    await page.fill(".composer textarea", "half a thought");
+    const before = await page.$$eval(".feed .main", (rows) => rows.map((r) => r.textContent));
+    await page.reload();
+    await page.getByText("sleep 600").waitFor();
+    expect((await page.$$eval(".feed .main", (rows) => rows.map((r) => r.textContent))).slice(0, before.length)).toEqual(before);
+    expect(await page.inputValue(".composer textarea")).toBe("half a thought");
+    await page.getByRole("link", { name: "Receipts" }).click();
+    await page.getByText("Agent started").waitFor();
+    await page.reload();
+    await page.getByText("Agent started").waitFor();
+    await page.goBack();
+    await page.getByText("sleep 600").waitFor();
+  });
+});
+
+test("5: a hidden page has no stream, and comes back by its cursor", async () => {
+  const task = await omoi.task("Talk", [{ flood: { events: 20, bytes: 10 } }, { sleep_s: 3 }, { flood: { events: 200, bytes: 10 } }, sleepForever]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    const streams: string[] = [];
+    page.on("request", (r) => r.url().includes("/stream") && streams.push(new URL(r.url()).searchParams.get("after")!));
+    await page.clock.install();
+    await page.waitForFunction(() => Number(document.documentElement.dataset["head"]) > 10);
+    await see(page, "hidden");
+    await page.clock.fastForward(31_000);
+    await fact(page, "conn", "hidden");
+    const held = await page.evaluate(() => document.documentElement.dataset["head"]);
+    await omoi.until(task, (t) => (t.attempts.at(-1)?.events ?? 0) > 220);
+    await see(page, "visible");
+    await page.clock.runFor(1000);
+    await fact(page, "conn", "live");
+    await complete(page, task);
+    expect(streams.at(-1)).toMatch(/^1:\d+$/);
+    expect(Number(streams.at(-1)!.split(":")[1])).toBeLessThanOrEqual(Number(held));
+    expect(Number(streams.at(-1)!.split(":")[1])).toBeGreaterThan(0);
+  });
+});
+
+test("7: reading up while live keeps the row in its place; G follows again", async () => {
+  const task = await omoi.task("Much", [{ flood: { events: 400, bytes: 80 } }, { wait_message: { timeout_s: 300 } }, ...Array.from({ length: 40 }, (_, n) => [{ say: `later ${n}` }, { sleep_s: 0.05 }]).flat(), sleepForever]);
+  await on(`/tasks/${task.key}`, async ({ page }) => {
+    await page.waitForFunction(() => Number(document.documentElement.dataset["head"]) > 400);
+    const feed = page.locator(".feed");
+    await feed.hover();
+    await page.mouse.wheel(0, -3000);
+    await page.locator(".timeline[data-follow=false]").waitFor();
+    const place = () => page.$eval(".feed", (box) => {
+      const top = box.getBoundingClientRect().top;
+      const row = [...box.querySelectorAll("article")].find((r) => r.getBoundingClientRect().bottom > top + 1)!;
+      return `${row.getAttribute("aria-posinset")} ${Math.round(row.getBoundingClientRect().top - top)}`;
+    });
+    await page.waitForFunction(() => { // the wheel has come to rest
+      const kept = window as unknown as { was?: number; same?: number }, at = document.querySelector(".feed")!.scrollTop;
+      kept.same = kept.was === at ? (kept.same ?? 0) + 1 : 0;
+      kept.was = at;
+      return kept.same >= 10;
+    });
+    const before = await place(), head = await page.evaluate(() => Number(document.documentElement.dataset["head"]));
+    const sandbox = (await omoi.read(task)).sandbox_id!;
+    await omoi.call("POST", `/api/v1/sandboxes/${sandbox}/messages`, { content: "go on" });
+    await page.waitForFunction((n) => Number(document.documentElement.dataset["head"]) > n + 40, head);
+    expect(await place()).toBe(before);
+    expect(await page.textContent(".pill")).toMatch(/^\d+ new/);
+    await page.keyboard.press("G");
+    await page.locator(".timeline[data-follow=true]").waitFor();
+    const last = await page.evaluate(() => Number(document.documentElement.dataset["head"]));
+    await page.waitForFunction((n) => [...document.querySelectorAll(".feed article")].some((r) => Number(r.getAttribute("aria-posinset")) > n - 30), last);
+    expect((await numbers(page)).length).toBeLessThan(120);
+  });
+});

@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from "vitest";
+
+import { fact, on, omoi, serve, sleepForever } from "./omoi";
+
+serve();
+afterEach(() => omoi.cancelAll());
+
+const cut = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE|answer 50[03]|status of 50[03]/;
+
+test("12: without its server the page shows what it had, and calls nothing running", async () => {
+  const task = await omoi.task("Lost", [{ say: "I work." }, sleepForever]);
+  await omoi.until(task, (t) => t.status === "running");
+  for (const [path, status] of [[`/tasks/${task.key}`, ".task-title .status"], ["/tasks", ".task-row .status"]] as const) {
+    await on(path, async ({ page, allow }) => {
+      allow(cut);
+      await page.locator(status, { hasText: "Running" }).first().waitFor();
+      await omoi.kill();
+      await page.locator(".banner", { hasText: /^No connection\. Showing the state of \d\d:\d\d:\d\d, trying again/ }).waitFor();
+      await page.locator(status, { hasText: "Unknown" }).first().waitFor();
+      expect(await page.locator(status, { hasText: "Running" }).count()).toBe(0);
+      expect(await page.textContent("main")).toContain("Lost"); // what is shown stays
+      if (path !== "/tasks") {
+        expect(await page.textContent(status)).toMatch(/Unknown since \d\d:\d\d:\d\d/);
+        await page.locator(".banner", { hasText: /in \d+ s/ }).waitFor();
+      }
+      await omoi.start();
+      await page.getByRole("button", { name: "Try now" }).click({ timeout: 2000 }).catch(() => undefined); // unless it has connected
+      await page.locator(status, { hasText: "Running" }).first().waitFor({ timeout: 30_000 });
+      await page.locator(".banner").waitFor({ state: "detached" });
+    });
+  }
+});
+
+test("12: the page says when Temporal or the database does not answer, and tasks continue", async () => {
+  const task = await omoi.task("Away", [{ say: "I work." }, sleepForever]);
+  await omoi.until(task, (t) => t.status === "running");
+  for (const [name, process] of [["Temporal", /temporal/], ["database", /postgres/]] as const) {
+    omoi.signal(process, "SIGSTOP");
+    try {
+      await on("/settings", async ({ page, allow }) => {
+        allow(cut);
+        await page.locator(".banner", { hasText: new RegExp(name, "i") }).waitFor();
+        omoi.signal(process, "SIGCONT");
+        await page.locator(".banner").waitFor({ state: "detached", timeout: 40_000 });
+      });
+    } finally {
+      omoi.signal(process, "SIGCONT");
+    }
+  }
+  expect((await omoi.read(task)).status).toBe("running");
+});
+
+test("26: a new binary under an open page: a banner, no reload, and the page works on", async () => {
+  const task = await omoi.task("Update", [{ say: "Before." }, { wait_message: { timeout_s: 300 } }, { say: "After." }, sleepForever]);
+  await omoi.until(task, (t) => t.status === "running");
+  const other = await omoi.otherVersion();
+  await on(`/tasks/${task.key}`, async ({ page, allow }) => {
+    allow(cut);
+    await page.getByText("Before.").first().waitFor();
+    await page.evaluate(() => Object.assign(window, { loadedOnce: true }));
+    await omoi.kill();
+    await omoi.start(other);
+    await page.locator(".banner", { hasText: "omoi was updated to" }).waitFor({ timeout: 30_000 });
+    await fact(page, "conn", "live");
+    await page.fill(".composer textarea", "go on");
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("After.").waitFor();
+    expect(await page.evaluate(() => "loadedOnce" in window), "no reload").toBe(true);
+    await page.getByRole("button", { name: "Reload" }).click();
+    await page.locator(".banner").waitFor({ state: "detached" });
+  });
+});

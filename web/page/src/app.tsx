@@ -1,0 +1,117 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link, Navigate, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
+import { Component, type ReactNode } from "react";
+
+import { Banners } from "./banners";
+import { fleetSearch } from "./fleet/search";
+import { compareSearch } from "./compare/search";
+import { Home } from "./home/home";
+import { homeSearch } from "./home/search";
+import { said } from "./lib/api";
+import { focus, useKeys } from "./lib/keyboard";
+import { useMay } from "./lib/session";
+import { Text } from "./lib/text";
+import { newSearch } from "./new/search";
+import { changesSearch } from "./review/search";
+import { settingsSearch } from "./settings/search";
+import { SignIn } from "./signin";
+import { SandboxPage } from "./task/sandbox";
+import { TaskPage } from "./task/page";
+import { taskSearch } from "./task/search";
+
+export function makeRouter() {
+  const root = createRootRoute({ component: Shell, notFoundComponent: Nothing, errorComponent: ({ error }) => <Broken error={error} /> });
+  const routes = [
+    createRoute({ getParentRoute: () => root, path: "/", component: () => <Navigate to="/tasks" replace /> }),
+    createRoute({ getParentRoute: () => root, path: "/tasks", component: Home, validateSearch: homeSearch }),
+    createRoute({ getParentRoute: () => root, path: "/tasks/new", component: lazyRouteComponent(() => import("./new/page"), "NewTask"), validateSearch: newSearch }),
+    createRoute({ getParentRoute: () => root, path: "/sandbox/new", component: () => <Navigate to="/tasks/new" replace /> }),
+    createRoute({ getParentRoute: () => root, path: "/tasks/$id", component: TaskPage, validateSearch: taskSearch }),
+    createRoute({ getParentRoute: () => root, path: "/tasks/$id/changes", component: lazyRouteComponent(() => import("./review/page"), "ChangesPage"), validateSearch: changesSearch }),
+    createRoute({ getParentRoute: () => root, path: "/tasks/$id/replay", component: lazyRouteComponent(() => import("./replay/page")) }),
+    createRoute({ getParentRoute: () => root, path: "/compare", component: lazyRouteComponent(() => import("./compare/page")), validateSearch: compareSearch }),
+    createRoute({ getParentRoute: () => root, path: "/sandbox/$id", component: SandboxPage }),
+    createRoute({ getParentRoute: () => root, path: "/fleet", component: lazyRouteComponent(() => import("./fleet/page"), "Fleet"), validateSearch: fleetSearch }),
+    createRoute({ getParentRoute: () => root, path: "/settings", component: lazyRouteComponent(() => import("./settings/page"), "Settings"), validateSearch: settingsSearch }),
+  ];
+  return createRouter({ routeTree: root.addChildren(routes), defaultPreload: false, scrollRestoration: false });
+}
+
+/** The frame of all pages. */
+function Shell(): ReactNode {
+  usePageKeys();
+  const may = useMay("write"), here = useLocation().pathname;
+  return (
+    <div className="frame">
+      <header className="top">
+        <a className="skip" href="#content">Skip to content</a>
+        <Link to="/tasks" className="brand">omoi</Link>
+        <nav aria-label="Pages">
+          <Link to="/tasks" activeOptions={{ exact: here === "/tasks/new" }}>Tasks</Link>
+          {may && <Link to="/tasks/new">New<span className="wide"> task</span></Link>}
+          <Link to="/fleet">Fleet</Link>
+          <Link to="/settings">Settings</Link>
+        </nav>
+      </header>
+      <Banners />
+      <main className="content" id="content" tabIndex={-1}>
+        <Boundary><Outlet /></Boundary>
+      </main>
+      <SignIn />
+    </div>
+  );
+}
+
+function usePageKeys(): void {
+  const navigate = useNavigate();
+  useKeys((event, before) => {
+    if (before === "g" && event.key === "t") {
+      void navigate({ to: "/tasks" });
+    }
+    if (before === "g" && event.key === "f") {
+      void navigate({ to: "/fleet" });
+    }
+    if (event.key === "c") {
+      event.preventDefault();
+      void navigate({ to: "/tasks/new" });
+    }
+    if (event.key === "/") {
+      focus(event, "input[type=search]");
+    }
+    if (event.key === "m") {
+      focus(event, ".composer textarea");
+    }
+  });
+}
+
+function Nothing(): ReactNode {
+  return <div className="empty"><h1>No such page</h1><p><Link to="/tasks">All tasks</Link></p></div>;
+}
+
+function Broken({ error }: { error: unknown }): ReactNode {
+  return (
+    <div className="empty" role="alert">
+      <h1>This part of the page failed</h1>
+      <p className="muted"><Text of={said(error)} /></p>
+      <p>Next: reload the page. Tasks are not affected.</p>
+    </div>
+  );
+}
+
+/** A failing part does not take the frame with it. */
+class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
+  override state = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown): { error: unknown } {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    return this.state.error === undefined ? this.props.children : <Broken error={this.state.error} />;
+  }
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}

@@ -1,0 +1,88 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { createContext, useContext, useState, type ReactNode } from "react";
+
+import { said } from "../lib/api";
+import { now } from "../lib/clock";
+import { Dialog } from "../lib/dialog";
+import { useMay } from "../lib/session";
+import { newKey } from "../lib/key";
+import { Text } from "../lib/text";
+import { Receipt, type Asked } from "../task/receipts";
+
+/** What this tab asked of the server, newest last. */
+export interface Log { list: Asked[]; put: (asked: Asked) => void }
+
+const Receipts = createContext<Log>({ list: [], put: () => undefined });
+
+/** Keeps the receipts of the actions below it. */
+export function WithReceipts({ children }: { children: ReactNode }): ReactNode {
+  const [list, setList] = useState<Asked[]>([]);
+  const put = (asked: Asked): void => setList((was) => [...was.filter((a) => a.key !== asked.key), asked].slice(-5));
+  return <Receipts value={{ list, put }}>{children}</Receipts>;
+}
+
+/** The newest receipt. */
+export function LastReceipt(): ReactNode {
+  const last = useContext(Receipts).list.at(-1);
+  return (
+    <div className="receipts" role="status" aria-live="polite">
+      {last !== undefined && <p data-receipt={last.refused !== undefined ? "refused" : last.done !== undefined ? "done" : "asked"}><Receipt of={last} /></p>}
+    </div>
+  );
+}
+
+export interface Action {
+  /** The button, and what it acts on. */
+  word: string;
+  of: string;
+  title: string;
+  yes: string;
+  effects: string[];
+  danger?: boolean;
+  /** The scope without which the server refuses. */
+  scope: "write" | "admin";
+  reason?: "optional" | "required";
+  /** Sends the request, and says what the server answered. */
+  send: (reason: string) => Promise<string>;
+}
+
+/** A button that says what it does before it does so. Callers without the scope see none. */
+export function Act(action: Action): ReactNode {
+  const [open, setOpen] = useState(false), may = useMay(action.scope);
+  return may && (
+    <>
+      <button onClick={() => setOpen(true)}>{action.word}<span className="hidden-text"> <Text of={action.of} /></span></button>
+      {open && <Confirm action={action} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Confirm({ action, close }: { action: Action; close: () => void }): ReactNode {
+  const { put } = useContext(Receipts), client = useQueryClient();
+  const [reason, setReason] = useState("");
+  const send = useMutation({
+    mutationFn: (asked: Asked) => action.send(reason.trim()).then((done) => put({ ...asked, done })),
+    onError: (error, asked) => put({ ...asked, refused: said(error) }),
+    onSettled: () => void client.invalidateQueries(),
+  });
+  const submit = (): void => {
+    const asked: Asked = { key: newKey(), word: `${action.word.replace("…", "")} ${action.of}`, at: now() };
+    put(asked);
+    send.mutate(asked);
+    close();
+  };
+  return (
+    <Dialog title={action.title} yes={action.yes} danger={action.danger} ready={action.reason !== "required" || reason.trim() !== ""} submit={submit} close={close}>
+      <ul>{action.effects.map((e) => <li key={e}><Text of={e} /></li>)}</ul>
+      {action.reason !== undefined && (
+        <div>
+          <label htmlFor="reason">Reason {action.reason === "optional" && <span className="muted">(optional)</span>}</label>
+          <input id="reason" className="wide-input" value={reason} maxLength={2000} onChange={(e) => setReason(e.target.value)} />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+/** The body of a request with an optional reason. */
+export const because = (reason: string) => (reason === "" ? {} : { reason });

@@ -1,0 +1,61 @@
+import { Link, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { grouped } from "../lib/format";
+import { exactly } from "../lib/links";
+import { Text } from "../lib/text";
+import { GuardianActions } from "./actions";
+import { Diagnoses, Duplicates } from "./conductor";
+import { Interventions } from "./interventions";
+import { Answer, Mark, Panel } from "./parts";
+import { useJudged, useMonitor } from "./queries";
+import { Schedules } from "./schedules";
+import { records } from "./search";
+import { Verdicts } from "./verdicts";
+
+const lists = { verdicts: Verdicts, interventions: Interventions, duplicates: Duplicates, diagnoses: Diagnoses, actions: GuardianActions };
+
+/** What guardian and conductor see, said and did. */
+export function Supervision(): ReactNode {
+  const { list = "verdicts" } = useSearch({ from: "/fleet" });
+  const List = lists[list];
+  return (
+    <>
+      <Agents />
+      <Schedules />
+      <nav className="chips" aria-label="Records">
+        {records.map((r) => <Link key={r.id} className="chip" to="/fleet" search={{ tab: "supervision", list: r.id }} aria-current={list === r.id ? "true" : undefined} activeOptions={exactly}>{r.word}</Link>)}
+      </nav>
+      <List />
+    </>
+  );
+}
+
+// Only what the server calls good is green.
+const tones: Record<string, string> = { optimal: "done", good: "done", normal: "done", warning: "needs", inefficient: "needs", critical: "fail" };
+
+/** The newest analyses in numbers, and how the guardian may act. */
+function Agents(): ReactNode {
+  const config = useMonitor().data?.status.config;
+  return (
+    <Panel title="Active agents">
+      <Answer of={useJudged()}>{(h) => (
+        <>
+          <dl className="defs">
+            <dt>Alignment</dt>
+            <dd><Health word={h.system_health} /> {h.average_alignment !== null && `mean ${h.average_alignment.toFixed(2)}, `}{grouped(h.active_agents)} active: {grouped(h.agents_analyzed)} with a score, {grouped(h.agents_unknown)} not checked, {grouped(h.agents_need_steering)} need steering</dd>
+            <dt>Coherence</dt>
+            <dd><Health word={h.current_status} /> {h.current_coherence !== null && h.current_coherence.toFixed(2)}</dd>
+            {config !== undefined && <><dt>Guardian</dt><dd>{!config.enabled ? "switched off" : `${config.auto_steering_enabled ? "steers agents" : "shadow mode: records, sends nothing"}, unless a project says otherwise; ${config.llm_analysis_enabled ? "rules and a model" : "rules only, no model is configured"}`}</dd></>}
+            {h.model_error !== undefined && h.model_error !== "" && <><dt>Model</dt><dd><Mark tone="unknown" word="Model unavailable" /> <Text of={h.model_error} /></dd></>}
+          </dl>
+          {(h.recommendations ?? []).map((r) => <p key={r} className="message small"><Text of={r} /></p>)}
+        </>
+      )}</Answer>
+    </Panel>
+  );
+}
+
+function Health({ word }: { word: string }): ReactNode {
+  return <Mark tone={tones[word] ?? "unknown"} word={word === "not_run" ? "not checked" : word.replaceAll("_", " ")} />;
+}

@@ -1,0 +1,96 @@
+import { Link } from "@tanstack/react-router";
+import { memo, useEffect, useLayoutEffect, useReducer, useRef, type KeyboardEvent, type ReactNode } from "react";
+
+import type { Task } from "../lib/api";
+import { useNow } from "../lib/clock";
+import { age, date, grouped } from "../lib/format";
+import { useOld } from "../lib/reach";
+import { Status, wordOf } from "../lib/status";
+import { Text } from "../lib/text";
+
+/** A line of the list: the head of a group, or a task. */
+export type Line = { id: string; word: string; count?: number; task?: undefined } | { id: string; task: Task; word?: undefined };
+
+const narrow = matchMedia("(max-width: 760px)");
+const headHeight = 36;
+
+/** Rows of known heights, of which only those near the window are mounted. */
+export function Rows({ lines, more }: { lines: Line[]; more?: () => void }): ReactNode {
+  const box = useRef<HTMLDivElement>(null), [, redraw] = useReducer((n: number) => n + 1, 0);
+  const top = useRef(0);
+  const rowHeight = narrow.matches ? 84 : 52;
+  useLayoutEffect(() => {
+    const look = (): void => {
+      top.current = window.scrollY - (box.current?.offsetTop ?? 0);
+      redraw();
+    };
+    look();
+    window.addEventListener("scroll", look, { passive: true });
+    window.addEventListener("resize", look);
+    return () => {
+      window.removeEventListener("scroll", look);
+      window.removeEventListener("resize", look);
+    };
+  }, []);
+  const places: number[] = [];
+  let total = 0;
+  for (const line of lines) {
+    places.push(total);
+    total += line.task === undefined ? headHeight : rowHeight;
+  }
+  const from = top.current - 600, to = top.current + window.innerHeight + 600;
+  const first = Math.max(0, places.findIndex((p) => p + rowHeight >= from)), shown = lines.map((line, n) => ({ line, n })).slice(first).filter(({ n }) => places[n]! <= to);
+  const atEnd = total < to;
+  useEffect(() => {
+    if (atEnd) {
+      more?.();
+    }
+  }, [atEnd, more, lines.length]);
+  if (lines.length === 0) {
+    return null;
+  }
+  return (
+    <div className="rows-box" ref={box} onKeyDown={move}>
+      <div className="rows" style={{ height: total }}>
+        <div style={{ transform: `translateY(${places[first] ?? 0}px)` }}>
+          {shown.map(({ line }) => (line.task === undefined
+            ? <h2 key={line.id} className="group" style={{ height: headHeight }}>{line.word}{line.count !== undefined && <span>{grouped(line.count)}</span>}</h2>
+            : <TaskRow key={line.id} task={line.task} />))}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** Moves between rows by j and k or the arrows. */
+function move(event: KeyboardEvent<HTMLElement>): void {
+  const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+  if (step === undefined || event.ctrlKey || event.metaKey) {
+    return;
+  }
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>(".task-row")];
+  const next = rows[rows.indexOf(document.activeElement as HTMLElement) + step];
+  if (next !== undefined) {
+    event.preventDefault();
+    next.focus();
+  }
+}
+
+const TaskRow = memo(function TaskRow({ task }: { task: Task }): ReactNode {
+  const old = useOld(), word = old !== undefined && task.completed_at === null ? "unknown" : wordOf(task);
+  return (
+    <Link to="/tasks/$id" params={{ id: task.key }} className="task-row">
+      <Status word={word} detail={word === "pending" && task.queue_position !== null ? ` ${task.queue_position}` : undefined} />
+      <span className="title one-line strong"><span className="key">{task.key}</span><Text of={task.title} /></span>
+      <span className="agent one-line muted small">{task.agent} · {task.provider}</span>
+      <span className="tries muted small right">{task.attempt_count > 1 ? `attempt ${task.attempt_count}` : ""}</span>
+      <Age task={task} />
+      <span className="why one-line muted small"><Text of={task.why} /></span>
+    </Link>
+  );
+});
+
+function Age({ task }: { task: Task }): ReactNode {
+  const at = task.completed_at ?? task.started_at ?? task.created_at;
+  return <time className="age muted small right" dateTime={at} title={date(at)}>{age(useNow() - Date.parse(at))}</time>;
+}

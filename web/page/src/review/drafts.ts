@@ -1,0 +1,83 @@
+import { useSyncExternalStore } from "react";
+
+import { keep, recall, recallList } from "../lib/kept";
+import { newKey } from "../lib/key";
+
+/** A comment that is not sent: on a line of the old or of the new file, or on the whole file (line 0). */
+export interface Draft {
+  id: string;
+  /** The comparison on which it was written. */
+  from: string;
+  to: string;
+  path: string;
+  side: "old" | "new";
+  line: number;
+  /** The commented line. */
+  quote: string;
+  text: string;
+  /** Whether it is being written. */
+  open: boolean;
+}
+
+const cache = new Map<string, Draft[]>(), keys = new Map<string, string>();
+const readers = new Set<() => void>();
+const kept = (task: string): string => `omoi.review.${task}`;
+
+function of(task: string): Draft[] {
+  if (!cache.has(task)) {
+    cache.set(task, recallList("sessionStorage", kept(task)));
+  }
+  return cache.get(task)!;
+}
+
+/** The key under which the server takes the drafts once, also if its answer gets lost and they are sent again. A change makes another one. */
+export function keyOf(task: string): string {
+  const key = keys.get(task) ?? recall("sessionStorage", `${kept(task)}.key`) ?? newKey();
+  keys.set(task, key);
+  keep("sessionStorage", `${kept(task)}.key`, key);
+  return key;
+}
+
+function set(task: string, drafts: Draft[]): void {
+  cache.set(task, drafts);
+  keys.delete(task);
+  keep("sessionStorage", `${kept(task)}.key`);
+  keep("sessionStorage", kept(task), JSON.stringify(drafts));
+  readers.forEach((reader) => reader());
+}
+
+export function addDraft(task: string, draft: Omit<Draft, "id" | "text" | "open">): void {
+  const same = of(task).find((d) => d.path === draft.path && d.side === draft.side && d.line === draft.line && d.from === draft.from && d.to === draft.to);
+  if (same === undefined) {
+    set(task, [...of(task), { ...draft, id: newKey(), text: "", open: true }]);
+  } else {
+    setDraft(task, same.id, { open: true });
+  }
+}
+
+export const setDraft = (task: string, id: string, change: Partial<Draft>): void => set(task, of(task).map((d) => (d.id === id ? { ...d, ...change } : d)));
+export const dropDrafts = (task: string, ids: string[]): void => set(task, of(task).filter((d) => !ids.includes(d.id)));
+
+/** The comments of this tab on a task, kept over a reload. */
+export function useDrafts(task: string): Draft[] {
+  return useSyncExternalStore((changed) => {
+    readers.add(changed);
+    return () => readers.delete(changed);
+  }, () => of(task));
+}
+
+/** Whether a draft has something to send. */
+export const isWritten = (draft: Draft): boolean => draft.text.trim() !== "";
+
+/** Where a draft stands, as people write it: a file and a line. */
+export const placeOf = (draft: Draft): string => `${draft.path}${draft.line === 0 ? "" : `:${draft.line}`}${draft.side === "old" ? " (removed)" : ""}`;
+
+/** Drafts by the comparison on which they were written: each comparison is one message. */
+export function byComparison(drafts: Draft[]): Draft[][] {
+  const groups = new Map<string, Draft[]>();
+  for (const draft of drafts.filter(isWritten)) {
+    const key = `${draft.from} ${draft.to}`;
+    groups.set(key, [...groups.get(key) ?? [], draft]);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,76 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+
+import { api, said, unwrap, type Task } from "../lib/api";
+import { now } from "../lib/clock";
+import { Dialog } from "../lib/dialog";
+import { newKey } from "../lib/key";
+import { useMay } from "../lib/session";
+import { marked, Text } from "../lib/text";
+import type { Asked, ReceiptList } from "../task/receipts";
+import { remember } from "../task/sent";
+import { byComparison, dropDrafts, isWritten, keyOf, placeOf, useDrafts, type Draft } from "./drafts";
+
+interface Props { task: Task; receipts: ReceiptList; open: (draft: Draft) => void }
+
+/** The comments that are not sent, and the way to send them. */
+export function Send({ task, receipts, open }: Props): ReactNode {
+  const drafts = useDrafts(task.id).filter(isWritten), [asked, ask] = useState(false), may = useMay("write");
+  if (drafts.length === 0 || !may) {
+    return null;
+  }
+  const word = drafts.length === 1 ? "1 comment" : `${drafts.length} comments`;
+  return (
+    <section className="drafts" aria-label="Comments that are not sent">
+      <b>{word}, not sent</b>
+      <span className="grow chips">
+        {drafts.map((d) => <button key={d.id} className="text small" title={marked(d.text)} onClick={() => open(d)}><Text of={placeOf(d)} /></button>)}
+      </span>
+      <button className="primary" onClick={() => ask(true)}>Send {word}…</button>
+      {asked && <Confirm task={task} drafts={drafts} word={word} receipts={receipts} close={() => ask(false)} />}
+    </section>
+  );
+}
+
+function Confirm({ task, drafts, word, receipts, close }: { task: Task; drafts: Draft[]; word: string; receipts: ReceiptList; close: () => void }): ReactNode {
+  const client = useQueryClient();
+  const send = useMutation({
+    mutationFn: async (asked: Asked) => {
+      for (const group of byComparison(drafts)) {
+        receipts.set(asked.key, await post(task, group));
+        dropDrafts(task.id, group.map((d) => d.id));
+      }
+    },
+    onError: (error, asked) => receipts.set(asked.key, { refused: said(error) }),
+    onSettled: () => void client.invalidateQueries(),
+  });
+  const submit = (): void => {
+    const asked: Asked = { key: newKey(), word: `Send ${word}`, at: now() };
+    receipts.add(asked);
+    send.mutate(asked);
+    close();
+  };
+  return (
+    <Dialog title={`Send ${word} to the agent?`} yes={`Send ${word}`} submit={submit} close={close}>
+      <ul>
+        <li>If an agent runs, it gets all comments as one message.</li>
+        <li>If its work waits for a review, or the task failed or was cancelled, the next attempt starts with the comments.</li>
+        <li>If the task is completed, a new task continues its branch with the comments.</li>
+      </ul>
+    </Dialog>
+  );
+}
+
+/** Sends the comments of one comparison, and returns what the server did with them. */
+async function post(task: Task, drafts: Draft[]): Promise<Partial<Asked>> {
+  const { from, to } = drafts[0]!;
+  const comments = drafts.map((d) => ({ path: d.path, side: d.side, line: d.line, text: d.text.trim(), ...(d.quote !== "" && { quote: d.quote }) }));
+  const sent = await unwrap(api.POST("/api/v1/tasks/{id}/comments", {
+    params: { path: { id: task.id }, header: { "Idempotency-Key": keyOf(task.id) } }, body: { from, to, comments },
+  }));
+  if (sent.delivery === "message") {
+    remember(task.id, { id: sent.message_id, kind: "review", text: sent.text, at: now() });
+    return { done: "one message to the agent" };
+  }
+  return sent.delivery === "task" ? { done: "a new task works on the comments", task: sent.task_id } : sent.command != null ? { id: sent.command.id, command: sent.command } : { done: sent.delivery };
+}

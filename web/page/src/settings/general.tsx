@@ -1,0 +1,49 @@
+import { useState, type ReactNode } from "react";
+
+import { useInfo } from "../banners";
+import { date } from "../lib/format";
+import { signOut, useSession } from "../lib/session";
+import { Text } from "../lib/text";
+import { setTheme, theme, type Theme } from "../theme";
+
+const themes: [Theme, string][] = [["system", "As the system"], ["light", "Light"], ["dark", "Dark"]];
+
+/** What belongs to this browser, and what the server says of itself. */
+export function General(): ReactNode {
+  const [chosen, choose] = useState(theme());
+  const info = useInfo().data, session = useSession();
+  return (
+    <>
+      <fieldset className="panel settings">
+        <legend>Theme</legend>
+        {themes.map(([value, word]) => (
+          <label key={value}>
+            <input type="radio" name="theme" checked={chosen === value} onChange={() => { setTheme(value); choose(value); }} /> {word}
+          </label>
+        ))}
+      </fieldset>
+      {session !== undefined && !session.auth_disabled && (
+        <section className="panel settings">
+          <h2>Session</h2>
+          <dl className="defs">
+            <dt>Signed in as</dt><dd><Text of={session.name} /></dd>
+            <dt>Scopes</dt><dd>{session.scopes.join(", ")}</dd>
+            {session.expires_at !== null && <><dt>Ends</dt><dd>{date(session.expires_at)}</dd></>}
+          </dl>
+          <button onClick={() => void signOut()}>Sign out</button>
+        </section>
+      )}
+      {info !== undefined && (
+        <section className="panel settings">
+          <h2>Server</h2>
+          <dl className="defs">
+            <dt>Version</dt><dd>{info.version}</dd>
+            <dt>Authentication</dt><dd>{info.auth_disabled ? "disabled: every user of this machine has access" : "by API key"}</dd>
+            <dt>Agents</dt><dd>{info.agents.join(", ")}</dd>
+            <dt>Sandbox providers</dt><dd>{info.sandboxes.join(", ")}</dd>
+          </dl>
+        </section>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+import { useEffect, useRef, useState, type ReactNode } from "react";
+
+import { said, type Task } from "../lib/api";
+import { keep, recall } from "../lib/kept";
+import { newKey } from "../lib/key";
+import { useMay } from "../lib/session";
+import { Text } from "../lib/text";
+import { post } from "./sent";
+
+/** Writes to the agent of a running attempt. The draft outlives a reload. answer: the agent waits for it. */
+export function Composer({ task, answer = false }: { task: Task; answer?: boolean }): ReactNode {
+  const kept = `omoi.draft.${task.id}`;
+  const [text, setText] = useState(() => recall("sessionStorage", kept) ?? "");
+  const [busy, setBusy] = useState(false), [error, setError] = useState("");
+  const [key, setKey] = useState(() => newKey());
+  const may = useMay("write"), box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    if (answer && (document.activeElement === document.body || document.activeElement?.closest(".feed") != null)) {
+      box.current?.focus({ preventScroll: true });
+    }
+  }, [answer, may]);
+  if (task.completed_at !== null || task.sandbox_id === null || !may) {
+    return null;
+  }
+  const change = (to: string): void => {
+    setText(to);
+    setKey(newKey());
+    keep("sessionStorage", kept, to);
+  };
+  const send = async (kind: "user_message" | "interrupt"): Promise<void> => {
+    if (busy || text.trim() === "") {
+      return;
+    }
+    setBusy(true);
+    setError("");
+    try {
+      await post(task, text, kind, key);
+      change("");
+    } catch (e) {
+      setError(said(e));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div>
+      {error !== "" && <p className="bad small" role="alert"><Text of={error} /></p>}
+      <form className="composer" onSubmit={(e) => { e.preventDefault(); void send("user_message"); }}>
+        <textarea ref={box} aria-label={answer ? "Answer to the agent" : "Message to the agent"} rows={1} placeholder={answer ? "Answer" : "Message to the agent"} value={text} onChange={(e) => change(e.target.value)}
+          onKeyDown={(e) => {
+            if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
+              e.preventDefault();
+              void send("user_message");
+            }
+            if (e.key === "Escape") {
+              e.currentTarget.blur();
+            }
+          }} />
+        <button className="primary" disabled={busy || text.trim() === ""}>Send</button>
+        {!answer && <button type="button" disabled={busy || text.trim() === ""} title="Stops the current turn of the agent, which then reads the message" onClick={() => void send("interrupt")}>Interrupt</button>}
+      </form>
+    </div>
+  );
+}

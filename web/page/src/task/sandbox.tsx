@@ -1,0 +1,24 @@
+import { useQuery } from "@tanstack/react-query";
+import { Navigate, useParams } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import { api, said, unwrap } from "../lib/api";
+import { Text } from "../lib/text";
+
+/** The page of a sandbox is that of its task, at its attempt. */
+export function SandboxPage(): ReactNode {
+  const { id } = useParams({ from: "/sandbox/$id" });
+  const sandbox = useQuery({
+    queryKey: ["sandbox", id],
+    queryFn: () => unwrap(api.GET("/api/v1/sandboxes/{sandbox_id}", { params: { path: { sandbox_id: id } } })),
+  });
+  if (sandbox.error !== null) {
+    return <div className="empty"><h1>Sandbox</h1><p className="bad" role="alert"><Text of={said(sandbox.error)} /></p></div>;
+  }
+  if (sandbox.data === undefined) {
+    return <p className="muted empty">Loading…</p>;
+  }
+  return sandbox.data.task_id !== ""
+    ? <Navigate to="/tasks/$id" params={{ id: sandbox.data.task_key }} search={{ attempt: sandbox.data.attempt || undefined }} replace />
+    : <div className="empty"><h1>Sandbox {id}</h1><p>Unmanaged sandbox with {sandbox.data.events} events. Next: <code>omoi sandbox events {id}</code></p></div>;
+}
